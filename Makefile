@@ -1,0 +1,73 @@
+# Every target sets up what it needs in .venv: nothing but Python 3.11+, make and git has to be there.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+RUN    := env -u PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(STAMP)  ## Install memdir and its tools into .venv
+
+# uv is used when it happens to be there; plain venv and pip do the same everywhere else.
+$(STAMP): pyproject.toml constraints.txt src/memdir/version.py
+	@if command -v uv >/dev/null 2>&1; then \
+	  { [ -x $(BIN)/python ] || uv venv -q --python $(PYTHON) $(VENV); } && \
+	  uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	else \
+	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); } && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	fi
+	@touch $(STAMP)
+
+try: $(STAMP)  ## Walk through the main job in a temporary home
+	@$(RUN) $(BIN)/python examples/walkthrough.py
+
+test: $(STAMP)  ## Install and run the default tests
+	$(RUN) $(BIN)/python -m pytest -q -n auto
+
+check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
+
+.PHONY: fmt-check
+fmt-check: $(STAMP)
+	$(BIN)/ruff format --check .
+
+fmt: $(STAMP)  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+docs: $(STAMP)  ## Write the generated reference pages
+	$(BIN)/python -m docs.generate
+
+docs-check: $(STAMP)
+	$(BIN)/python -m docs.generate --check
+
+test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
+	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
+
+coverage: $(STAMP)  ## Branch coverage of src
+	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
+
+bench-scan: $(STAMP)  ## Scan and rescan beside the floor
+	@$(RUN) $(BIN)/python -m benchmarks.scan
+
+bench-cli: $(STAMP)  ## Cold starts beside the floor
+	@$(RUN) $(BIN)/python -m benchmarks.cli
+
+bench: bench-scan bench-cli  ## All benchmarks
+
+clean:  ## Remove what the targets made
+	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

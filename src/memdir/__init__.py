@@ -1,0 +1,1 @@
+"""Memory for LLM agents as plain Markdown files."""

@@ -1,0 +1,1 @@
+"""Bytes and paths: atomic writes, locks, safe paths, git. Knows no memories."""

@@ -1,0 +1,156 @@
+"""The one door for writes: a reader sees the old file or the new one, never half of it, whatever happens (S13).
+
+Write aside, flush, rename, flush the folder. Serialising writers is `disk/lock.py`'s job, not this module's.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+from memdir.errors import DiskError
+
+FILE_MODE = 0o600  # memories are private
+FOLDER_MODE = 0o700
+TEMPORARY_PREFIX = ".memdir-tmp-"  # a leading dot keeps a half-written file out of every scan
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY
+
+_REMEDIES = {
+    errno.ENOSPC: "The disk is full: free some space, then run the same command again",
+    errno.EDQUOT: "Your disk quota is used up: free some space, then run the same command again",
+    errno.EACCES: "Check the owner and the permissions of the folder (files 0600, folders 0700)",
+    errno.EPERM: "Check the owner and the permissions of the folder (files 0600, folders 0700)",
+    errno.EROFS: "The file system is mounted read-only: mount it read-write, or set MEMDIR_HOME to another place",
+    errno.EIO: "The disk reports a hardware error: check it and your backups before you go on",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+    errno.ELOOP: "A symbolic link stands there: remove it",
+    errno.ENOTDIR: "A file stands where a folder is needed: move it away",
+    errno.EISDIR: "A folder stands where a file is needed: move it away",
+}
+
+
+def disk_error(error: OSError, doing: str, path: str) -> DiskError:
+    """An OSError in words that name the path and the remedy."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return DiskError(f"cannot {doing} {path}: {reason}", remedy=_REMEDIES.get(error.errno or 0, ""))
+
+
+def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None) -> None:
+    """Put `data` at `path`, whole or not at all; what stood there before stays until the last moment."""
+    folder, _ = os.path.split(path)
+    temporary = os.path.join(folder, TEMPORARY_PREFIX + os.urandom(8).hex())
+    try:
+        try:
+            _write_new_file(temporary, data, mtime_ns)
+            os.replace(temporary, path)
+        except BaseException:
+            _remove_quietly(temporary)
+            raise
+        flush_folder(folder)
+    except OSError as error:
+        raise disk_error(error, "write", path) from error
+
+
+def delete_file(path: str) -> None:
+    """Remove a file for good; no error when it is already gone."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk_error(error, "delete", path) from error
+    flush_folder(os.path.dirname(path))
+
+
+def append_bytes(path: str, data: bytes) -> None:
+    """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1)."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NOFOLLOW | _BINARY, FILE_MODE)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise disk_error(error, "append to", path) from error
+
+
+def make_folder(path: str) -> None:
+    """Create a folder and its parents, private and durable; no error when it exists (S4)."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent and parent != path:
+        make_folder(parent)
+    try:
+        os.mkdir(path, FOLDER_MODE)
+    except FileExistsError:
+        if os.path.isdir(path):
+            return
+        raise DiskError(f"cannot create the folder {path}: something else stands there", remedy="Move it away") from None
+    except OSError as error:
+        raise disk_error(error, "create the folder", path) from error
+    if parent:
+        flush_folder(parent)
+
+
+def sweep_temporaries(folder: str) -> int:
+    """Remove what a killed writer left below `folder`. Only for the holder of the folder's lock. Returns how many."""
+    swept = 0
+    for current, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if name.startswith(TEMPORARY_PREFIX):
+                _remove_quietly(os.path.join(current, name))
+                swept += 1
+    return swept
+
+
+def flush_folder(folder: str) -> None:
+    """Make renames and deletions inside `folder` survive a power cut."""
+    if sys.platform == "win32":
+        return  # Windows has no descriptor for a folder; NTFS journals its metadata
+    try:
+        descriptor = os.open(folder or ".", os.O_RDONLY)
+    except OSError as error:
+        raise disk_error(error, "open the folder", folder) from error
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems have no folder fsync
+            raise disk_error(error, "flush the folder", folder) from error
+    finally:
+        os.close(descriptor)
+
+
+def _write_new_file(path: str, data: bytes, mtime_ns: int | None) -> None:
+    descriptor = os.open(path, _CREATE, FILE_MODE)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if mtime_ns is not None:
+            os.utime(path, ns=(mtime_ns, mtime_ns))
+        _flush_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flush_file(descriptor: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        # On macOS fsync stops at the drive's own cache; this goes through it.
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def _remove_quietly(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return  # the next holder of the lock sweeps it

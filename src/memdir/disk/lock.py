@@ -1,0 +1,123 @@
+"""One writer at a time: an OS lock on a file beside the directory (S13).
+
+The kernel drops the lock when its holder dies, so no lock is ever stale. The file's text names the holder for
+error messages only; nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+
+from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
+from memdir.errors import LockBusy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAIT_SECONDS = 30.0  # longer than any write we do; shorter than a person's patience
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.025
+
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@contextmanager
+def locked(path: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
+    """Hold the lock file at `path` for the length of a `with` block; LockBusy when it is not free in time."""
+    descriptor = _acquire(path, wait_seconds)
+    try:
+        _name_holder(descriptor)
+        yield
+    finally:
+        _unlock(descriptor)
+        os.close(descriptor)
+
+
+def _acquire(path: str, wait_seconds: float) -> int:
+    deadline = time.monotonic() + wait_seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        descriptor = _open(path)
+        if _try_lock(descriptor):
+            if _is_still_there(descriptor, path):
+                return descriptor
+            os.close(descriptor)  # the state folder was replaced while we waited: lock the new file
+            continue
+        holder = _holder(descriptor)
+        os.close(descriptor)
+        if time.monotonic() >= deadline:
+            raise LockBusy(
+                f"another process{holder} has been writing for more than {wait_seconds:g} s ({path})",
+                remedy="Wait for it to end, or stop it, then run the same command again",
+            )
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+def _open(path: str) -> int:
+    try:
+        return os.open(path, _OPEN, FILE_MODE)
+    except FileNotFoundError:
+        make_folder(os.path.dirname(path))
+    except OSError as error:
+        raise disk_error(error, "open the lock", path) from error
+    try:
+        return os.open(path, _OPEN, FILE_MODE)
+    except OSError as error:
+        raise disk_error(error, "open the lock", path) from error
+
+
+def _is_still_there(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _name_holder(descriptor: int) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, b"%d\n" % os.getpid())
+    except OSError:
+        return  # a full disk must not stop a deletion; the text only serves messages
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        text = os.read(descriptor, 32).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return f" (process {text})" if text.isdigit() else ""
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # far behind the text, so that it stays readable
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

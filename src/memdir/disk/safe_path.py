@@ -1,0 +1,190 @@
+"""The one door for paths from outside: what may name a file below a root, and where it really leads (E3).
+
+`check_key` judges the text alone by a whitelist; `resolve_key` also looks at the disk, so that no link, device or
+hard link leads out. It does not protect against another process of the same user that swaps a folder for a link
+between the check and the write: such a process could write there itself.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+
+from memdir.errors import PathEscape
+
+MAX_COMPONENT_BYTES = 255  # the limit of every common file system
+MAX_KEY_BYTES = 1024  # macOS's PATH_MAX, the shortest of our platforms
+MAX_DEPTH = 16  # a memory ten folders down is a mistake or an attack
+
+INDEX_NAME = "MEMORY.md"
+
+_PUNCTUATION = frozenset(" ._-+()")
+_LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
+_MARKS = frozenset(("Mn", "Mc"))
+_OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
+
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "clock$", "conin$", "conout$"]
+    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789"]
+)
+# Other agents load these as instructions wherever they find them: a memory must never become one.
+_INSTRUCTION_FILES = frozenset(
+    ("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "skill.md")
+    + ("copilot-instructions.md",)
+)
+_MAGIC_STEMS = frozenset(("__proto__",))
+# Scripts that people mix inside one word; any other mixture is how look-alikes are built.
+_EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"))
+
+# Thai and Lao AM: everyday vowels that NFKC splits in two, though they look like nothing else.
+_WITHOUT_AM = {0x0E33: None, 0x0EB3: None}
+
+
+def check_key(key: object, *, index_allowed: bool = False) -> str:
+    """Return `key` if it may name a memory file ("team/db.md"); PathEscape with the reason if not."""
+    if not isinstance(key, str):
+        raise _refused(key, "it is not text")
+    reason = _fault_of_key(key) or _fault_of_name(key.rsplit("/", 1)[-1], index_allowed=index_allowed)
+    if reason:
+        raise _refused(key, reason)
+    return key
+
+
+def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
+    """The path below `root` that `key` names, links resolved; PathEscape if any part of it leads out.
+
+    >>> resolve_key("/m", "../x.md")
+    Traceback (most recent call last):
+    memdir.errors.PathEscape: ...
+    """
+    checked = check_key(key, index_allowed=index_allowed)
+    real_root = os.path.realpath(root)
+    current = real_root
+    for component in checked.split("/"):
+        current = os.path.join(current, component)
+        if os.path.islink(current):
+            current = _follow_inside(current, real_root, checked)
+    _check_node(current, real_root, checked)
+    return current
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether `path`, links resolved, lies strictly below `root`."""
+    real_root = os.path.realpath(root)
+    return os.path.realpath(path).startswith(real_root.rstrip(os.sep) + os.sep)
+
+
+def _refused(key: object, reason: str) -> PathEscape:
+    shown = ascii(key) if len(ascii(key)) <= 80 else ascii(key)[:77] + "..."
+    return PathEscape(
+        f"the file name {shown} is refused: {reason}",
+        remedy='Use letters, digits, spaces and . _ - + ( ), ending in ".md"',
+    )
+
+
+def _fault_of_key(key: str) -> str:
+    try:
+        size = len(key.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "it holds half a character (a lone surrogate)"
+    if size > MAX_KEY_BYTES:
+        return f"it is longer than {MAX_KEY_BYTES} bytes"
+    components = key.split("/")
+    if len(components) > MAX_DEPTH:
+        return f"it is more than {MAX_DEPTH} folders deep"
+    for component in components:
+        reason = _fault_of_component(component)
+        if reason:
+            return reason
+    return ""
+
+
+def _fault_of_component(component: str) -> str:
+    if not component:
+        return "it is absolute, or has an empty part"
+    if component[0] in ".-":
+        return "a part of it starts with a dot or a dash"
+    if component != component.strip() or component.endswith("."):
+        return "a part of it starts or ends with a space, or ends with a dot"
+    if len(component.encode("utf-8")) > MAX_COMPONENT_BYTES:
+        return f"a part of it is longer than {MAX_COMPONENT_BYTES} bytes"
+    if not _is_normal_form(component):
+        return "it changes when Unicode is normalised, so it can pass for another name"
+    stem = component.split(".", 1)[0].rstrip().casefold()
+    if stem in _DEVICES:
+        return "a part of it is a device name on Windows"
+    if stem in _MAGIC_STEMS:
+        return "a part of it is a magic key in other languages"
+    return _fault_of_characters(component)
+
+
+def _is_normal_form(component: str) -> bool:
+    if component.isascii():
+        return True
+    letters = component.translate(_WITHOUT_AM)
+    return unicodedata.normalize("NFKC", letters) == letters and unicodedata.normalize("NFC", component) == component
+
+
+def _fault_of_characters(component: str) -> str:
+    scripts: set[str] = set()
+    for character in component:
+        if character in _PUNCTUATION:
+            scripts.clear()  # a new word: "деплой_api.md" is honest, "dеploy.md" with a Cyrillic е is not
+        elif character.isascii():
+            if not character.isalnum():
+                return f"it holds {ascii(character)}"
+            if character.isalpha():
+                scripts.add("LATIN")
+        else:
+            category = unicodedata.category(character)
+            if category in _MARKS and unicodedata.combining(character) != _OVERLAY:
+                continue
+            if category not in _LETTERS:
+                return f"it holds {ascii(character)}"
+            if category != "Nd":
+                scripts.add(unicodedata.name(character, "UNKNOWN").split(" ", 1)[0])
+        if len(scripts) > 1 and not scripts - {"LATIN"} <= _EAST_ASIAN:
+            return "a word in it mixes alphabets, so it can pass for another name"
+    return ""
+
+
+def _fault_of_name(name: str, *, index_allowed: bool) -> str:
+    if not name.endswith(".md") or name == ".md":
+        return 'it does not end in ".md"'
+    if index_allowed and name == INDEX_NAME:
+        return ""
+    plain = name.casefold().replace(" ", "")
+    if plain == INDEX_NAME.casefold():
+        return "that is the index"
+    if plain in _INSTRUCTION_FILES:
+        return "other agents load a file of that name as instructions"
+    return ""
+
+
+def _follow_inside(link: str, real_root: str, key: str) -> str:
+    try:
+        target = os.path.realpath(link, strict=True)
+    except OSError:
+        raise _refused(key, "a link in it leads nowhere or in a circle") from None
+    if target != real_root and not target.startswith(real_root + os.sep):
+        raise _refused(key, "a link in it leads out of the memory directory")
+    return target
+
+
+def _check_node(path: str, real_root: str, key: str) -> None:
+    ancestor = os.path.dirname(path)
+    while len(ancestor) > len(real_root):
+        if os.path.lexists(ancestor) and not os.path.isdir(ancestor):
+            raise _refused(key, "a part of it is a file, not a folder")
+        ancestor = os.path.dirname(ancestor)
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _refused(key, os.strerror(error.errno or 0)) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise _refused(key, "something that is not a plain file stands there")
+    if status.st_nlink > 1:
+        raise _refused(key, "the file there has a second name (a hard link)")
