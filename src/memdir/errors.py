@@ -9,7 +9,8 @@ MemdirError              any failure a person can act on
 ├─ ImportRefused         an archive or folder that will not be taken in
 ├─ DiskError             the disk refused: full, read-only, no permission, broken
 ├─ LockBusy              another process is writing to the same directory
-└─ HistoryError          git is missing, or refused
+├─ HistoryError          git is missing, or refused
+└─ PromptError           a prompt file is broken, or was given the wrong variables
 
 A message names the thing and what is wrong; `remedy` says what to do about it.
 """
@@ -65,3 +66,7 @@ class LockBusy(MemdirError):
 
 class HistoryError(MemdirError):
     exit_code = 11
+
+
+class PromptError(MemdirError):
+    exit_code = 12

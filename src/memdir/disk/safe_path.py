@@ -24,10 +24,8 @@ _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
 
-_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", "clock$", "conin$", "conout$"]
-    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789"]
-)
+_PORTS = tuple(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")
+_DEVICES = frozenset(("con", "prn", "aux", "nul", "clock$", "conin$", "conout$", *_PORTS))
 # Other agents load these as instructions wherever they find them: a memory must never become one.
 _INSTRUCTION_FILES = frozenset(
     ("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "skill.md")
@@ -133,7 +131,7 @@ def _fault_of_characters(component: str) -> str:
             scripts.clear()  # a new word: "деплой_api.md" is honest, "dеploy.md" with a Cyrillic е is not
         elif character.isascii():
             if not character.isalnum():
-                return f"it holds {ascii(character)}"
+                return f"it holds {character!a}"
             if character.isalpha():
                 scripts.add("LATIN")
         else:
@@ -141,7 +139,7 @@ def _fault_of_characters(component: str) -> str:
             if category in _MARKS and unicodedata.combining(character) != _OVERLAY:
                 continue
             if category not in _LETTERS:
-                return f"it holds {ascii(character)}"
+                return f"it holds {character!a}"
             if category != "Nd":
                 scripts.add(unicodedata.name(character, "UNKNOWN").split(" ", 1)[0])
         if len(scripts) > 1 and not scripts - {"LATIN"} <= _EAST_ASIAN:
