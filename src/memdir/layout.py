@@ -6,10 +6,9 @@ Paths are plain `str` here and below: this module is loaded by every hook (ADR 0
 from __future__ import annotations
 
 import os
-import unicodedata
 
 from memdir.disk.git_root import canonical_root, work_tree_root
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_inside
 from memdir.errors import PathEscape
 
 TYPE_CHECKING = False
@@ -109,7 +108,12 @@ class Layout:
             return Place(os.path.join(self.home, "agent-memory", name))
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
-        return Place(os.path.join(self.work_tree, PROJECT_FOLDER, folder, name), state=state)
+        root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
+        if not is_inside(root, self.work_tree):  # a link that the repository carries
+            raise PathEscape(
+                f"{root} leads out of the project by a link", remedy="Remove the link; it came with the repository"
+            )
+        return Place(root, state=state)
 
     def session(self, session_id: str) -> str:
         return os.path.join(self.project_home, f"{session_id}.jsonl")
@@ -152,7 +156,11 @@ class Layout:
 
 def nfc(path: str) -> str:
     """One spelling for one path, whatever the file system does to accents (S1)."""
-    return path if path.isascii() else unicodedata.normalize("NFC", path)
+    if path.isascii():
+        return path
+    import unicodedata
+
+    return unicodedata.normalize("NFC", path)
 
 
 def slug_of(path: str) -> str:

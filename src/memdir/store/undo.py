@@ -48,7 +48,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     source, blob = _version(store, commits, path, revision)
     data = store.history.contents([blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
-        change.write(key, data, mtime_ns=source.time * 1_000_000_000)
+        change.write(key, data, mtime_ns=_first_recorded(store, path, blob))
         if key.rsplit("/", 1)[-1] != INDEX_NAME:
             change.put_entry(key, Topic(data))
     return source
@@ -103,7 +103,8 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     if target is None:
         change.delete(key)
     else:
-        change.write(key, target, mtime_ns=_time_of(store, file))
+        is_exact = target == before and not file.path.endswith(INDEX_NAME)
+        change.write(key, target, mtime_ns=_first_recorded(store, file.path, file.before) if is_exact else None)
 
 
 def _index_without_change(before: bytes, after: bytes, current: bytes) -> bytes:
@@ -117,12 +118,10 @@ def _index_without_change(before: bytes, after: bytes, current: bytes) -> bytes:
     return b"".join([*(line for line in removed if line not in kept), *kept])
 
 
-def _time_of(store: MemoryStore, file: FileChange) -> int | None:
-    """When the content that comes back was first recorded: an old memory must not look new after an undo (S11)."""
-    if not file.before or file.path.endswith(INDEX_NAME):
-        return None
-    for commit in store.history.log(file.path):
-        if any(known.path == file.path and known.after == file.before for known in commit.files):
+def _first_recorded(store: MemoryStore, path: str, blob: str) -> int | None:
+    """When a content was first recorded: an old memory must not look new because it came back (S11)."""
+    for commit in reversed(store.history.log(path)):
+        if any(file.path == path and file.after == blob for file in commit.files):
             return commit.time * 1_000_000_000
     return None
 
