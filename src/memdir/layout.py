@@ -130,6 +130,15 @@ class Layout:
         return os.path.join(self.logs, "events.jsonl")
 
     @property
+    def ledger(self) -> str:
+        return os.path.join(self.logs, "ledger.jsonl")
+
+    @property
+    def prices(self) -> str:
+        """The user's own prices of models."""
+        return os.path.join(self.home, "prices.json")
+
+    @property
     def prompts(self) -> str:
         """The user's own versions of prompts (P8)."""
         return os.path.join(self.home, "prompts")

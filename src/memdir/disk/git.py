@@ -156,13 +156,3 @@ def run_git(
     except OSError as error:
         raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
     return done.returncode, done.stdout, done.stderr
-
-
-def find_git() -> str | None:
-    """The full path of the git command, or None."""
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        for name in ("git", "git.exe") if os.name == "nt" else ("git",):
-            path = os.path.join(folder, name)
-            if os.access(path, os.X_OK) and os.path.isfile(path):
-                return path
-    return None

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
-from memdir.disk.git import BRANCH, Git, find_git
+from memdir.disk.git import BRANCH, Git
+from memdir.disk.programs import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class History:
     @property
     def is_available(self) -> bool:
         """Whether git is there to keep a history at all."""
-        return find_git() is not None
+        return bool(find_program("git"))
 
     def settle(self) -> None:
         """Clear what a killed git left behind. Call under the directory's lock, before anything else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import Commit, FileChange, Origin
+from memdir.store.index import merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -92,7 +93,7 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     elif current == before:
         return
     elif key == INDEX_NAME:
-        target = _index_without_change(before or b"", after or b"", current or b"")
+        target = merge_index(after or b"", before or b"", current or b"")
     else:
         target = merge_bytes(after or b"", before or b"", current or b"") if before is not None and current else None
         if target is None:
@@ -105,17 +106,6 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     else:
         is_exact = target == before and not file.path.endswith(INDEX_NAME)
         change.write(key, target, mtime_ns=_first_recorded(store, file.path, file.before) if is_exact else None)
-
-
-def _index_without_change(before: bytes, after: bytes, current: bytes) -> bytes:
-    """The index with one commit's lines taken back, wherever they stand now; the index never stops an undo."""
-    merged = merge_bytes(after, before, current)
-    if merged is not None:
-        return merged
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    removed, added = [line for line in old if line not in new], {line for line in new if line not in old}
-    kept = [line for line in current.splitlines(keepends=True) if line not in added]
-    return b"".join([*(line for line in removed if line not in kept), *kept])
 
 
 def _first_recorded(store: MemoryStore, path: str, blob: str) -> int | None:
