@@ -118,6 +118,10 @@ class Layout:
     def session(self, session_id: str) -> str:
         return os.path.join(self.project_home, f"{session_id}.jsonl")
 
+    def session_state(self, session_id: str) -> str:
+        """The little about a session that outlives a crash."""
+        return os.path.join(self.project_home, session_id, "state.json")
+
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.project_home, session_id, "session-memory", "summary.md")
 

@@ -43,6 +43,17 @@ class ForkReport:
     def usage(self) -> Usage:
         return self.run.usage
 
+    def counts(self) -> dict[str, int | float]:
+        """Its cost in figures, for events."""
+        return {
+            "input": self.usage.input,
+            "output": self.usage.output,
+            "cache_read": self.usage.cache_read,
+            "cache_created": self.usage.cache_created,
+            "cache_hit_percent": round(self.usage.hit_percent, 1),
+            "turns": self.run.turns,
+        }
+
     @property
     def is_complete(self) -> bool:
         """Whether the model came to an end of its own."""
