@@ -74,7 +74,7 @@ class _Running:
     async def finish(self, timeout_seconds: float) -> ShellResult:
         """Wait for the end or a limit, then leave nothing behind."""
         loop = asyncio.get_running_loop()
-        watching = os.pidfd_open(self._process.pid)
+        watching = self._watch()
         loop.add_reader(watching, self._on_exit, watching)
         loop.add_reader(self._reading, self._on_output)
         timed_out = False
@@ -92,6 +92,15 @@ class _Running:
                 loop.remove_reader(watching)
                 os.close(watching)
         return self._result(timed_out=timed_out, was_stopped=was_stopped)
+
+    def _watch(self) -> int:
+        """A descriptor that becomes readable when the process ends; without one it may not run on."""
+        try:
+            return os.pidfd_open(self._process.pid)
+        except OSError:
+            self._process.kill()
+            self._process.wait()
+            raise
 
     def _on_exit(self, watching: int) -> None:
         asyncio.get_running_loop().remove_reader(watching)
