@@ -146,6 +146,11 @@ def test_local_sockets_cannot_be_reached(kind: Kind, place: Path) -> None:
     assert "connected" not in result.output
 
 
+def test_root_has_no_powers_left(kind: Kind, place: Path) -> None:
+    result = run(f"{shlex.quote(sys.executable)} -c 'import os; os.nice(-5)'", kind, place)
+    assert "PermissionError" in result.output
+
+
 def test_password_hashes_are_hidden_even_from_root(kind: Kind, place: Path) -> None:
     assert ":" not in run("cat /etc/shadow 2>/dev/null", kind, place).output
 

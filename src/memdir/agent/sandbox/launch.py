@@ -18,7 +18,8 @@ FAILED = 125  # the exit code when the sandbox could not be built; nothing was r
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
-_NO_NEW_PRIVILEGES, _DEATH_SIGNAL, _SET_SECCOMP, _SECCOMP_FILTER = 38, 1, 22, 2
+_NO_NEW_PRIVILEGES, _DEATH_SIGNAL, _SET_SECCOMP, _SECCOMP_FILTER, _DROP_CAPABILITY = 38, 1, 22, 2, 24
+_CAPABILITIES = range(64)
 _KILL = 9
 # By version of the kernel's interface: all file rights, TCP bind and connect, abstract sockets and signals.
 _FILE_RIGHTS = {3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
@@ -30,6 +31,8 @@ def main() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     _call(libc.prctl, _DEATH_SIGNAL, _KILL, 0, 0, 0)
     _call(libc.prctl, _NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    for capability in _CAPABILITIES:
+        libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)  # only root has any; for others, and for unknown ones, it fails
     _restrict_files(libc, config)
     _restrict_calls(libc, base64.b64decode(config["filter"]))
     os.execve(config["argv"][0], config["argv"], os.environ)  # noqa: S606 — this process is the sandbox
