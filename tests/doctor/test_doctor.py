@@ -164,7 +164,6 @@ def test_open_permissions_are_found_and_closed(memdir: Memdir, folder: Path) -> 
 
 
 def test_a_damaged_history_is_an_error_and_memories_are_still_read(memdir: Memdir, folder: Path) -> None:
-    history = Path(open_memory(folder.parent).place.history)
     history = folder.parent / "memory.state" / "history.git"
     for path in (history / "objects").rglob("*"):
         if path.is_file():

@@ -63,6 +63,15 @@ class Git:
             )
         return output
 
+    def complaints(self) -> list[str]:
+        """What git finds wrong with the repository; empty when it is sound."""
+        arguments = ("fsck", "--no-dangling", "--no-progress")
+        status, output, errors = run_git(arguments, variables=self._variables(None), cwd=self._work_tree_or_parent())
+        if status == 0:
+            return []
+        words = (output + errors).decode("utf-8", "replace").splitlines()
+        return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
+
     @property
     def exists(self) -> bool:
         return os.path.exists(self._attributes)

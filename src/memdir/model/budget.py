@@ -10,11 +10,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from memdir.disk.atomic import append_bytes, make_folder
 from memdir.errors import BudgetReached, SettingsError
-from memdir.events import Event, Nowhere, Sink
+from memdir.events import Event, Nowhere
 from memdir.model.model import Model, Reply, Request, Usage
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
 
 TOKENS_PER_PRICE = 1_000_000
 _DAY = timedelta(days=1)

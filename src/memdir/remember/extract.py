@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memdir.agent.abort import Abort
 from memdir.agent.file_state import FileState
@@ -19,7 +20,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
-from memdir.events import Sink, memory_extracted
+from memdir.events import memory_extracted
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.remember.lineage import Lineage, fault_of_trust, trace
@@ -32,6 +33,9 @@ from memdir.store.secrets import find_secrets
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Message
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
 
 MAX_TURNS = 5  # two are normal: read, write (X8)
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)

@@ -182,10 +182,7 @@ class History:
 
     def check(self) -> list[str]:
         """What git finds wrong with the repository."""
-        if not self._git.exists:
-            return []
-        output = self._git.run("fsck", "--no-dangling", "--no-progress", accept=range(256))
-        return [line for line in output.decode("utf-8", "replace").splitlines() if not line.startswith("notice")]
+        return self._git.complaints() if self._git.exists else []
 
     def _head(self) -> str:
         """The last commit's id, read from the branch's file: a git process for 40 characters would be dear."""

@@ -84,9 +84,9 @@ def remember_identity(place: Place, root: str) -> None:
     import json
 
     identity = identify(root)
-    make_folder(place.state)
     text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
-    write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
+    with locked(place.lock):  # whoever holds the lock may sweep temporary files out of the state folder
+        write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
 
 
 def read_identity(path: str) -> Identity | None:

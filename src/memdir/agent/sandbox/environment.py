@@ -83,7 +83,7 @@ _HIDDEN_IN_SYSTEM = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh")
 
 def hidden_paths() -> list[str]:
     """Where this machine's user keeps credentials: existing paths, links resolved."""
-    import pwd  # noqa: PLC0415 — not on every platform this module is imported on
+    import pwd
 
     home = pwd.getpwuid(os.getuid()).pw_dir
     candidates = [os.path.join(home, name) for name in _HIDDEN_IN_HOME] + list(_HIDDEN_IN_SYSTEM)

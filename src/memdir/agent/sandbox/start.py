@@ -25,7 +25,7 @@ MAX_DATA_KIB = 2_097_152  # no reader needs two GiB
 _LIMITED = 'ulimit -c 0 -f {file} -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
 
 
-class NoSandbox(MemdirError):  # noqa: N818 — named for what is the case, like the rest of the tree
+class NoSandbox(MemdirError):
     """This machine offers no sandbox, so no shell command may run on it."""
 
 

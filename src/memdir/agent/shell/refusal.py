@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refused(Exception):  # noqa: N818 — a verdict on its way up, not an error
+class Refused(Exception):
     """The command is not provably read-only. `reason` is a sentence for a model."""
 
     def __init__(self, reason: str) -> None:

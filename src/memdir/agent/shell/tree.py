@@ -26,8 +26,8 @@ TOKENS = names('; && || | |& " ! > >> &> &>> >& < $ [ ] [[ ]] = == != -a -o { } 
 
 def check_tree(source: str, commands: list[Simple]) -> None:
     """Refused unless the syntax tree is whole, whitelisted, and says the same as the first reader."""
-    from tree_sitter import Language, Parser  # noqa: PLC0415 — a native library: only a Bash call pays for it
-    from tree_sitter_bash import language  # noqa: PLC0415
+    from tree_sitter import Language, Parser
+    from tree_sitter_bash import language
 
     root = Parser(Language(language())).parse(source.encode()).root_node
     if root.has_error:
