@@ -32,7 +32,9 @@ def main() -> None:
     _call(libc.prctl, _DEATH_SIGNAL, _KILL, 0, 0, 0)
     _call(libc.prctl, _NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     for capability in _CAPABILITIES:
-        libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)  # only root has any; for others, and for unknown ones, it fails
+        libc.prctl(
+            _DROP_CAPABILITY, capability, 0, 0, 0
+        )  # only root has any; for others, and for unknown ones, it fails
     _restrict_files(libc, config)
     _restrict_calls(libc, base64.b64decode(config["filter"]))
     os.execve(config["argv"][0], config["argv"], os.environ)  # noqa: S606 — this process is the sandbox
