@@ -101,7 +101,7 @@ def words_by_reader(commands: list[Simple]) -> list[list[str]]:
 
 
 @needs_bash
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(COMMANDS, st.lists(JOINTS, min_size=2, max_size=2))
 def test_accepted_lines_have_the_words_bash_sees(commands: list[str], joints: list[str]) -> None:
     line = "".join(f"p {command}{joint}" for command, joint in zip(commands, [*joints, ""], strict=False))

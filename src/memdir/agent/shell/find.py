@@ -56,6 +56,8 @@ def _check_primary(words: tuple[Word, ...], at: int) -> int:
     if primary.text in _ALONE:
         return 1
     takes_file = primary.text in _WITH_FILE or _NEWER.fullmatch(primary.text)
+    if primary.text in ("-exec", "-execdir"):
+        raise Refused("`find -exec` runs a program: pipe the names instead, as in `find … | xargs grep -l WORD`.")
     if not takes_file and primary.text not in _WITH_TEXT:
         raise Refused(
             f"{shown('find ' + primary.text)} is not on the list of read-only tests and actions: leave it out."

@@ -60,7 +60,5 @@ def _check_names(name: str, arguments: Arguments) -> None:
     lists = _LISTING + (" l" if name == "tag" else "")
     if name in ("branch", "tag") and operands and not arguments.has_any(lists):
         raise Refused(f"{shown(f'git {name} {operands[0].text}')} would create it: use `git {name} --list PATTERN`.")
-    if name == "config" and not (
-        arguments.has_any("get get-all") and len(operands) == 1 and _CONFIG_KEY.fullmatch(operands[0].text)
-    ):
+    if name == "config" and not (len(operands) == 1 and _CONFIG_KEY.fullmatch(operands[0].text)):
         raise Refused("`git config` may write or show credentials: use `git config --get user.name` and the like.")

@@ -20,14 +20,15 @@ _SPEC = Spec(
     least=1,
 )
 _WORDS = names(
-    "add all and any ascii_downcase ascii_upcase contains elif else empty end endswith first flatten floor "
-    "from_entries group_by has if in index inside join keys keys_unsorted last length map map_values max max_by min "
-    "min_by not null or path paths reverse select sort sort_by split startswith test then to_entries tojson tonumber "
-    "tostring true false type unique unique_by values with_entries"
+    "add all and any as ascii_downcase ascii_upcase capture contains del elif else empty end endswith first flatten "
+    "floor from_entries fromjson group_by has if in index inside join keys keys_unsorted last length limit ltrimstr "
+    "map map_values max max_by min min_by not null or path paths reverse rtrimstr scan select sort sort_by split "
+    "startswith sub test then to_entries tojson tonumber tostring true false type unique unique_by values with_entries"
 )
 _TOKEN = re.compile(
-    r"""[ \t\n]+ | "(?:\\["\\/nt]|[^"\\\n])*" | \d{1,7}(?:\.\d{1,7})? | \.[A-Za-z_]\w* | @(?:csv|tsv|json|text|base64)\b
-    | [A-Za-z]\w* | \.\. | \?// | // | == | != | <= | >= | [.\[\]{}(),:|<>+?-]""",
+    r"""[ \t\n]+ | "(?:\\["\\/nt]|\\\(\.[\w.\[\]]*\)|[^"\\\n])*" | \d{1,7}(?:\.\d{1,7})?
+    | \.[A-Za-z_]\w* | @(?:csv|tsv|json|text|base64)\b | \$[a-z]\w* | [A-Za-z]\w*
+    | \.\. | \?// | // | == | != | <= | >= | [.\[\]{}(),:;|<>+?-]""",
     re.VERBOSE | re.ASCII,
 )
 

@@ -20,8 +20,11 @@ _DATE = Spec(
 _PRINTF = re.compile(r"(?:[^%\\]|\\[nt\\\"'a-z0-7]|%%|%[-+ #0]*\d{0,3}(?:\.\d{1,3})?[sdiuxXoqbcfeg])*")
 _WHOLE_NUMBER = re.compile(r"-?\d{1,5}")
 # Not `e` without a dash: it shows the environment of every process.
-_PS_WORD = re.compile(r"[auxwflj]{1,6}|-[AefFlwjHT]{1,6}|-aux|--forest|--no-headers|--sort=-?[a-z%]{1,10}")
-_LSOF_WORD = re.compile(r"-v|-h|-[nPlt]{1,4}|-i(?::\d{1,5})?")
+_PS_WORD = re.compile(r"[auxwflj]{1,6}|-[AefFlwjHT]{1,6}|-aux|-p|-o|-eo|--forest|--no-headers|--sort=-?[a-z%]{1,10}")
+_PS_FIELDS = re.compile(
+    r"(?:(?:pid|ppid|user|uid|cmd|comm|args|pcpu|pmem|%cpu|%mem|rss|vsz|stat|state|time|etime|lstart|tty|nice|ni)(?:,|$))+"
+)
+_LSOF_WORD = re.compile(r"-v|-h|-[nPlt]{1,4}|-i(?::\d{1,5})?|:\d{1,5}")
 _XXD_ALONE = re.compile(r"-(?:[abeiu]|p|ps|plain)|-[cglso]\d{1,7}")
 _XXD_VALUE = re.compile(r"-(?:c|cols|g|l|len|s|seek)")
 _TAR_LIST = re.compile(r"-?t[vzjJ]{0,3}f")
@@ -83,8 +86,13 @@ def check_date(command: Simple) -> None:
 def check_words(command: Simple) -> None:
     """`ps` and `lsof`: every word from a short list."""
     allowed = _PS_WORD if command.name == "ps" else _LSOF_WORD
+    before = ""
     for word in command.arguments:
-        if not allowed.fullmatch(word.raw):
+        is_value = (
+            _PS_FIELDS.fullmatch(word.raw) if before in ("-o", "-eo") else before == "-p" and word.raw.isdecimal()
+        )
+        before = word.raw
+        if not allowed.fullmatch(word.raw) and not (command.name == "ps" and is_value):
             raise Refused(
                 f"{shown(f'{command.name} {word.raw}')} is not on the list of read-only options: leave it out."
             )
