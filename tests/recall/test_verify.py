@@ -41,7 +41,7 @@ def test_a_file_that_never_was_is_gone_without_a_new_name(project: Path) -> None
 
 
 def test_symbols_are_looked_up_in_the_tracked_files(project: Path) -> None:
-    text = "Use `load_settings()` and `PaymentGateway`, not `load_config()` or `OrderGateway`; `x` and `some words` are none"
+    text = "Use `load_settings()` and `PaymentGateway`, not `load_config()` or `OrderGateway`; `x` is no symbol"
     assert words(project, text) == ["load_config()", "OrderGateway"]
 
 
