@@ -102,7 +102,7 @@ class Background:
         is_dry: bool = False,
         confirm: Callable[[DreamReport], bool] | None = None,
     ) -> DreamReport | NotDreamt:
-        """A dream that somebody asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
+        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
         from_when = since if since is not None else last_dream(self._memory.place.root, self._memory.clock()) or 0.0
         sessions = sessions_since(self._memory.layout.project_home, from_when, without=self._session.id)
         task.sessions = len(sessions)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
 MAX_CHECKED = 12  # names of one memory
+MAX_TEXT_CHARACTERS = 200_000  # a memory is a page
 
 _WEB_ENDINGS = (
     "com",
@@ -94,7 +95,7 @@ def named_in(text: str) -> Iterator[tuple[str, str]]:
     import re
 
     seen: set[tuple[str, str]] = set()
-    plain = re.sub(r"\w+://\S+", _path_of_link, text)
+    plain = re.sub(r"\b[a-z][a-z0-9+]{1,15}://\S+", _path_of_link, text[:MAX_TEXT_CHARACTERS])
     for kind, pattern in _patterns().items():
         for match in re.finditer(pattern, plain):
             name = match[1].rstrip(".")
@@ -105,7 +106,7 @@ def named_in(text: str) -> Iterator[tuple[str, str]]:
 
 def _patterns() -> dict[str, str]:
     return {
-        "path": r"(?<![\w/.~:@-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z][A-Za-z0-9]{0,7})(?![\w/])",
+        "path": r"(?<![\w/.~:@-])((?:[\w.-]{1,64}/){1,12}[\w-]{1,64}\.[A-Za-z][A-Za-z0-9]{0,7})(?![\w/])",
         "symbol": r"`([A-Za-z_][A-Za-z0-9_]*(?:\(\)|(?:[a-z][A-Z]|_[a-z])[A-Za-z0-9_]*))`",
         "command": r"`((?:make|npm run|pnpm run|yarn run|just) [\w:.-]+)`",
     }
