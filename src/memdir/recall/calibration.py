@@ -5,8 +5,9 @@ WEIGHTS are in the order of `signals.NAMES`; the EMPTY_ ones say how likely a me
 
 from __future__ import annotations
 
-GATE = 0.8  # emptiness above this: nothing is shown
-THRESHOLD = -1.3  # a candidate below this is not clearly useful
+GATE = 1.0  # emptiness above this: nothing is shown
+THRESHOLD = -1.4  # the surest candidate below this is not clearly useful
+NEXT_MARGIN = 0.6  # every further one must be this much surer
 BIAS = -6.9983
 # fmt: off
 WEIGHTS = (

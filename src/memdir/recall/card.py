@@ -6,6 +6,8 @@ be shown.
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from memdir.recall.document import passages_of
 from memdir.recall.stems import terms
 from memdir.recall.words import split_words
@@ -40,12 +42,12 @@ class Card:
 
     __slots__ = ("counts", "dates", "key", "kind", "length", "mtime_ns", "size", "usage", "vectors")
 
-    def __init__(self, document: Document) -> None:
-        self.key = document.key
-        self.kind = KINDS.index(document.kind) if document.kind in KINDS else 0
-        self.mtime_ns = document.mtime_ns
-        self.size = document.size
-        self.counts: dict[str, list[int]] = {}  # term -> [in the title or description, in the body]
+    def __init__(self, key: str, kind: int, mtime_ns: int, size: int) -> None:
+        self.key = key
+        self.kind = kind
+        self.mtime_ns = mtime_ns
+        self.size = size
+        self.counts: dict[int, list[int]] = {}  # a term's fingerprint -> [in title or description, in the body]
         self.length = 0
         self.vectors: list[Vector] = []
         self.usage = 0
@@ -54,7 +56,8 @@ class Card:
 
 def make_card(document: Document, table: Table) -> Card:
     """Read a document once; everything later works from the card."""
-    card = Card(document)
+    kind = KINDS.index(document.kind) if document.kind in KINDS else 0
+    card = Card(document.key, kind, document.mtime_ns, document.size)
     head = split_words(f"{document.title}. {document.description}")
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
     passages = [split_words(part) for part in passages_of(document)]
@@ -73,9 +76,10 @@ def make_card(document: Document, table: Table) -> Card:
 
 def _count(card: Card, found: list[str], field: int) -> None:
     for term in found:
-        pair = card.counts.get(term)
+        fingerprint = crc32(term.encode())
+        pair = card.counts.get(fingerprint)
         if pair is None:
-            pair = card.counts[term] = [0, 0]
+            pair = card.counts[fingerprint] = [0, 0]
         if pair[field] < MAX_COUNT:
             pair[field] += 1
 

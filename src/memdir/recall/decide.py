@@ -97,7 +97,7 @@ def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str]) ->
         is_usage = verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools)
         if is_usage:
             verdict.reasons.append("usage notes of a tool that is in use")
-        elif verdict.certainty <= calibration.THRESHOLD:
+        elif verdict.certainty <= calibration.THRESHOLD + (calibration.NEXT_MARGIN if chosen else 0.0):
             verdict.reasons.append("not clearly useful")
         elif chosen == MAX_CHOSEN:
             verdict.reasons.append("five are shown already")

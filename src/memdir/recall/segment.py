@@ -11,14 +11,12 @@ from bisect import bisect_left
 from struct import Struct
 from zlib import crc32
 
-from memdir.recall.card import HAS_HEAD, MAX_DATES
-from memdir.recall.embedding import DIMENSIONS
+from memdir.recall.card import HAS_HEAD, MAX_DATES, Card
+from memdir.recall.embedding import DIMENSIONS, Vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memdir.recall.card import Card
+    from collections.abc import Collection, Iterator, Sequence
 
 MAGIC = b"MDSEGM01"
 CODE_BYTES = DIMENSIONS // 8
@@ -102,6 +100,20 @@ class Segment:
         start, end = (self._post_ends[at - 1] if at else 0), self._post_ends[at]
         return self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
 
+    def all_postings(self) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+        """Every term's fingerprint with its cards and counts."""
+        start = 0
+        for fingerprint, end in zip(self._prints, self._post_ends, strict=True):
+            yield fingerprint, self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
+            start = end
+
+    def stamps(self) -> list[tuple[int, int]]:
+        """The (mtime in ns, size) of every card."""
+        return [fields[:2] for fields in _FACTS.iter_unpack(self._facts)]
+
+    def keys(self) -> list[str]:
+        return [self.key(card) for card in range(self.cards)]
+
     def has(self, term: str) -> bool:
         fingerprint = crc32(term.encode())
         at = bisect_left(self._prints, fingerprint)
@@ -161,21 +173,37 @@ def pack(cards: Sequence[Card], identity: int) -> bytes:
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
-    by_term: dict[str, list[tuple[int, list[int]]]] = {}
+    by_term: dict[int, list[tuple[int, list[int]]]] = {}
     for at, card in enumerate(cards):
-        for term, pair in card.counts.items():
-            by_term.setdefault(term, []).append((at, pair))
+        for fingerprint, pair in card.counts.items():
+            by_term.setdefault(fingerprint, []).append((at, pair))
     prints, ends, docs, counts = array("I"), array("I"), array("I"), bytearray()
-    for fingerprint, term in sorted((crc32(term.encode()), term) for term in by_term):
-        for at, pair in by_term[term]:
+    for fingerprint in sorted(by_term):
+        for at, pair in by_term[fingerprint]:
             docs.append(at)
             counts += bytes(pair)
-        if prints and prints[-1] == fingerprint:  # two terms, one fingerprint: they share their cards
-            ends[-1] = len(docs)
-        else:
-            prints.append(fingerprint)
-            ends.append(len(docs))
+        prints.append(fingerprint)
+        ends.append(len(docs))
     return prints, ends, docs, counts
+
+
+def unpack(segment: Segment, wanted: Collection[int]) -> list[Card]:
+    """Some cards of a segment as they were before packing, in order."""
+    out: dict[int, Card] = {}
+    for at in sorted(wanted):
+        facts = segment.facts(at)
+        card = out[at] = Card(segment.key(at), facts.kind, facts.mtime_ns, facts.size)
+        card.kind |= HAS_HEAD if facts.has_head else 0
+        card.length, card.usage, card.dates = facts.length, facts.usage, facts.dates
+        codes = segment.codes()
+        for row in range(facts.first_row, facts.first_row + facts.rows):
+            values, norm = segment.row(row)
+            card.vectors.append(Vector(list(values), norm, codes[row]))
+    for fingerprint, docs, counts in segment.all_postings():
+        for place, at in enumerate(docs):
+            if at in out:
+                out[at].counts[fingerprint] = [counts[2 * place], counts[2 * place + 1]]
+    return list(out.values())
 
 
 def _aligned(section: bytes | bytearray | array[int] | array[float]) -> bytes:
