@@ -26,13 +26,25 @@ REASONS_SHOWN = 3
 class Verdict:
     """One candidate judged: whether it is shown, how sure that is, and why."""
 
-    __slots__ = ("candidate", "certainty", "is_chosen", "reasons")
+    __slots__ = ("candidate", "certainty", "is_chosen", "numbers", "remark")
 
-    def __init__(self, candidate: Candidate, certainty: float, reasons: list[str]) -> None:
+    def __init__(self, candidate: Candidate, certainty: float, numbers: list[float]) -> None:
         self.candidate = candidate
         self.certainty = certainty
-        self.reasons = reasons
+        self.numbers = numbers
         self.is_chosen = False
+        self.remark = ""
+
+    def reasons(self, ranking: Ranking) -> list[str]:
+        """What weighed most, in words for people; made only when somebody asks."""
+        candidate, out = self.candidate, []
+        if candidate.matched:
+            words = sorted(candidate.matched, key=lambda term: -ranking.term_weights[term])
+            out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
+        out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
+        weighed = sorted(zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0]))
+        out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
+        return [*out, self.remark] if self.remark else out
 
 
 class Decision:
@@ -69,7 +81,7 @@ def decide(
         second = sims[1] if candidate.similarity == sims[0] else sims[0]
         numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
         certainty = calibration.BIAS + sum(map(mul, calibration.WEIGHTS, numbers))
-        verdicts.append(Verdict(candidate, certainty, _reasons(candidate, numbers, ranking)))
+        verdicts.append(Verdict(candidate, certainty, numbers))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
     _choose(verdicts, emptiness, tools)
     return Decision(verdicts, emptiness)
@@ -90,29 +102,17 @@ def judge_message(question: Question, ranking: Ranking) -> float:
 def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str]) -> None:
     if emptiness > calibration.GATE:
         for verdict in verdicts:
-            verdict.reasons.append("the message looks like one that needs no memory")
+            verdict.remark = "the message looks like one that needs no memory"
         return
     chosen = 0
     for verdict in verdicts:
         is_usage = verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools)
         if is_usage:
-            verdict.reasons.append("usage notes of a tool that is in use")
+            verdict.remark = "usage notes of a tool that is in use"
         elif verdict.certainty <= calibration.THRESHOLD + (calibration.NEXT_MARGIN if chosen else 0.0):
-            verdict.reasons.append("not clearly useful")
+            verdict.remark = "not clearly useful"
         elif chosen == MAX_CHOSEN:
-            verdict.reasons.append("five are shown already")
+            verdict.remark = "five are shown already"
         else:
             verdict.is_chosen = True
             chosen += 1
-
-
-def _reasons(candidate: Candidate, numbers: list[float], ranking: Ranking) -> list[str]:
-    """What weighed most, in words for people."""
-    out = []
-    if candidate.matched:
-        words = sorted(candidate.matched, key=lambda term: -ranking.term_weights[term])
-        out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
-    out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
-    weighed = sorted(zip(map(mul, calibration.WEIGHTS, numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0]))
-    out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
-    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.recall.card import days_in
-from memdir.recall.stems import terms
+from memdir.recall.stems import term_of
 from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
@@ -22,7 +22,11 @@ class Question:
     def __init__(self, text: str, table: Table) -> None:
         self.text = text[:MAX_CHARS]
         self.words = split_words(self.text)
-        self.terms = list(dict.fromkeys(terms(self.words)))[:MAX_TERMS]
+        self.terms: dict[str, str] = {}  # a term and the word it came from
+        for word in self.words:
+            term = term_of(word)
+            if term and len(self.terms) < MAX_TERMS:
+                self.terms.setdefault(term, word)
         self.vector = table.vector(self.words, is_query=True)
 
 

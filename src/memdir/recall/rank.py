@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.recall.embedding import Table
+    from memdir.recall.embedding import Table, Vector
     from memdir.recall.question import Question
     from memdir.recall.segment import Facts, Segment
 
@@ -25,12 +25,15 @@ TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is abou
 MEANING_WEIGHT = 0.5  # of the scaled similarity, beside 1 for the scaled word score
 WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
 MEANING_FLOOR_MARGIN = 0.25  # a best similarity less than this above the middle is not stretched to 1
-EXACT_CANDIDATES = 24  # taken from each side for the exact product; more changes no answer on the training worlds
+WORD_CANDIDATES = 20  # judged exactly for their words,
+NEAR_ROWS = 32  # and for their meaning; more changes no answer on the training worlds
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
 COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
 MANY_CARDS = 1000  # below this every term is cheap
 GENERAL_SHARE = 0.25  # of a term's weight: how rare it is in text at large
 GENERAL_TEXTS = 425_000  # texts the table's word counts come from
+MOST_GENERAL = 13.0  # the logarithm of about that count
+MIN_REPAIRED = 5  # shorter words have too many neighbours
 MAX_REPAIRS = 3  # unknown words of a message that are tried as typos
 
 
@@ -38,7 +41,8 @@ class Candidate:
     """One document that might help, with everything that speaks for or against it."""
 
     __slots__ = (
-        "card", "coverage", "facts", "key", "matched", "rarest", "score", "segment", "title_coverage", "title_similarity",
+        "card", "coverage", "facts", "key", "matched", "rarest", "score", "segment", "similarity", "title_coverage",
+        "title_similarity",
         "whole_similarity", "word_score",
     )  # fmt: skip
 
@@ -54,11 +58,8 @@ class Candidate:
         self.rarest = 0.0
         self.title_similarity = 0.0
         self.whole_similarity = 0.0
+        self.similarity = 0.0  # the mean of both
         self.score = 0.0
-
-    @property
-    def similarity(self) -> float:
-        return (self.title_similarity + self.whole_similarity) / 2
 
 
 class Ranking:
@@ -79,59 +80,75 @@ def rank(
 ) -> Ranking:
     """Order all cards of all segments; `gone` are (segment, card) pairs that no longer count."""
     ranking = Ranking()
-    ranking.cards = sum(segment.cards for segment in segments)
-    if not ranking.cards:
+    ranking.cards = sum(segment.cards for segment in segments) - len(gone)
+    if ranking.cards <= 0:
         return ranking
-    weights = ranking.term_weights = _term_weights(question, segments, table, ranking.cards)
-    ranking.unknown_terms = [term for term in weights if not any(segment.has(term) for segment in segments)]
+    _weigh_terms(ranking, question, segments, table)
     average = max(1.0, sum(segment.total_length for segment in segments) / ranking.cards)
-    found: list[tuple[int, int]] = []
     distances: list[list[int]] = []
     for at, segment in enumerate(segments):
-        scores = _word_scores(segment, weights, average)
+        scores = _word_scores(segment, ranking.term_weights, average)
         near = _distances(question, segment)
         distances.append(near)
-        cards = dict.fromkeys(nlargest(EXACT_CANDIDATES, scores, key=scores.__getitem__))
-        for row in nsmallest(2 * EXACT_CANDIDATES, range(len(near)), key=near.__getitem__):
+        cards = dict.fromkeys(_best_words(scores))
+        for row in _nearest(near):
             cards[segment.owner(row)] = None
-        found += [(at, card) for card in cards if (at, card) not in gone]
+        found = [card for card in cards if not gone or (at, card) not in gone]
+        ranking.candidates += _candidates(question, segment, found, scores, near)
     ranking.middle_similarity = _middle(distances)
-    ranking.candidates = [_candidate(question, segments[at], card, weights, average, distances[at]) for at, card in found]
+    _add_coverage(ranking)
     _add_up(ranking)
     return ranking
 
 
-def _term_weights(question: Question, segments: Sequence[Segment], table: Table, cards: int) -> dict[str, float]:
+def _best_words(scores: dict[int, float]) -> list[int]:
+    if len(scores) <= WORD_CANDIDATES:
+        return list(scores)
+    return nlargest(WORD_CANDIDATES, scores, key=scores.__getitem__)
+
+
+def _nearest(near: list[int]) -> Sequence[int]:
+    """The rows with the nearest sign codes. Sorting whole numbers that carry their row is the quick way."""
+    if len(near) <= NEAR_ROWS:
+        return range(len(near))
+    width = len(near)
+    if width <= MANY_CARDS:
+        return [mixed % width for mixed in sorted([distance * width + row for row, distance in enumerate(near)])[:NEAR_ROWS]]
+    return nsmallest(NEAR_ROWS, range(width), key=near.__getitem__)
+
+
+def _weigh_terms(ranking: Ranking, question: Question, segments: Sequence[Segment], table: Table) -> None:
     """How much each term tells: rare in this store, and rare in text at large."""
-    held = {term: sum(len(segment.postings(term)[0]) for segment in segments) for term in question.terms}
-    repairs = 0
-    for term in question.terms:
-        if not held[term] and repairs < MAX_REPAIRS and len(term) >= 5 and term.isalpha() and not table.commonness(term):
-            repairs += 1
-            for repaired in _one_edit_away(term):
-                if any(segment.has(repaired) for segment in segments):
-                    held[repaired] = sum(len(segment.postings(repaired)[0]) for segment in segments)
-                    break
+    cards, weights = ranking.cards, ranking.term_weights
+    held = {term: sum(segment.count(term) for segment in segments) for term in question.terms}
+    ranking.unknown_terms = [term for term, count in held.items() if not count]
+    commonness = {term: table.commonness(word) for term, word in question.terms.items()}
+    typos = [term for term in ranking.unknown_terms if len(term) >= MIN_REPAIRED and term.isalpha() and not commonness[term]]
+    for term in typos[:MAX_REPAIRS]:
+        for repaired in _one_edit_away(term):
+            if any(segment.count(repaired) for segment in segments):
+                held[repaired] = sum(segment.count(repaired) for segment in segments)
+                break
     most = log(1 + (cards + 0.5) / 0.5)
-    out = {}
     for term, count in held.items():
-        here = log(1 + (cards - count + 0.5) / (count + 0.5)) / most
-        general = log(1 + GENERAL_TEXTS / (1 + 2 ** (table.commonness(term) / 2))) / 13
-        out[term] = here * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
-    return out
+        here = log(1 + max(0, cards - count + 0.5) / (count + 0.5)) / most
+        general = log(1 + GENERAL_TEXTS / (1 + 2 ** (commonness.get(term, 0) / 2))) / MOST_GENERAL
+        weights[term] = here * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
 
 
 def _word_scores(segment: Segment, weights: dict[str, float], average: float) -> dict[int, float]:
     scores: dict[int, float] = {}
-    lengths = segment.length
+    length = segment.length
+    many = max(MANY_CARDS, COMMON_SHARE * segment.cards)
     for term, weight in weights.items():
         docs, counts = segment.postings(term)
-        if len(docs) > COMMON_SHARE * segment.cards > COMMON_SHARE * MANY_CARDS and len(weights) > 2:
+        if len(docs) > many and len(weights) > 2:
             continue
-        for at, card in enumerate(docs):
-            count = TITLE_WEIGHT * counts[2 * at] + counts[2 * at + 1]
-            base = count + SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * lengths(card) / average)
-            scores[card] = scores.get(card, 0.0) + weight * count * (SATURATION + 1) / base
+        gain = weight * (SATURATION + 1)
+        for card, title, body in zip(docs, counts[::2], counts[1::2], strict=True):
+            count = TITLE_WEIGHT * title + body
+            base = count + SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * length(card) / average)
+            scores[card] = scores.get(card, 0.0) + gain * count / base
     return scores
 
 
@@ -152,27 +169,54 @@ def _middle(distances: list[list[int]]) -> float:
     return cos(pi * sample[len(sample) // 2] / DIMENSIONS)
 
 
-def _candidate(
-    question: Question, segment: Segment, card: int, weights: dict[str, float], average: float, near: list[int]
-) -> Candidate:
-    out = Candidate(segment, card)
-    facts = out.facts
-    if question.vector is None or not facts.rows:
-        return out
-    rows = range(facts.first_row, facts.first_row + facts.rows)
-    if facts.has_head:
-        out.title_similarity = question.vector.similarity(*segment.row(facts.first_row))
-        rows = rows[1:]
-    best = nsmallest(PARTS_A_CARD, rows, key=near.__getitem__) if len(rows) > PARTS_A_CARD else rows
-    found = [question.vector.similarity(*segment.row(row)) for row in best]
-    out.whole_similarity = max(found, default=out.title_similarity)
-    if not facts.has_head:
-        out.title_similarity = out.whole_similarity
+def _candidates(
+    question: Question, segment: Segment, cards: Sequence[int], scores: dict[int, float], near: list[int]
+) -> list[Candidate]:
+    out = []
+    for card in cards:
+        candidate = Candidate(segment, card)
+        candidate.word_score = scores.get(card, 0.0)
+        facts = candidate.facts
+        if question.vector is not None and facts.rows:
+            _compare(candidate, question.vector, near)
+        out.append(candidate)
     return out
 
 
+def _compare(candidate: Candidate, asked: Vector, near: list[int]) -> None:
+    """Exact similarities: the head on its own, then the nearest of the other parts."""
+    facts, segment = candidate.facts, candidate.segment
+    rows = range(facts.first_row, facts.first_row + facts.rows)
+    if facts.has_head:
+        candidate.title_similarity = asked.similarity(*segment.row(rows[0]))
+        rows = rows[1:]
+    best = nsmallest(PARTS_A_CARD, rows, key=near.__getitem__) if len(rows) > PARTS_A_CARD else rows
+    candidate.whole_similarity = max(
+        [asked.similarity(*segment.row(row)) for row in best], default=candidate.title_similarity
+    )
+    if not facts.has_head:
+        candidate.title_similarity = candidate.whole_similarity
+    candidate.similarity = (candidate.title_similarity + candidate.whole_similarity) / 2
+
+
+def _add_coverage(ranking: Ranking) -> None:
+    """Which of the terms each candidate holds, and what share of the question's weight they are."""
+    total = sum(ranking.term_weights.values()) or 1.0
+    for term, weight in ranking.term_weights.items():
+        share = weight / total
+        if term in ranking.unknown_terms:
+            continue
+        for candidate in ranking.candidates:
+            held = candidate.segment.counts(term, candidate.card)
+            if held:
+                candidate.matched.append(term)
+                candidate.coverage += share
+                candidate.rarest = max(candidate.rarest, weight)
+                if held[0]:
+                    candidate.title_coverage += share
+
+
 def _add_up(ranking: Ranking) -> None:
-    _add_words(ranking)
     candidates = ranking.candidates
     best_words = max((candidate.word_score for candidate in candidates), default=0.0)
     ceiling = max(best_words, WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values()), 1e-9)
@@ -183,30 +227,6 @@ def _add_up(ranking: Ranking) -> None:
         meaning = max(0.0, (candidate.similarity - floor) / span)
         candidate.score = candidate.word_score / ceiling + MEANING_WEIGHT * meaning
     candidates.sort(key=lambda candidate: (-candidate.score, -candidate.facts.mtime_ns, candidate.key))
-
-
-def _add_words(ranking: Ranking) -> None:
-    """Word scores and coverage of the candidates, term by term."""
-    by_place = {(id(candidate.segment), candidate.card): candidate for candidate in ranking.candidates}
-    segments = {id(candidate.segment): candidate.segment for candidate in ranking.candidates}
-    total = sum(ranking.term_weights.values()) or 1.0
-    lengths = sum(segment.total_length for segment in segments.values())
-    average = max(1.0, lengths / max(1, sum(segment.cards for segment in segments.values())))
-    for term, weight in ranking.term_weights.items():
-        for place, segment in segments.items():
-            docs, counts = segment.postings(term)
-            for at, card in enumerate(docs):
-                candidate = by_place.get((place, card))
-                if candidate is None:
-                    continue
-                count = TITLE_WEIGHT * counts[2 * at] + counts[2 * at + 1]
-                base = count + SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * candidate.facts.length / average)
-                candidate.word_score += weight * count * (SATURATION + 1) / base
-                candidate.matched.append(term)
-                candidate.coverage += weight / total
-                candidate.rarest = max(candidate.rarest, weight)
-                if counts[2 * at]:
-                    candidate.title_coverage += weight / total
 
 
 def _one_edit_away(word: str) -> list[str]:

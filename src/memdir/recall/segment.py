@@ -23,6 +23,7 @@ CODE_BYTES = DIMENSIONS // 8
 _HEADER = Struct("<8s9I")  # magic, table identity, five counts, header checksum, two spare
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
 _ALIGN = 8
+_KEPT_TERMS = 64  # a question looks each of its terms up several times
 
 
 class Facts:
@@ -41,7 +42,7 @@ class Segment:
     """Read access to packed cards. Holds views only: the bytes stay where they are."""
 
     __slots__ = (
-        "_codes", "_facts", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts", "_post_docs",
+        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts", "_post_docs",
         "_post_ends", "_prints", "_values", "cards", "code_cache", "identity", "rows", "total_length",
     )  # fmt: skip
 
@@ -66,6 +67,7 @@ class Segment:
         self._values = take.next(DIMENSIONS * rows).cast("b")
         self.total_length = sum(self._lengths)
         self.code_cache: list[int] = []
+        self._found: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
 
     def key(self, card: int) -> str:
         start = self._key_ends[card - 1] if card else 0
@@ -93,7 +95,14 @@ class Segment:
 
     def postings(self, term: str) -> tuple[Sequence[int], Sequence[int]]:
         """The cards that hold a term, and for each its count in the title part and in the body, interleaved."""
-        fingerprint = crc32(term.encode())
+        found = self._found.get(term)
+        if found is None:
+            found = self._found[term] = self._look_up(crc32(term.encode()))
+            if len(self._found) > _KEPT_TERMS:
+                self._found.clear()
+        return found
+
+    def _look_up(self, fingerprint: int) -> tuple[Sequence[int], Sequence[int]]:
         at = bisect_left(self._prints, fingerprint)
         if at == len(self._prints) or self._prints[at] != fingerprint:
             return (), b""
@@ -114,17 +123,15 @@ class Segment:
     def keys(self) -> list[str]:
         return [self.key(card) for card in range(self.cards)]
 
-    def has(self, term: str) -> bool:
-        fingerprint = crc32(term.encode())
-        at = bisect_left(self._prints, fingerprint)
-        return at < len(self._prints) and self._prints[at] == fingerprint
+    def count(self, term: str) -> int:
+        """How many cards hold a term."""
+        return len(self.postings(term)[0])
 
-
-    def title_count(self, term: str, card: int) -> int:
-        """How often the title part of one card holds a term."""
+    def counts(self, term: str, card: int) -> tuple[int, int] | None:
+        """How often the title part and the body of one card hold a term; None when neither does."""
         docs, counts = self.postings(term)
         at = bisect_left(docs, card)
-        return counts[2 * at] if at < len(docs) and docs[at] == card else 0
+        return (counts[2 * at], counts[2 * at + 1]) if at < len(docs) and docs[at] == card else None
 
 
 class _Taker:

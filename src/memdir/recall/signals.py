@@ -110,4 +110,4 @@ def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
 
 def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
     """Whether the title, description or file name of a candidate names one of the tools."""
-    return any(candidate.segment.title_count(term, candidate.card) for term in tools)
+    return any((held := candidate.segment.counts(term, candidate.card)) and held[0] for term in tools)

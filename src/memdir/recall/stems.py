@@ -73,7 +73,12 @@ def stem(word: str) -> str:
 
 def terms(words: Iterable[str]) -> list[str]:
     """The terms to index or to look up, in order, repeats kept."""
-    return [stem(word) for word in words if word not in STOP_WORDS and (len(word) > 1 or word.isdigit())]
+    return [term for word in words if (term := term_of(word))]
+
+
+def term_of(word: str) -> str:
+    """The term of a word; empty for a stop word."""
+    return "" if word in STOP_WORDS or (len(word) == 1 and not word.isdigit()) else stem(word)
 
 
 def _cut(word: str) -> str:
