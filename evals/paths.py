@@ -79,8 +79,12 @@ def _set_up(root: Path, setup: dict[str, Any]) -> None:
 
 def report(cases: list[dict[str, Any]], got: list[str]) -> int:
     """Print the two figures and every mistake; 0 when no `must` key got in and few honest ones were refused."""
-    accepted = [case for case, verdict in zip(cases, got, strict=True) if case["expect"] == "deny" and verdict == "allow"]
-    refused = [case for case, verdict in zip(cases, got, strict=True) if case["expect"] == "allow" and verdict == "deny"]
+    accepted = [
+        case for case, verdict in zip(cases, got, strict=True) if case["expect"] == "deny" and verdict == "allow"
+    ]
+    refused = [
+        case for case, verdict in zip(cases, got, strict=True) if case["expect"] == "allow" and verdict == "deny"
+    ]
     totals = Counter(case["expect"] for case in cases)
     must_accepted = [case for case in accepted if case.get("must")]
     for title, wrong in (("accepted", accepted), ("refused", refused)):

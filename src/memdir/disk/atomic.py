@@ -90,7 +90,9 @@ def make_folder(path: str) -> None:
     except FileExistsError:
         if os.path.isdir(path):
             return
-        raise DiskError(f"cannot create the folder {path}: something else stands there", remedy="Move it away") from None
+        raise DiskError(
+            f"cannot create the folder {path}: something else stands there", remedy="Move it away"
+        ) from None
     except OSError as error:
         raise disk_error(error, "create the folder", path) from error
     if parent:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 
 from memdir.errors import PathEscape
 
@@ -24,15 +23,20 @@ _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
 
-_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", "clock$", "conin$", "conout$"]
-    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789"]
-)
+_PORTS = tuple(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")
+_DEVICES = frozenset(("con", "prn", "aux", "nul", "clock$", "conin$", "conout$", *_PORTS))
 # Other agents load these as instructions wherever they find them: a memory must never become one.
-_INSTRUCTION_FILES = frozenset(
-    ("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "skill.md")
-    + ("copilot-instructions.md",)
+_AGENT_FILES = (
+    "claude",
+    "claude.local",
+    "agents",
+    "agents.override",
+    "gemini",
+    "qwen",
+    "skill",
+    "copilot-instructions",
 )
+_INSTRUCTION_FILES = frozenset(f"{name}.md" for name in _AGENT_FILES)
 _MAGIC_STEMS = frozenset(("__proto__",))
 # Scripts that people mix inside one word; any other mixture is how look-alikes are built.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"))
@@ -122,18 +126,22 @@ def _fault_of_component(component: str) -> str:
 def _is_normal_form(component: str) -> bool:
     if component.isascii():
         return True
+    import unicodedata
+
     letters = component.translate(_WITHOUT_AM)
     return unicodedata.normalize("NFKC", letters) == letters and unicodedata.normalize("NFC", component) == component
 
 
 def _fault_of_characters(component: str) -> str:
+    import unicodedata
+
     scripts: set[str] = set()
     for character in component:
         if character in _PUNCTUATION:
             scripts.clear()  # a new word: "деплой_api.md" is honest, "dеploy.md" with a Cyrillic е is not
         elif character.isascii():
             if not character.isalnum():
-                return f"it holds {ascii(character)}"
+                return f"it holds {character!a}"
             if character.isalpha():
                 scripts.add("LATIN")
         else:
@@ -141,7 +149,7 @@ def _fault_of_characters(component: str) -> str:
             if category in _MARKS and unicodedata.combining(character) != _OVERLAY:
                 continue
             if category not in _LETTERS:
-                return f"it holds {ascii(character)}"
+                return f"it holds {character!a}"
             if category != "Nd":
                 scripts.add(unicodedata.name(character, "UNKNOWN").split(" ", 1)[0])
         if len(scripts) > 1 and not scripts - {"LATIN"} <= _EAST_ASIAN:

@@ -1,0 +1,1 @@
+"""Speed, measured beside a floor in the same run: one module a subject, each run as `python -m benchmarks.NAME`."""

@@ -1,0 +1,126 @@
+"""What every command shares: its parser's common options, the opened memory, the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from memdir.cli.terminal import Terminal, clean
+from memdir.errors import MemdirError
+from memdir.settings import Environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from memdir.memdir import MemDir
+    from memdir.store.store import MemoryStore
+
+
+HELP_WIDTH = 100  # the width the help texts and examples are written for
+
+
+def build_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
+    """The parser of one command: its module's docstring is the description, `EXAMPLES` the epilogue."""
+    from memdir.cli.commands import HELP
+
+    description = (module.__doc__ or HELP[name]).strip()
+    examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
+    parser = argparse.ArgumentParser(
+        prog=f"memdir {name}",
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    common = parser.add_argument_group("common options")
+    common.add_argument("--project", metavar="DIR", default=".", help="the project's folder (default: this one)")
+    common.add_argument("--home", metavar="DIR", help="memdir's home (default: MEMDIR_HOME or ~/.memdir)")
+    common.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting for this call")
+    common.add_argument("--bare", action="store_true", help="memory off: read and write nothing")
+    common.add_argument("--no-color", action="store_true", help="no colours")
+    return parser
+
+
+def add_scope(parser: argparse.ArgumentParser) -> None:
+    text = "project (default), user, team, agent:NAME, agent-project:NAME or agent-local:NAME"
+    parser.add_argument("--scope", default="project", metavar="SCOPE", help=text)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=HELP_WIDTH)
+
+
+class Context:
+    """Opens what a command asks for, when it asks for it."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._memory: MemDir | None = None
+        self.environment = Environment.read(bare=options.bare)
+        if options.home:
+            import os
+
+            self.environment.home = os.path.abspath(os.path.expanduser(options.home))
+        if options.no_color:
+            self.environment.colour = False
+        self.terminal = Terminal(sys.stdout, self.environment)
+
+    @property
+    def memory(self) -> MemDir:
+        """The project's memory, opened; nothing on disk is touched yet."""
+        if self._memory is None:
+            from memdir.memdir import open_memory
+
+            self._memory = open_memory(self._options.project, environment=self.environment, flags=self._flags())
+        return self._memory
+
+    def start(self) -> MemDir:
+        """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
+        memory = self.require_enabled()
+        adoption = memory.start()
+        if adoption and adoption.adopted:
+            self.note(
+                f"found the memory of this project under its old path {adoption.adopted.identity.root} and took it over"
+            )
+        elif adoption and adoption.candidates:
+            roots = ", ".join(record.identity.root for record in adoption.candidates)
+            self.note(f"other stores may belong to this project: {roots} (`memdir adopt` shows and takes them over)")
+        return memory
+
+    def require_enabled(self) -> MemDir:
+        if not self.memory.settings.enabled:
+            reason = self.memory.settings.off_because
+            raise MemdirError(f"memory is off: {reason}", remedy="`memdir settings` shows every switch")
+        return self.memory
+
+    def store(self, *, for_writing: bool = False) -> MemoryStore:
+        """The store of the scope that was asked for."""
+        memory = self.start() if for_writing else self.require_enabled()
+        return memory.store_for(getattr(self._options, "scope", "project"))
+
+    def note(self, text: str) -> None:
+        """A remark beside the output."""
+        print(f"memdir: {clean(text)}", file=sys.stderr)
+
+    def print_json(self, value: object) -> None:
+        import json
+
+        self.terminal.line(json.dumps(value, indent=2))
+
+    def _flags(self) -> dict[str, str]:
+        flags = {}
+        for text in self._options.set:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise MemdirError(f"--set {text} has no value", remedy="Write --set name=value")
+            flags[name] = value
+        return flags

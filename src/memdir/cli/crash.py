@@ -1,0 +1,25 @@
+"""A failure nobody foresaw: the traceback goes to a file, the person gets its path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memdir.disk.atomic import append_bytes, make_folder
+from memdir.errors import MemdirError
+from memdir.settings import Environment
+
+
+def report_crash(error: Exception) -> None:
+    """Tell in one line, keep the details in the home's logs."""
+    import traceback
+
+    details = "".join(traceback.format_exception(error))
+    path = os.path.join(Environment.read().home, "logs", "crash.log")
+    where = f"The details are in {path}"
+    try:
+        make_folder(os.path.dirname(path))
+        append_bytes(path, details.encode("utf-8", "replace") + b"\n")
+    except (MemdirError, OSError):
+        where = details
+    print(f"memdir: something went wrong inside memdir ({type(error).__name__}). {where}", file=sys.stderr)

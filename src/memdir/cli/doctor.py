@@ -1,0 +1,78 @@
+"""Judge the store: files that cannot be read or have no type, near-duplicates, echoes of the instruction files, an
+index out of step or over its limit, relative dates, secrets, claims about files that are gone, orphaned stores, refused
+settings, unsafe permissions, a damaged history. Exit status 1 when something needs attention (notes alone do not)."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json, add_scope
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+    from memdir.doctor.examine import Diagnosis
+    from memdir.doctor.finding import Finding
+
+EXAMPLES = ("memdir doctor", "memdir doctor --fix", "memdir doctor --json | jq '.findings[].check'")
+_STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fix", action="store_true", help="mend what is safe: the index, permissions (undoable)")
+    add_scope(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.doctor.examine import examine, mend
+
+    store = context.store()
+    done = mend(store) if options.fix else []
+    diagnosis = examine(context.memory, store)
+    if options.json:
+        context.print_json(_plain(diagnosis, done))
+    else:
+        _print(diagnosis, done, context)
+    return 0 if diagnosis.is_healthy else 1
+
+
+def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
+    terminal = context.terminal
+    for words in done:
+        terminal.line(f"{terminal.style('mended', 'green')}   {clean(words)}")
+    for finding in diagnosis.findings:
+        where = f"{terminal.bold(clean(finding.file))}: " if finding.file else ""
+        terminal.line(
+            f"{terminal.style(finding.severity.ljust(8), _STYLES[finding.severity])} {where}{clean(finding.message)}"
+        )
+        remedy = "`memdir doctor --fix` mends it" if finding.fixable else finding.remedy
+        if remedy:
+            terminal.line(terminal.dim(f"         {clean(remedy)}"))
+    counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}
+    verdict = (
+        terminal.style("healthy", "green") if diagnosis.is_healthy else terminal.style("needs attention", "yellow")
+    )
+    told = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items() if count)
+    terminal.line(f"{diagnosis.memories} memories looked at: {verdict}{f' ({told})' if told else ''}")
+
+
+def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
+    return {
+        "healthy": diagnosis.is_healthy,
+        "memories": diagnosis.memories,
+        "mended": done,
+        "findings": [_plain_finding(finding) for finding in diagnosis.findings],
+    }
+
+
+def _plain_finding(finding: Finding) -> dict[str, object]:
+    return {
+        "check": finding.check,
+        "severity": finding.severity,
+        "file": finding.file or None,
+        "message": finding.message,
+        "remedy": finding.remedy or None,
+        "fixable": finding.fixable,
+    }

@@ -1,0 +1,117 @@
+"""`memdir`: finds the command, loads it alone, turns errors into words and exit codes.
+
+This module is on the path of every hook: it imports nothing that a command does not need (ADR 0003).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from memdir.errors import MemdirError
+
+EXIT_PROBLEMS = 1
+EXIT_USAGE = 2
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (docs/exit-codes.md)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] in (["--version"], ["-V"]):
+        from memdir.version import __version__
+
+        print(f"memdir {__version__}")
+        return 0
+    if not words or words[0] in ("--help", "-h", "help"):
+        return _help(words[1:])
+    return _run(words[0], words[1:])
+
+
+def _help(words: list[str]) -> int:
+    if words and not words[0].startswith("-"):
+        return _run(words[0], ["--help"])
+    from memdir.cli.help import overview
+
+    print(overview(), end="")
+    return 0
+
+
+def _run(name: str, words: list[str]) -> int:
+    from memdir.cli.commands import MODULES
+
+    if name not in MODULES:
+        return _unknown(name)
+    from importlib import import_module
+
+    module = import_module(f"memdir.cli.{MODULES[name]}")
+    from memdir.cli.context import build_parser
+
+    options = build_parser(name, module).parse_args(words)
+    return _guarded(module, options)
+
+
+def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
+    """The one broad `except` of this surface: whatever happens, a person gets words, never a traceback."""
+    from memdir.cli.context import Context
+    from memdir.errors import MemdirError
+
+    try:
+        code: int = module.run(options, Context(options))
+        sys.stdout.flush()
+        return code
+    except MemdirError as error:
+        _tell(error, as_json=getattr(options, "json", False))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return _pipe_closed()
+    except Exception as error:  # noqa: BLE001
+        from memdir.cli.crash import report_crash
+
+        report_crash(error)
+        return EXIT_BUG
+
+
+def _tell(error: MemdirError, *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        print(json.dumps({"error": error.message, "remedy": error.remedy, "kind": type(error).__name__}))
+        return
+    from memdir.cli.terminal import clean
+
+    print(f"memdir: {clean(error.message)}", file=sys.stderr)
+    if error.remedy:
+        print(f"  {clean(error.remedy)}", file=sys.stderr)
+
+
+def _unknown(name: str) -> int:
+    import difflib
+
+    from memdir.cli.commands import MODULES
+    from memdir.cli.terminal import clean
+
+    close = difflib.get_close_matches(name, MODULES, n=1)
+    hint = f"Did you mean `memdir {close[0]}`?" if close else "`memdir --help` lists all commands"
+    print(f"memdir: there is no command {clean(name)!r}\n  {hint}", file=sys.stderr)
+    return EXIT_USAGE
+
+
+def _pipe_closed() -> int:
+    """The reader went away (`memdir list | head`): that is no error, but Python would complain at exit."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Write a memory: one Markdown file with a name, a description and a type, and its line in the index."""
+
+from __future__ import annotations
+
+import sys
+
+from memdir.cli.context import add_json, add_scope
+from memdir.cli.terminal import clean
+from memdir.errors import BadMemoryFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+
+EXAMPLES = (
+    'memdir remember "Deploys are frozen until 2026-12-01, the auditors are in the house"',
+    'memdir remember "Never mock the database" --type feedback --name "Real database in tests"',
+    'memdir remember "I have run databases for ten years; React is new to me" --scope user',
+    "cat note.txt | memdir remember -",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT", help="what to remember; - reads it from standard input")
+    parser.add_argument(
+        "--type", choices=("user", "feedback", "project", "reference"), help="its kind (default: guessed)"
+    )
+    parser.add_argument("--name", default="", help="a short title (default: the first words)")
+    parser.add_argument("--description", default="", help="one line to find it by (default: the first sentence)")
+    add_scope(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.store.catalogue import add_memory
+    from memdir.store.history import Origin
+    from memdir.store.taxonomy import guess_type, parse_type
+
+    text = sys.stdin.read() if options.text == "-" else options.text
+    if not text.strip():
+        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+    kind = parse_type(options.type) or guess_type(text)
+    store = context.store(for_writing=True)
+    origin = Origin("cli", trust="user")
+    added = add_memory(store, text, kind=kind, name=options.name, description=options.description, origin=origin)
+    if options.json:
+        context.print_json(
+            {"file": added.memory.key, "path": added.memory.path, "type": str(kind), "new": added.is_new}
+        )
+        return 0
+    verb = "Remembered" if added.is_new else "Already remembered"
+    guessed = "" if options.type else context.terminal.dim("  (type guessed; --type sets it)")
+    terminal = context.terminal
+    terminal.line(f"{terminal.bold(verb)} {terminal.type_word(str(kind))} {clean(added.memory.key)}{guessed}")
+    terminal.line(terminal.dim(clean(added.memory.path)))
+    return 0

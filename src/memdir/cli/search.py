@@ -1,0 +1,58 @@
+"""Find memories that hold all of the given words, in any case, in name, description or text."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json, add_scope
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+    from memdir.store.search import Match
+
+EXAMPLES = ("memdir search deploy friday", "memdir search grafana --scope user", "memdir search auth --json")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most this many (default: 20)")
+    add_scope(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.store.search import search
+
+    query = " ".join(options.words)
+    place = context.require_enabled().place_of(options.scope)
+    matches = search(place.root, query, limit=options.limit)
+    if options.json:
+        context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
+        return 0 if matches else 1
+    words = query.split()
+    for match in matches:
+        _print(match, words, context)
+    if not matches:
+        context.terminal.line(f"No memory holds {clean(query)!r}.")
+    return 0 if matches else 1
+
+
+def _print(match: Match, words: list[str], context: Context) -> None:
+    terminal = context.terminal
+    kind = str(match.topic.kind or "-")
+    description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
+    terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}")
+    if match.snippet and match.snippet != match.topic.description:
+        terminal.line(f"    {terminal.highlighted(clean(match.snippet), words)}")
+
+
+def _plain(match: Match) -> dict[str, object]:
+    return {
+        "file": match.key,
+        "type": match.topic.kind,
+        "description": match.topic.description,
+        "snippet": match.snippet,
+        "score": match.score,
+    }

@@ -1,0 +1,151 @@
+"""What a person sees: colours and tables in a terminal, plain text in a pipe, no escape that a memory smuggles in."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+    from memdir.settings import Environment
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+_TYPE_COLOURS = {"user": "magenta", "feedback": "yellow", "project": "green", "reference": "blue"}
+DEFAULT_WIDTH = 100  # for pipes: nothing is cut there, tables are merely aligned
+
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+
+
+def clean(text: str, *, keep_newlines: bool = False) -> str:
+    """Text with everything that a terminal would act on made visible: escapes, controls, direction marks, halves."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(c, keep_newlines=keep_newlines) for c in text)
+
+
+def _visible(character: str, *, keep_newlines: bool) -> str:
+    if character == "\n":
+        return character if keep_newlines else " "
+    if character == "\t":
+        return "    "
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)  # Unicode's pictures of control characters
+    if code == 0x7F:
+        return "␡"
+    if 0x80 <= code < 0xA0 or character in _BIDI or 0xD800 <= code <= 0xDFFF or 0xE0000 <= code <= 0xE007F:
+        return f"\\u{code:04x}"
+    return character
+
+
+def width_of(text: str) -> int:
+    """How many columns a text takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = ("W", "F")
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in wide else 1 for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """A text cut to a number of columns, an ellipsis where something is missing."""
+    if width_of(text) <= width:
+        return text
+    kept, used = [], 0
+    for character in text:
+        used += width_of(character)
+        if used > width - 1:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…"
+
+
+class Terminal:
+    """Writes to one stream, in colour where the stream is a terminal and nobody objects."""
+
+    def __init__(self, stream: TextIO, environment: Environment) -> None:
+        self._stream = stream
+        is_terminal = stream.isatty()
+        self.colour = environment.colour if environment.colour is not None else is_terminal
+        self.width = _columns(environment, stream) if is_terminal or environment.width else None
+
+    def line(self, text: str = "") -> None:
+        self._stream.write(text + "\n")
+
+    def bold(self, text: str) -> str:
+        return self.style(text, "bold")
+
+    def dim(self, text: str) -> str:
+        return self.style(text, "dim")
+
+    def cyan(self, text: str) -> str:
+        return self.style(text, "cyan")
+
+    def style(self, text: str, style: str) -> str:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    def type_word(self, kind: str) -> str:
+        """A memory's type in its colour."""
+        return self.style(kind, _TYPE_COLOURS.get(kind, "dim"))
+
+    def highlighted(self, text: str, words: Sequence[str]) -> str:
+        """A clean text with the given words marked."""
+        if not self.colour or not words:
+            return text
+        import re
+
+        pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+        return re.sub(pattern, lambda match: self.style(match[0], "red"), text, flags=re.IGNORECASE)
+
+    def table(self, rows: Sequence[Sequence[str]], *, headers: Sequence[str], styles: Sequence[str] = ()) -> None:
+        """Aligned columns; in a terminal the last one is cut to the width, in a pipe nothing is."""
+        cells = [[clean(cell) for cell in row] for row in rows]
+        widths = [max(width_of(row[at]) for row in [list(headers), *cells]) for at in range(len(headers))]
+        self.line(self.dim("  ".join(_padded(h, widths[at]) for at, h in enumerate(headers)).rstrip()))
+        for row in cells:
+            parts = []
+            for at, cell in enumerate(row):
+                last = at == len(row) - 1
+                room = self.width - sum(widths[:at]) - 2 * at if self.width and last else None
+                shown = fit(cell, max(10, room)) if room is not None else cell
+                style = styles[at] if at < len(styles) else ""
+                padding = "" if last else " " * (widths[at] - width_of(shown))
+                parts.append(self._styled(shown, style) + padding)
+            self.line("  ".join(parts))
+
+    def patch(self, text: str) -> None:
+        """A unified diff in colour."""
+        for line in clean(text, keep_newlines=True).splitlines():
+            head = line[:4]
+            if head in ("diff", "inde", "new ", "dele", "--- ", "+++ "):
+                self.line(self.bold(line) if head == "diff" else self.dim(line))
+            else:
+                self.line(self._styled(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+
+    def _styled(self, text: str, style: str) -> str:
+        return text if not style else self.type_word(text) if style == "type" else self.style(text, style)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - width_of(text))
+
+
+def _columns(environment: Environment, stream: TextIO) -> int:
+    if environment.width.isdigit() and int(environment.width) > 0:
+        return int(environment.width)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH

@@ -1,0 +1,167 @@
+"""The git command on one repository, cut off from everything that could change what it does.
+
+No user or system configuration, no hooks, no attributes or filters (bytes stay bytes), no pager, no prompts, no
+background maintenance. Why the command and not a library: ADR 0005.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.errors import HistoryError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BRANCH = "main"
+TIMEOUT_SECONDS = 120.0  # far above any commit; a hung file system must not hang us for ever
+
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.fsync=all",  # a power cut must not leave an empty object in a history that is meant to be trusted
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "safe.directory=*",
+)
+_REPOSITORY_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = false
+\tbare = false
+\tlogallrefupdates = true
+\tworktree = "{worktree}"
+"""
+_LOCK_NAMES = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", f"refs/heads/{BRANCH}.lock")
+# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
+_KEPT_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
+
+
+class Git:
+    """Runs git on a repository whose folder and work tree stand apart."""
+
+    def __init__(self, git_folder: str, work_tree: str) -> None:
+        self._git_folder = git_folder
+        self._work_tree = work_tree
+
+    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), date: int | None = None) -> bytes:
+        """What git printed; HistoryError with git's own words when its exit status is not accepted."""
+        status, output, errors = run_git(
+            arguments, stdin=stdin, variables=self._variables(date), cwd=self._work_tree_or_parent()
+        )
+        if status not in accept:
+            words = errors.decode("utf-8", "replace").strip().splitlines()
+            raise HistoryError(
+                f"git {arguments[0]} failed in {self._git_folder}: {words[-1] if words else f'exit status {status}'}",
+                remedy="The memories themselves are safe; run `memdir doctor` to check the history",
+            )
+        return output
+
+    def complaints(self) -> list[str]:
+        """What git finds wrong with the repository; empty when it is sound."""
+        arguments = ("fsck", "--no-dangling", "--no-progress")
+        status, output, errors = run_git(arguments, variables=self._variables(None), cwd=self._work_tree_or_parent())
+        if status == 0:
+            return []
+        words = (output + errors).decode("utf-8", "replace").splitlines()
+        return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
+
+    @property
+    def exists(self) -> bool:
+        return os.path.exists(self._attributes)
+
+    @property
+    def _attributes(self) -> str:
+        return os.path.join(self._git_folder, "info", "attributes")
+
+    def create(self) -> None:
+        """Make the repository: nothing is ever converted, and plain `git log` works inside its folder.
+
+        The attributes come last: without them the repository counts as not yet made, and is made again.
+        """
+        make_folder(os.path.join(self._git_folder, "info"))
+        self.run("init", "--quiet", f"--initial-branch={BRANCH}", "--template=")
+        relative = os.path.relpath(self._work_tree, self._git_folder).replace(os.sep, "/")
+        config = _REPOSITORY_CONFIG.format(worktree=relative.replace("\\", "\\\\").replace('"', '\\"'))
+        write_bytes_atomic(os.path.join(self._git_folder, "config"), config.encode("utf-8", "surrogateescape"))
+        write_bytes_atomic(self._attributes, b"* -text -filter -ident -working-tree-encoding !diff\n")
+
+    def clear_abandoned(self) -> None:
+        """Remove the locks and half-written objects of a git that was killed. Only for the holder of our own lock."""
+        locks = [os.path.join(self._git_folder, name) for name in _LOCK_NAMES]
+        abandoned = [path for path in locks if os.path.lexists(path)]
+        for path in abandoned:
+            delete_file(path)
+        if abandoned:
+            self._sweep_objects()
+
+    def _sweep_objects(self) -> None:
+        for folder, _, files in os.walk(os.path.join(self._git_folder, "objects")):
+            for name in files:
+                if name.startswith("tmp_"):
+                    delete_file(os.path.join(folder, name))
+
+    def _work_tree_or_parent(self) -> str:
+        return self._work_tree if os.path.isdir(self._work_tree) else os.path.dirname(self._git_folder)
+
+    def _variables(self, date: int | None) -> dict[str, str]:
+        variables = {"GIT_DIR": self._git_folder, "GIT_WORK_TREE": self._work_tree, "GIT_LITERAL_PATHSPECS": "1"}
+        if date is not None:
+            variables["GIT_AUTHOR_DATE"] = variables["GIT_COMMITTER_DATE"] = f"@{date} +0000"
+        return variables
+
+
+def run_git(
+    arguments: Sequence[str],
+    *,
+    stdin: bytes = b"",
+    variables: dict[str, str] | None = None,
+    cwd: str | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> tuple[int, bytes, bytes]:
+    """Run git with our configuration only. Returns exit status, output, errors; HistoryError when there is no git."""
+    import subprocess
+
+    settings = [part for setting in _CONFIG for part in ("-c", setting)]
+    environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    environment |= {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        "GIT_AUTHOR_NAME": "memdir",
+        "GIT_AUTHOR_EMAIL": "memdir@localhost",
+        "GIT_COMMITTER_NAME": "memdir",
+        "GIT_COMMITTER_EMAIL": "memdir@localhost",
+        "LC_ALL": "C.UTF-8",
+        "HOME": os.devnull,
+        **(variables or {}),
+    }
+    try:
+        done = subprocess.run(
+            ["git", *settings, *arguments],
+            input=stdin,
+            capture_output=True,
+            check=False,
+            cwd=cwd,
+            env=environment,
+            timeout=timeout_seconds,
+        )
+    except FileNotFoundError:
+        raise HistoryError(
+            "git is not installed", remedy="Install git to get history: log, diff, restore and undo"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise HistoryError(
+            f"git {arguments[0]} did not end in {timeout_seconds:g} s", remedy="Check the disk"
+        ) from None
+    except OSError as error:
+        raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
+    return done.returncode, done.stdout, done.stderr

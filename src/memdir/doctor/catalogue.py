@@ -1,0 +1,68 @@
+"""Checks of the index against the files (S7, S8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.doctor.finding import Finding
+from memdir.errors import MemdirError
+from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
+from memdir.store.scan import Header
+from memdir.store.store import MemoryStore
+
+_SHOWN = 5
+
+
+def own_headers(store: MemoryStore) -> list[Header]:
+    """The memories that this store's own index lists: the team's are listed in the team's."""
+    headers = store.scan(limit=None).headers
+    return [header for header in headers if not header.key.startswith("team/")]
+
+
+def check_index(store: MemoryStore) -> Iterator[Finding]:
+    """Files without a line, lines without a file, lines twice, lines too long, an index too long."""
+    data = store.read_bytes(INDEX_NAME) or b""
+    index = Index(data)
+    present = {header.key for header in own_headers(store)}
+    listed = Counter(entry.key for entry in index.entries())
+    missing = sorted(present - listed.keys())
+    dead = sorted(key for key in listed.keys() - present if store_lacks(store, key))
+    twice = sorted(key for key, count in listed.items() if count > 1)
+    if missing:
+        yield Finding(
+            "index", "warning", f"{len(missing)} memories have no line: {_some(missing)}", INDEX_NAME, "", fixable=True
+        )
+    if dead:
+        yield Finding(
+            "index", "warning", f"{len(dead)} lines name no file: {_some(dead)}", INDEX_NAME, "", fixable=True
+        )
+    if twice:
+        yield Finding(
+            "index", "warning", f"{len(twice)} memories have two lines: {_some(twice)}", INDEX_NAME, "", fixable=True
+        )
+    yield from _check_size(data)
+
+
+def store_lacks(store: MemoryStore, key: str) -> bool:
+    """Whether a line's target is neither a memory nor any other file below the directory."""
+    try:
+        return store.read_bytes(key) is None
+    except MemdirError:
+        return True  # a key that may not even be looked at names no memory of ours
+
+
+def _check_size(data: bytes) -> Iterator[Finding]:
+    loaded = load_index(data)
+    if loaded.lines_cut or loaded.bytes_cut:
+        message = f"it has {loaded.line_count} lines and {loaded.size_bytes:,} bytes: its end is not loaded"
+        yield Finding("index", "warning", message, INDEX_NAME, "Merge or delete memories, or run a dream")
+    long = [line for line in data.decode("utf-8", "replace").splitlines() if len(line) > MAX_ENTRY_CHARACTERS + 50]
+    if long:
+        message = f"{len(long)} lines are longer than {MAX_ENTRY_CHARACTERS} characters"
+        yield Finding("index", "note", message, INDEX_NAME, "Move detail into the topic files")
+
+
+def _some(keys: list[str]) -> str:
+    return ", ".join(keys[:_SHOWN]) + (" …" if len(keys) > _SHOWN else "")

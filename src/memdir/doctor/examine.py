@@ -1,0 +1,108 @@
+"""Runs all checks over a store and mends what is safe to mend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memdir.doctor.catalogue import check_index, own_headers
+from memdir.doctor.files import check_memory
+from memdir.doctor.finding import ORDER, Finding
+from memdir.doctor.likeness import check_echoes, check_twins
+from memdir.doctor.references import check_paths
+from memdir.doctor.surroundings import (
+    check_history,
+    check_orphans,
+    check_permissions,
+    check_settings,
+    check_unfinished,
+    unsafe_paths,
+)
+from memdir.errors import MemdirError
+from memdir.memdir import MemDir
+from memdir.store.history import Origin
+from memdir.store.store import Memory, MemoryStore, entry_of
+
+_MAX_INSTRUCTIONS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings, the worst first, and how many memories were looked at."""
+
+    findings: tuple[Finding, ...]
+    memories: int
+
+    @property
+    def is_healthy(self) -> bool:
+        return all(finding.severity == "note" for finding in self.findings)
+
+
+def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
+    """Look at everything, change nothing."""
+    memories, findings = _read_all(store)
+    for one in memories:
+        findings += check_memory(one)
+        findings += check_paths(one, memory.layout.work_tree)
+    findings += check_twins(memories)
+    findings += check_echoes(memories, _instructions(memory))
+    if not store.skip_index:
+        findings += check_index(store)
+    findings += _around(memory, store)
+    findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
+    return Diagnosis(tuple(findings), len(memories))
+
+
+def mend(store: MemoryStore) -> list[str]:
+    """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
+    done = []
+    if os.path.exists(store.place.journal):
+        store.ensure()
+        done.append("completed a change that had been cut short")
+    open_paths = unsafe_paths(store) if os.name != "nt" and os.path.isdir(store.root) else []
+    for path in open_paths:
+        os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
+    if open_paths:
+        done.append(f"closed {len(open_paths)} files and folders to other users")
+    if not store.skip_index and os.path.isdir(store.root):
+        entries = [entry_of(header) for header in own_headers(store)]
+        before = store.read_bytes("MEMORY.md")
+        with store.changing(Origin("doctor"), "repair the index") as change:
+            change.edit_index(lambda index: index.repaired(entries))
+        if store.read_bytes("MEMORY.md") != before:
+            done.append("repaired the index (`memdir undo` takes it back)")
+    return done
+
+
+def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
+    scan = store.scan(limit=None)
+    findings = [
+        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key) for item in scan.unreadable
+    ]
+    memories = []
+    for header in scan.headers:
+        try:
+            memories.append(store.read(header.key))
+        except MemdirError as error:
+            findings.append(Finding("unreadable", "error", error.message, header.key, error.remedy))
+    return memories, findings
+
+
+def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
+    yield from check_settings(memory)
+    yield from check_unfinished(store)
+    yield from check_history(store)
+    yield from check_permissions(store)
+    yield from check_orphans(memory)
+
+
+def _instructions(memory: MemDir) -> dict[str, str]:
+    found = {}
+    for path in memory.layout.instruction_files:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found[os.path.relpath(path, memory.layout.work_tree)] = file.read(_MAX_INSTRUCTIONS_BYTES)
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,53 @@
+"""Checks of single files: can they be read, are they memories, do they hold what no memory should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memdir.doctor.finding import Finding
+from memdir.store.secrets import find_secrets
+from memdir.store.store import Memory
+from memdir.store.topic import MAX_MEMORY_BYTES
+
+# Words that mean another day for every reader. Several languages, because people write memories in theirs.
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_RELATIVE = re.compile(
+    r"\b(?:today|tonight|tomorrow|yesterday"
+    rf"|(?:next|last|this|coming) (?:week|month|year|quarter|sprint|weekend|{_WEEKDAYS})"
+    r"|in (?:a|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?)"
+    r"|(?:\d+|a|two|three) (?:days?|weeks?|months?) ago"
+    r"|end of (?:the )?(?:week|month|quarter|year)"
+    r"|heute|morgen|gestern|übermorgen|nächste[nrs]? (?:woche|monat|montag|dienstag|mittwoch|donnerstag|freitag)"
+    r"|demain|aujourd'hui|hier|la semaine prochaine|mañana|ayer|la (?:próxima semana|semana que viene)"
+    r"|amanhã|ontem|domani|ieri)\b"
+    r"|明日|昨日|今日|来週|先週|来月|明天|昨天|今天|下周|上周|下个月"
+    r"|내일|어제|오늘|다음 주|지난주|завтра|вчера|сегодня",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
+
+
+def check_memory(memory: Memory) -> Iterator[Finding]:
+    """Everything that one file alone can tell."""
+    for problem in memory.topic.problems():
+        yield Finding("form", "warning", problem, memory.key, "`memdir edit` opens it")
+    if memory.topic.has_frontmatter and not memory.topic.fields.get("type"):
+        yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
+    if len(memory.topic.data) > MAX_MEMORY_BYTES:
+        size = f"{len(memory.topic.data):,} bytes"
+        yield Finding(
+            "size", "warning", f"it has {size}: a memory is a page", memory.key, "Keep the point, drop the rest"
+        )
+    text = f"{memory.topic.description}\n{memory.topic.body}"
+    yield from _relative_dates(memory, text)
+    for kind in sorted({match.kind for match in find_secrets(memory.topic.data.decode("utf-8", "replace"))}):
+        remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
+        yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
+
+
+def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
+    words = sorted({match[0].lower() for match in _RELATIVE.finditer(_QUOTED.sub(" ", text))})
+    if words:
+        shown = ", ".join(words[:3])
+        yield Finding("date", "note", f"it says {shown}, which means another day later", memory.key, "Write the date")

@@ -1,0 +1,70 @@
+"""Checks around the memories: settings, git and the history, permissions, orphaned stores, unfinished writes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from memdir.doctor.finding import Finding
+from memdir.errors import HistoryError
+from memdir.memdir import MemDir
+from memdir.store.identity import stores
+from memdir.store.scan import walk
+from memdir.store.store import MemoryStore
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_settings(memory: MemDir) -> Iterator[Finding]:
+    for refusal in memory.settings.refused:
+        what = refusal.name or "the whole file"
+        message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
+        yield Finding("settings", "warning", message, refusal.path, "Remove it there, or set it in your user settings")
+
+
+def check_history(store: MemoryStore) -> Iterator[Finding]:
+    if not store.history.is_available:
+        message = "git is not installed: changes are not recorded, so log, diff, restore and undo do not work"
+        yield Finding("history", "warning", message, "", "Install git")
+        return
+    try:
+        damage = store.history.check()
+    except HistoryError as error:
+        damage = [error.message]
+    for line in damage[:5]:
+        remedy = f"The memories are safe. Move {store.place.history} away: a new history begins with the next change"
+        yield Finding("history", "error", f"the history is damaged: {line}", store.place.history, remedy)
+
+
+def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
+    if os.path.exists(store.place.journal):
+        message = "a change was cut short; the next one completes it"
+        yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
+
+
+def check_permissions(store: MemoryStore) -> Iterator[Finding]:
+    if os.name == "nt":
+        return
+    open_paths = unsafe_paths(store)
+    if open_paths:
+        message = f"{len(open_paths)} files or folders can be read by other users, {open_paths[0]} among them"
+        yield Finding("permissions", "warning", message, store.root, "", fixable=True)
+
+
+def unsafe_paths(store: MemoryStore) -> list[str]:
+    """Everything of the store that others may read or write."""
+    paths = [path for path in (store.root, store.place.state) if os.path.isdir(path)]
+    for _, entry in walk(store.root):
+        folder = os.path.dirname(entry.path)
+        paths += [entry.path] if folder in paths else [folder, entry.path]
+    return [path for path in paths if not os.path.islink(path) and os.stat(path).st_mode & _OTHERS]
+
+
+def check_orphans(memory: MemDir) -> Iterator[Finding]:
+    for record in stores(memory.layout):
+        if record.is_orphan and record.slug != memory.layout.slug:
+            message = f"a store belongs to {record.identity.root}, which is gone"
+            yield Finding(
+                "orphan", "note", message, record.folder, "`memdir adopt` in the project's new place takes it over"
+            )

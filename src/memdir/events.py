@@ -1,0 +1,105 @@
+"""What happened, as typed values (V1). Events carry names, counts and reasons, never the text of a memory."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Protocol
+
+    FieldValue = str | int | float | bool | None | tuple[str, ...]
+
+    class Sink(Protocol):
+        """Where events go."""
+
+        def emit(self, event: Event) -> None: ...
+
+
+class Event:
+    """One thing that happened: its name, when, and its fields."""
+
+    __slots__ = ("fields", "name", "time")
+
+    def __init__(self, name: str, **fields: FieldValue) -> None:
+        self.name = name
+        self.time = time.time()
+        self.fields = fields
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in self.fields.items())})"
+
+
+def memory_changed(*, source: str, scope: str, written: int, deleted: int, session: str = "") -> Event:
+    """A change set was written to a memory directory."""
+    return Event("memory.changed", source=source, scope=scope, written=written, deleted=deleted, session=session)
+
+
+def memory_toggled(*, enabled: bool, reason: str) -> Event:
+    """Memory was turned on or off for a session (S5)."""
+    return Event("memory.toggled", enabled=enabled, reason=reason)
+
+
+def change_recovered(*, source: str, files: int) -> Event:
+    """A change set that a killed process had begun was completed."""
+    return Event("memory.recovered", source=source, files=files)
+
+
+def index_truncated(*, lines: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> Event:
+    """An index was longer than may be loaded (S8)."""
+    return Event("index.truncated", lines=lines, size_bytes=size_bytes, lines_cut=lines_cut, bytes_cut=bytes_cut)
+
+
+def request_refused(*, what: str, reason: str) -> Event:
+    """A setting, a path or a call was refused."""
+    return Event("memory.refused", what=what, reason=reason)
+
+
+def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
+    """An extraction ran, or was skipped and why (X11). `work`: tokens, cache hit, turns, files, refusals."""
+    return Event("memory.extract", **work, prompt_hash=prompt_hash, skipped=skipped)
+
+
+def memory_dreamt(*, work: Mapping[str, FieldValue], prompt_hash: str = "", refused: str = "") -> Event:
+    """A dream ran, or was refused or stopped and why (D5)."""
+    return Event("memory.dream", **work, prompt_hash=prompt_hash, refused=refused)
+
+
+def history_failed(*, reason: str) -> Event:
+    """A change is on disk but could not be recorded in the history; the next touch tries again."""
+    return Event("history.failed", reason=reason)
+
+
+def store_adopted(*, slug_before: str, slug_now: str) -> Event:
+    """A renamed or moved project found its store again (I1)."""
+    return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)
+
+
+class Callbacks:
+    """Hands every event to each of the given functions."""
+
+    def __init__(self, functions: Iterable[Callable[[Event], None]]) -> None:
+        self._functions = tuple(functions)
+
+    def emit(self, event: Event) -> None:
+        for function in self._functions:
+            function(event)
+
+
+class Several:
+    """Hands every event to each of the given sinks."""
+
+    def __init__(self, sinks: Iterable[Sink]) -> None:
+        self._sinks = tuple(sinks)
+
+    def emit(self, event: Event) -> None:
+        for sink in self._sinks:
+            sink.emit(event)
+
+
+class Nowhere:
+    """Drops every event."""
+
+    def emit(self, event: Event) -> None:
+        """Nothing to do."""

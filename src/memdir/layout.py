@@ -1,0 +1,201 @@
+"""Every path memdir touches. Nothing else joins path names onto the home or the project.
+
+Paths are plain `str` here and below: this module is loaded by every hook (ADR 0003).
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.git_root import canonical_root, work_tree_root
+from memdir.disk.safe_path import INDEX_NAME, is_inside
+from memdir.errors import PathEscape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    AgentScope = Literal["user", "project", "local"]
+    WorktreePolicy = Literal["shared", "isolated"]
+
+MAX_SLUG = 200  # leaves room for a suffix in a 255-byte file name
+SLUG_HASH_DIGITS = 12  # enough to keep two long paths apart
+STATE_SUFFIX = ".state"  # memory/ is the person's; memory.state/ beside it is ours
+PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
+
+
+class Place:
+    """One memory directory and what stands beside it: the lock, the history, the journal (S13, S14).
+
+    `base` is the directory the history covers: the team directory lies inside its project's and shares its history.
+    """
+
+    __slots__ = ("base", "root", "state")
+
+    def __init__(self, root: str, *, base: str | None = None, state: str | None = None) -> None:
+        self.root = root
+        self.base = base or root
+        self.state = state or self.base + STATE_SUFFIX
+
+    @property
+    def index(self) -> str:
+        return os.path.join(self.root, INDEX_NAME)
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.state, "lock")
+
+    @property
+    def history(self) -> str:
+        return os.path.join(self.state, "history.git")
+
+    @property
+    def journal(self) -> str:
+        return os.path.join(self.state, "journal")
+
+    @property
+    def identity(self) -> str:
+        return os.path.join(self.state, "identity.json")
+
+    @property
+    def drafts(self) -> str:
+        """Where text that could not be saved waits for its author."""
+        return os.path.join(self.state, "drafts")
+
+    @property
+    def prefix(self) -> str:
+        """What stands before a key of this directory in the history's paths ("" or "team/")."""
+        return "" if self.root == self.base else os.path.relpath(self.root, self.base).replace(os.sep, "/") + "/"
+
+    def team(self) -> Place:
+        """The team directory inside this one (E1)."""
+        return Place(os.path.join(self.root, "team"), base=self.base, state=self.state)
+
+
+class Layout:
+    """All paths of one home and one project."""
+
+    __slots__ = ("home", "project", "slug", "work_tree")
+
+    def __init__(self, home: str, folder: str, *, worktrees: WorktreePolicy = "shared") -> None:
+        self.home = nfc(os.path.abspath(home))
+        self.work_tree = nfc(work_tree_root(folder) or os.path.realpath(folder))
+        self.project = nfc(canonical_root(folder)) if worktrees == "shared" else self.work_tree
+        self.slug = slug_of(self.project)
+
+    @property
+    def projects(self) -> str:
+        return os.path.join(self.home, "projects")
+
+    @property
+    def project_home(self) -> str:
+        """What memdir keeps for this project: its memory, its sessions, its local settings."""
+        return os.path.join(self.projects, self.slug)
+
+    @property
+    def default_memory(self) -> str:
+        return os.path.join(self.project_home, "memory")
+
+    @property
+    def user_memory(self) -> Place:
+        """Memories of the person, for all projects."""
+        return Place(os.path.join(self.home, "memory"))
+
+    def agent_memory(self, agent: str, scope: AgentScope) -> Place:
+        """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""
+        name = safe_agent_name(agent)
+        if scope == "user":
+            return Place(os.path.join(self.home, "agent-memory", name))
+        folder = "agent-memory" if scope == "project" else "agent-memory-local"
+        state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
+        root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
+        if not is_inside(root, self.work_tree):  # a link that the repository carries
+            raise PathEscape(
+                f"{root} leads out of the project by a link", remedy="Remove the link; it came with the repository"
+            )
+        return Place(root, state=state)
+
+    def session(self, session_id: str) -> str:
+        return os.path.join(self.project_home, f"{session_id}.jsonl")
+
+    def session_state(self, session_id: str) -> str:
+        """The little about a session that outlives a crash."""
+        return os.path.join(self.project_home, session_id, "state.json")
+
+    def session_memory(self, session_id: str) -> str:
+        return os.path.join(self.project_home, session_id, "session-memory", "summary.md")
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.home, "logs")
+
+    @property
+    def event_log(self) -> str:
+        return os.path.join(self.logs, "events.jsonl")
+
+    @property
+    def ledger(self) -> str:
+        return os.path.join(self.logs, "ledger.jsonl")
+
+    @property
+    def prices(self) -> str:
+        """The user's own prices of models."""
+        return os.path.join(self.home, "prices.json")
+
+    @property
+    def prompts(self) -> str:
+        """The user's own versions of prompts (P8)."""
+        return os.path.join(self.home, "prompts")
+
+    @property
+    def user_settings(self) -> str:
+        return os.path.join(self.home, "settings.json")
+
+    @property
+    def local_settings(self) -> str:
+        """Settings of this machine for this project. In the home: a file in the repository may be committed."""
+        return os.path.join(self.project_home, "settings.json")
+
+    @property
+    def project_settings(self) -> str:
+        return os.path.join(self.work_tree, PROJECT_FOLDER, "settings.json")
+
+    @property
+    def instruction_files(self) -> tuple[str, ...]:
+        """The files in which a project instructs its agents (H3)."""
+        names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", os.path.join(".claude", "CLAUDE.md"))
+        return tuple(os.path.join(self.work_tree, name) for name in names)
+
+
+def nfc(path: str) -> str:
+    """One spelling for one path, whatever the file system does to accents (S1)."""
+    if path.isascii():
+        return path
+    import unicodedata
+
+    return unicodedata.normalize("NFC", path)
+
+
+def slug_of(path: str) -> str:
+    """The project's folder name: every character outside [A-Za-z0-9] becomes a dash (S3).
+
+    A character beyond the Basic Multilingual Plane becomes two dashes, as in the JavaScript agents whose homes we
+    share.
+    """
+    slug = "".join(c if c.isascii() and c.isalnum() else "--" if ord(c) > 0xFFFF else "-" for c in path)
+    if len(slug) <= MAX_SLUG:
+        return slug
+    import hashlib
+
+    digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{slug[:MAX_SLUG]}-{digest[:SLUG_HASH_DIGITS]}"
+
+
+def safe_agent_name(agent: str) -> str:
+    """An agent's name as one harmless folder name (A2)."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in agent).lstrip(".")
+    if not name.strip("-. "):
+        raise PathEscape(
+            f"the agent name {agent!r} has no letter or digit", remedy="Name the agent with letters and digits"
+        )
+    return name[:MAX_SLUG]

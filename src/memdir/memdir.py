@@ -1,0 +1,183 @@
+"""MemDir: the one object a host holds. Opens the places, wires the parts, offers the verbs."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from memdir.errors import MemdirError, SettingsError
+from memdir.events import Nowhere, Several, store_adopted
+from memdir.layout import Layout, Place
+from memdir.settings import Environment, Settings, load_settings, memory_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memdir.background import Background
+    from memdir.events import Sink
+    from memdir.model.model import Model
+    from memdir.store.identity import Adoption
+    from memdir.store.store import MemoryStore
+
+SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
+
+
+class MemDir:
+    """A project's memory, opened. Holds settings, places and stores; all state of one conversation is elsewhere."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        layout: Layout,
+        settings: Settings,
+        *,
+        clock: Callable[[], float],
+        sink: Sink,
+        model: Model | None = None,
+    ) -> None:
+        self.environment = environment
+        self.layout = layout
+        self.settings = settings
+        self.clock = clock
+        self.sink = sink
+        self.place = Place(memory_root(environment, settings, layout))
+        self._project_store: MemoryStore | None = None
+        self._prompt: str | None = None
+        self._model = model
+        self._background: Background | None = None
+
+    @property
+    def is_default_place(self) -> bool:
+        """Whether the memory lies where the home puts it, and not where someone pointed it."""
+        return self.place.root == self.layout.default_memory
+
+    @property
+    def store(self) -> MemoryStore:
+        """The project's own store."""
+        if self._project_store is None:
+            self._project_store = self._store(self.place, "project")
+        return self._project_store
+
+    def store_for(self, scope: str) -> MemoryStore:
+        """The store of a scope: project, user, team, or an agent's own."""
+        return self.store if scope == "project" else self._store(self.place_of(scope), scope)
+
+    def stores(self) -> list[MemoryStore]:
+        """The stores that background work writes to: the project's, and the team's where there is a team directory."""
+        team = self.place.team()
+        return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+
+    def start(self) -> Adoption | None:
+        """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
+        adoption = self._find_lost_store()
+        self.store.ensure()
+        if self.is_default_place:
+            from memdir.store.identity import remember_identity
+
+            remember_identity(self.place, self.layout.project)
+        return adoption
+
+    def prompt(self) -> str:
+        """The memory section of a system prompt: the same text until `reload` (P1, P2, P6)."""
+        if not self.settings.enabled:
+            return ""
+        if self._prompt is None:
+            from memdir.prompts.compose import load_prompt
+
+            name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
+            self._prompt = load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        return self._prompt
+
+    def index_context(self) -> str:
+        """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
+        if not self.settings.enabled or self.settings.skip_index:
+            return ""
+        text = self.store.load_index().text
+        if not text.strip():
+            return ""
+        return f"Contents of {self.place.index} (the user's memory, kept across conversations):\n\n{text}"
+
+    def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:
+        """The background work of a session: extraction and dream."""
+        if self._background is None:
+            from memdir.background import Background
+            from memdir.model.choose import choose_model
+            from memdir.session import Session
+
+            model = self._model or choose_model(self.settings, self.environment)
+            session = Session.load(session_id, self.layout)
+            self._background = Background(self, session, model, on_saved=on_saved)
+        return self._background
+
+    async def close(self) -> None:
+        """Wait, for a while, for what runs in the background (X10)."""
+        if self._background is not None:
+            await self._background.close()
+
+    def reload(self) -> None:
+        """Forget the rendered section, as `/clear` and `/compact` do (P6)."""
+        self._prompt = None
+
+    def _find_lost_store(self) -> Adoption | None:
+        if not self.is_default_place or os.path.isdir(self.place.root):
+            return None
+        from memdir.store.identity import find_lost_store
+
+        adoption = find_lost_store(self.layout)
+        if adoption.adopted:
+            self.sink.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
+        return adoption if adoption.adopted or adoption.candidates else None
+
+    def _store(self, place: Place, scope: str) -> MemoryStore:
+        from memdir.store.store import MemoryStore
+
+        skip = self.settings.skip_index
+        return MemoryStore(place, scope=scope, skip_index=skip, clock=self.clock, sink=self.sink)
+
+    def place_of(self, scope: str) -> Place:
+        """Where a scope's memories lie (A1, E1)."""
+        kind, colon, agent = scope.partition(":")
+        if scope == "project":
+            return self.place
+        if scope == "user":
+            return self.layout.user_memory
+        if scope == "team":
+            return self.place.team()
+        if colon and kind in ("agent", "agent-user"):
+            return self.layout.agent_memory(agent, "user")
+        if colon and kind == "agent-project":
+            return self.layout.agent_memory(agent, "project")
+        if colon and kind == "agent-local":
+            return self.layout.agent_memory(agent, "local")
+        raise SettingsError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")
+
+
+def open_memory(
+    project: str | os.PathLike[str] = ".",
+    *,
+    environment: Environment | None = None,
+    flags: Mapping[str, str] | None = None,
+    sink: Sink | None = None,
+    clock: Callable[[], float] = time.time,
+    model: Model | None = None,
+) -> MemDir:
+    """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk until `start` or a write."""
+    environment = environment or Environment.read()
+    folder = os.fspath(project)
+    if not os.path.isdir(folder):
+        raise MemdirError(f"there is no folder {folder}", remedy="Name the project's folder")
+    layout = Layout(environment.home, folder)
+    settings = load_settings(environment, layout, flags=flags)
+    if settings.worktrees == "isolated":
+        layout = Layout(environment.home, folder, worktrees="isolated")
+    return MemDir(environment, layout, settings, clock=clock, sink=_sinks(layout, settings, sink), model=model)
+
+
+def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
+    sinks: list[Sink] = [sink] if sink else []
+    if settings.event_log:
+        from memdir.telemetry.jsonl import JsonlLog
+
+        sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
+    return Several(sinks) if len(sinks) > 1 else sinks[0] if sinks else Nowhere()

@@ -1,0 +1,114 @@
+"""Renders prompt files: declared variables, shared parts included once, a missing or unknown variable is an error (P8).
+
+A prompt file starts with frontmatter: `variables: a, b` names what it needs, `override: user` lets a file of the same
+name below `<home>/prompts/` take its place, also where it is a part of another. `{{a}}` stands for a variable, a line
+`{{> shared/part.md}}` for a part. Nothing here reads a clock, a path or the environment: dates and paths are variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from memdir.errors import PromptError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+MAX_DEPTH = 8  # parts inside parts; deeper is a circle
+
+_INCLUDE = re.compile(r"^\{\{> *([\w/.-]+) *\}\}\n?", re.MULTILINE)
+_VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
+
+
+class Prompt:
+    """One prompt file, parts already put in."""
+
+    __slots__ = ("hash", "is_overridden", "name", "text", "variables")
+
+    def __init__(self, name: str, text: str, variables: frozenset[str], *, is_overridden: bool) -> None:
+        import hashlib
+
+        self.name = name
+        self.text = text
+        self.variables = variables
+        self.is_overridden = is_overridden
+        self.hash = hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]
+
+    def render(self, **values: str) -> str:
+        """The text with every variable filled in; the values are not searched for variables again."""
+        missing, unknown = self.variables - values.keys(), values.keys() - self.variables
+        if missing or unknown:
+            words = [f"no value for {', '.join(sorted(missing))}"] if missing else []
+            words += [f"no such variable: {', '.join(sorted(unknown))}"] if unknown else []
+            raise PromptError(f"the prompt {self.name} cannot be rendered: {'; '.join(words)}")
+        return _VARIABLE.sub(lambda match: values[match[1]], self.text)
+
+
+def load_prompt(name: str, *, overrides: str = "") -> Prompt:
+    """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions."""
+    source = _source(name, overrides)
+    text, declared = _with_parts(source, overrides, 0)
+    used = frozenset(_VARIABLE.findall(text))
+    if used - declared or (source.declared - used and not source.is_overridden):
+        wrong = sorted((used - declared) | (source.declared - used))
+        raise PromptError(f"the prompt {name} uses a variable it does not declare, or the reverse: {', '.join(wrong)}")
+    return Prompt(name, text, used, is_overridden=source.is_overridden)
+
+
+def prompt_names() -> Iterator[str]:
+    """Every prompt file there is."""
+    for folder, _, files in os.walk(FOLDER):
+        for file in files:
+            if file.endswith(".md"):
+                yield os.path.relpath(os.path.join(folder, file), FOLDER).replace(os.sep, "/")
+
+
+class _Source:
+    """A prompt file as it is on disk."""
+
+    __slots__ = ("declared", "is_overridden", "name", "text")
+
+    def __init__(self, name: str, text: str, fields: dict[str, str], *, is_overridden: bool) -> None:
+        self.name = name
+        self.text = text
+        self.declared = frozenset(fields.get("variables", "").replace(",", " ").split())
+        self.is_overridden = is_overridden
+
+
+def _source(name: str, overrides: str) -> _Source:
+    fields, text = _read(os.path.join(FOLDER, name), name)
+    own = os.path.join(overrides, name)
+    if overrides and fields.get("override") == "user" and os.path.isfile(own):
+        _, text = _read(own, name)
+        return _Source(name, text, fields, is_overridden=True)
+    return _Source(name, text, fields, is_overridden=False)
+
+
+def _read(path: str, name: str) -> tuple[dict[str, str], str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"the prompt {name} cannot be read from {path}: {error}") from error
+    head, fence, body = text.removeprefix("---\n").partition("---\n")
+    if not text.startswith("---\n") or not fence:
+        return {}, text
+    pairs = (line.partition(":") for line in head.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}, body.lstrip("\n")
+
+
+def _with_parts(source: _Source, overrides: str, depth: int) -> tuple[str, frozenset[str]]:
+    """The text with its parts put in, and all variables that it and its parts declare."""
+    if depth > MAX_DEPTH:
+        raise PromptError(f"the prompt {source.name} includes itself")
+    declared = set(source.declared)
+
+    def part(match: re.Match[str]) -> str:
+        text, inner = _with_parts(_source(match[1], overrides), overrides, depth + 1)
+        declared.update(inner)
+        return text
+
+    return _INCLUDE.sub(part, source.text), frozenset(declared)

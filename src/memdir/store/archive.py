@@ -1,0 +1,184 @@
+"""Memories in and out as a folder or a zip, by the same path rules as everything from outside (E3)."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.safe_path import INDEX_NAME, check_key
+from memdir.errors import ImportRefused, PathEscape
+from memdir.store.scan import walk
+from memdir.store.topic import Topic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from zipfile import ZipFile, ZipInfo
+
+    from memdir.store.history import Origin
+    from memdir.store.store import Change, MemoryStore
+
+MAX_FILES = 20_000  # more memories than any store we have seen
+MAX_FILE_BYTES = 64 << 20
+MAX_TOTAL_BYTES = 512 << 20
+MAX_RATIO = 200  # text packs 3 to 10 times; a bomb packs 1,000
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # zip's first day: the same memories always give the same archive
+
+
+class Imported:
+    """What an import did: keys added, keys that were there already, and keys stored under another name."""
+
+    __slots__ = ("added", "refused", "renamed", "same")
+
+    def __init__(self) -> None:
+        self.added: list[str] = []
+        self.same: list[str] = []
+        self.renamed: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+
+
+def export_memories(store: MemoryStore, target: str) -> int:
+    """Write all memories and the index to a new folder, or to a zip when the name ends in .zip. Returns how many."""
+    files = [(key, entry.path) for key, entry in walk(store.root) if entry.is_file(follow_symlinks=False)]
+    if os.path.isfile(store.place.index):
+        files.append((INDEX_NAME, store.place.index))
+    files.sort()
+    if target.lower().endswith(".zip"):
+        _write_zip(files, target)
+    else:
+        _write_folder(files, target)
+    return len(files) - (INDEX_NAME in dict(files))
+
+
+def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Imported:
+    """Take in all memories of a folder or zip as one change set. Nothing is overwritten: a clash gets a new name."""
+    found = _from_zip(source) if os.path.isfile(source) else _from_folder(source)
+    result = Imported()
+    taken: dict[str, bytes] = {}
+    for key, data in found:
+        if key.rsplit("/", 1)[-1] == INDEX_NAME:
+            continue  # lines are made from the memories; an index from elsewhere may name other files
+        try:
+            taken[check_key(key)] = data
+        except PathEscape as error:
+            result.refused[key] = error.message
+    with store.changing(origin, f"import {len(taken)} memories from {os.path.basename(source)}") as change:
+        for key, data in sorted(taken.items()):
+            _take_in(change, key, data, result)
+    return result
+
+
+def _take_in(change: Change, key: str, data: bytes, result: Imported) -> None:
+    stem, number, target = key[:-3], 1, key
+    while (present := change.read(target)) is not None:
+        if present == data:
+            result.same.append(target)
+            return
+        number += 1
+        target = f"{stem}_{number}.md"
+    change.write(target, data)
+    change.put_entry(target, Topic(data))
+    if target == key:
+        result.added.append(key)
+    else:
+        result.renamed[key] = target
+
+
+def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
+    if not os.path.isdir(source):
+        raise ImportRefused(
+            f"{source} is neither a folder nor a zip file", remedy="Name a folder of .md files, or a .zip"
+        )
+    total = 0
+    for number, (key, entry) in enumerate(walk(source)):
+        if entry.is_symlink() or not entry.is_file(follow_symlinks=False):
+            raise ImportRefused(f"{key} in {source} is a link or no plain file", remedy="Replace it by a plain file")
+        total += entry.stat(follow_symlinks=False).st_size
+        _check_limits(source, number + 1, entry.stat(follow_symlinks=False).st_size, total)
+        try:
+            with open(entry.path, "rb") as file:
+                yield key, file.read()
+        except OSError as error:
+            raise disk_error(error, "read", entry.path) from error
+
+
+def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(source) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            _check_members(source, members)
+            for member in members:
+                yield _member_key(member), _read_member(archive, member, source)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise ImportRefused(
+            f"{source} cannot be read as a zip file: {error}", remedy="Pack it again, without a password"
+        ) from error
+    except OSError as error:
+        raise disk_error(error, "read", source) from error
+
+
+def _check_members(source: str, members: list[ZipInfo]) -> None:
+    total = 0
+    seen: set[str] = set()
+    for number, member in enumerate(members):
+        mode = member.external_attr >> 16
+        if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+            raise ImportRefused(
+                f"{member.filename} in {source} is a link or no plain file", remedy="Pack plain files only"
+            )
+        if member.filename.casefold() in seen:
+            raise ImportRefused(f"{source} holds {member.filename} twice", remedy="Pack each file once")
+        seen.add(member.filename.casefold())
+        total += member.file_size
+        _check_limits(source, number + 1, member.file_size, total)
+        if member.file_size > 1 << 20 and member.file_size > MAX_RATIO * max(1, member.compress_size):
+            raise ImportRefused(f"{member.filename} in {source} unpacks to {member.file_size:,} bytes: a zip bomb")
+
+
+def _check_limits(source: str, files: int, size: int, total: int) -> None:
+    if files > MAX_FILES or size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
+        raise ImportRefused(
+            f"{source} is over a limit: {MAX_FILES:,} files of {MAX_FILE_BYTES:,} bytes, {MAX_TOTAL_BYTES:,} in all",
+            remedy="Import it in parts",
+        )
+
+
+def _member_key(member: ZipInfo) -> str:
+    """The member's key. What stands before `memory/` is the packer's business; everything else must be a safe key."""
+    return member.filename.removeprefix("memory/")
+
+
+def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
+    with archive.open(member) as file:
+        data = file.read(member.file_size + 1)
+    if len(data) > member.file_size:  # the directory lied about the size
+        raise ImportRefused(f"{member.filename} in {source} is larger than it claims")
+    return data
+
+
+def _write_folder(files: list[tuple[str, str]], target: str) -> None:
+    if os.path.isdir(target) and os.listdir(target):
+        raise ImportRefused(f"{target} is not empty", remedy="Name a new folder, or a file that ends in .zip")
+    for key, path in files:
+        destination = os.path.join(target, key)
+        make_folder(os.path.dirname(destination))
+        with open(path, "rb") as file:
+            write_bytes_atomic(destination, file.read(), mtime_ns=os.fstat(file.fileno()).st_mtime_ns)
+    make_folder(target)
+
+
+def _write_zip(files: list[tuple[str, str]], target: str) -> None:
+    import io
+    import zipfile
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, path in files:
+            member = zipfile.ZipInfo(key, _ZIP_DATE)
+            member.external_attr = 0o600 << 16
+            with open(path, "rb") as file:
+                archive.writestr(member, file.read(), zipfile.ZIP_DEFLATED)
+    write_bytes_atomic(os.path.abspath(target), packed.getvalue())

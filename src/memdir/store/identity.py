@@ -1,0 +1,189 @@
+"""Which project a store belongs to, so that a renamed or moved project finds its store again (I1)."""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.git import run_git
+from memdir.disk.lock import locked
+from memdir.errors import DiskError, HistoryError
+from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
+MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
+
+
+class Identity:
+    """What a project is known by: its root, the first commits of its history, its remotes."""
+
+    __slots__ = ("remotes", "root", "root_commits")
+
+    def __init__(self, root: str, root_commits: tuple[str, ...], remotes: tuple[str, ...]) -> None:
+        self.root = root
+        self.root_commits = root_commits
+        self.remotes = remotes
+
+    def is_same_project(self, other: Identity) -> bool:
+        """Whether both are checkouts of one project: a common first commit, and no remotes that contradict it."""
+        if not set(self.root_commits) & set(other.root_commits):
+            return False
+        return not (self.remotes and other.remotes) or bool(set(self.remotes) & set(other.remotes))
+
+
+class StoreRecord:
+    """A store found in the home and the project it says it belongs to."""
+
+    __slots__ = ("folder", "identity", "slug")
+
+    def __init__(self, slug: str, folder: str, identity: Identity) -> None:
+        self.slug = slug
+        self.folder = folder
+        self.identity = identity
+
+    @property
+    def is_orphan(self) -> bool:
+        """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
+        if not os.path.isdir(self.identity.root):
+            return True
+        return bool(self.identity.root_commits) and not _is_repository(self.identity.root)
+
+
+class Adoption:
+    """The outcome of looking for a lost store: the one adopted, or candidates a person must choose from."""
+
+    __slots__ = ("adopted", "candidates")
+
+    def __init__(self, adopted: StoreRecord | None = None, candidates: tuple[StoreRecord, ...] = ()) -> None:
+        self.adopted = adopted
+        self.candidates = candidates
+
+
+def identify(root: str) -> Identity:
+    """The identity of the project at `root`; without git, its root alone."""
+    commits = _git_lines(root, "rev-list", "--max-parents=0", "HEAD")
+    shallow = _git_lines(root, "rev-parse", "--is-shallow-repository") == ["true"]
+    remotes = {line.split()[1] for line in _git_lines(root, "remote", "-v") if len(line.split()) > 1}
+    kept = () if shallow else tuple(sorted(commits)[:MAX_ROOT_COMMITS])
+    return Identity(root, kept, tuple(sorted(_plain_remote(url) for url in remotes)))
+
+
+def remember_identity(place: Place, root: str) -> None:
+    """Write down what this store belongs to, once, and again when its project moved."""
+    known = read_identity(place.identity)
+    if (
+        known is not None
+        and known.root == root
+        and (known.root_commits or not os.path.isdir(os.path.join(root, ".git")))
+    ):
+        return
+    import json
+
+    identity = identify(root)
+    text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
+    with locked(place.lock):  # whoever holds the lock may sweep temporary files out of the state folder
+        write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
+
+
+def read_identity(path: str) -> Identity | None:
+    import json
+
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            found = json.load(file)
+        return Identity(str(found["root"]), tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def find_lost_store(layout: Layout) -> Adoption:
+    """Look for the store of a project that has none here: adopt the one orphan that fits, report when several do."""
+    if os.path.isdir(layout.default_memory):
+        return Adoption()
+    begun = _begun_adoption(layout)
+    if begun is not None:
+        adopt(layout, begun)
+        return Adoption(begun)
+    records = [record for record in stores(layout) if record.slug != layout.slug]
+    if not records:
+        return Adoption()
+    here = identify(layout.project)
+    fitting = [record for record in records if here.is_same_project(record.identity)]
+    orphans = [record for record in fitting if record.is_orphan]
+    if len(orphans) == 1:
+        adopt(layout, orphans[0])
+        return Adoption(orphans[0])
+    return Adoption(candidates=tuple(orphans or fitting))
+
+
+def stores(layout: Layout) -> Iterator[StoreRecord]:
+    """Every store in the home that knows what it belongs to."""
+    try:
+        slugs = sorted(os.listdir(layout.projects))
+    except OSError:
+        return
+    for slug in slugs:
+        folder = os.path.join(layout.projects, slug)
+        place = Place(os.path.join(folder, "memory"))
+        identity = read_identity(place.identity)
+        if identity is not None and os.path.isdir(place.root):
+            yield StoreRecord(slug, folder, identity)
+
+
+def adopt(layout: Layout, record: StoreRecord) -> None:
+    """Move a store to this project's place: in one rename where nothing stands there yet.
+
+    Where sessions stand there already, the state goes first: it names the old root, so that a call after a crash
+    finds the memory that still has to follow.
+    """
+    target = layout.project_home
+    make_folder(layout.projects)
+    with locked(os.path.join(layout.home, "adopt.lock")):
+        try:
+            if not os.path.lexists(target):
+                os.rename(record.folder, target)
+            else:
+                for name in ("memory" + STATE_SUFFIX, "memory"):
+                    if os.path.lexists(os.path.join(record.folder, name)):
+                        os.rename(os.path.join(record.folder, name), os.path.join(target, name))
+        except OSError as error:
+            raise DiskError(
+                f"cannot move the store {record.folder} to {target}: {os.strerror(error.errno or 0)}",
+                remedy="Move its folders memory and memory.state there by hand",
+            ) from error
+    remember_identity(Place(layout.default_memory), layout.project)
+
+
+def _begun_adoption(layout: Layout) -> StoreRecord | None:
+    """The store whose state is already here while its memory is not: a move that was cut short."""
+    identity = read_identity(Place(layout.default_memory).identity)
+    if identity is None or identity.root == layout.project:
+        return None
+    slug = slug_of(identity.root)
+    folder = os.path.join(layout.projects, slug)
+    return StoreRecord(slug, folder, identity) if os.path.isdir(os.path.join(folder, "memory")) else None
+
+
+def _git_lines(root: str, *arguments: str) -> list[str]:
+    if not _is_repository(root):
+        return []
+    try:
+        status, output, _ = run_git(("-C", root, *arguments), timeout_seconds=MAX_GIT_SECONDS)
+    except HistoryError:
+        return []
+    return output.decode("utf-8", "replace").split("\n")[:-1] if status == 0 else []
+
+
+def _is_repository(root: str) -> bool:
+    return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
+
+
+def _plain_remote(url: str) -> str:
+    """One spelling for one remote, without user, password, protocol and `.git`: a token must not end up on disk."""
+    rest = url.split("://", 1)[-1]
+    rest = rest.rsplit("@", 1)[-1].replace(":", "/", 1) if "@" in rest or "://" not in url else rest
+    return rest.rstrip("/").removesuffix(".git").casefold()

@@ -1,0 +1,199 @@
+"""`MEMORY.md`: one line a memory, edited line by line so that what we do not understand stays (S7, S8)."""
+
+from __future__ import annotations
+
+import re
+
+from memdir.store.frontmatter import line_ending_of
+from memdir.store.merge import merge_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_LINES = 200  # what a model reads of an index before it costs more than it tells
+MAX_BYTES = 25_000
+MAX_ENTRY_CHARACTERS = 150  # a catalogue line, not a container
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
+_ENTRY = re.compile(
+    r"^\s*[-*+]\s+\[(?P<title>(?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?(?P<key>[^<>()\r\n]*(?:\([^()\r\n]*\)[^<>()\r\n]*)*)>?\s*\)"
+    r"\s*(?:(?:[—–:]|--?)\s*)?(?P<hook>.*?)\s*$"
+)
+
+
+class Entry:
+    """One line of the index that names a memory."""
+
+    __slots__ = ("hook", "key", "title")
+
+    def __init__(self, key: str, title: str, hook: str) -> None:
+        self.key = key
+        self.title = title
+        self.hook = hook
+
+    def render(self) -> str:
+        """`- [Title](file.md) — hook`, cut at a word to the length of a catalogue line."""
+        title = _one_line(self.title or self.key).replace("[", "(").replace("]", ")")
+        target = f"<{self.key}>" if " " in self.key or "(" in self.key else self.key
+        head = f"- [{title}]({target})"
+        hook = _one_line(self.hook)
+        room = MAX_ENTRY_CHARACTERS - len(head) - 3
+        if not hook or room < 10:
+            return head
+        return f"{head} — {_cut_at_word(hook, room)}"
+
+
+class Index:
+    """The index's bytes as lines. `with...` methods return a new one and touch only the lines they mean."""
+
+    __slots__ = ("_entries", "_lines", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._lines = [line for line in _LINE.findall(data) if line]
+        self._entries = [_parse(line) for line in self._lines]
+
+    def entries(self) -> list[Entry]:
+        """Every line that names a memory, in order."""
+        return [entry for entry in self._entries if entry]
+
+    def has(self, key: str) -> bool:
+        return any(entry and entry.key == key for entry in self._entries)
+
+    def keys(self) -> set[str]:
+        return {entry.key for entry in self._entries if entry}
+
+    def with_entry(self, entry: Entry) -> Index:
+        """The entry's line in its old place, or before all others: what is newest must survive a truncation."""
+        line = entry.render().encode("utf-8", "replace")
+        for number, known in enumerate(self._entries):
+            if known and known.key == entry.key:
+                old = self._lines[number]
+                return self._replaced(number, line + old[len(old.rstrip(b"\r\n")) :])
+        return self._inserted([line])
+
+    def without(self, keys: Iterable[str]) -> Index:
+        """The index with no line for these memories."""
+        gone = set(keys)
+        kept = [
+            line for line, entry in zip(self._lines, self._entries, strict=True) if not (entry and entry.key in gone)
+        ]
+        return self if len(kept) == len(self._lines) else Index(b"".join(kept))
+
+    def repaired(self, present: Iterable[Entry]) -> Index:
+        """One line for each memory there is, none twice, none without a file; everything else stays."""
+        wanted = {entry.key: entry for entry in present}
+        seen: set[str] = set()
+        kept = []
+        for line, entry in zip(self._lines, self._entries, strict=True):
+            if entry is None:
+                kept.append(line)
+            elif entry.key in wanted and entry.key not in seen:
+                seen.add(entry.key)
+                kept.append(line)
+        added = [entry.render().encode("utf-8", "replace") for key, entry in wanted.items() if key not in seen]
+        index = Index(b"".join(kept))
+        return index._inserted(added) if added else index
+
+    def _replaced(self, number: int, line: bytes) -> Index:
+        return Index(b"".join([*self._lines[:number], line, *self._lines[number + 1 :]]))
+
+    def _inserted(self, lines: list[bytes]) -> Index:
+        ending = line_ending_of(self.data)
+        block = b"".join(line + ending for line in lines)
+        first = next((number for number, entry in enumerate(self._entries) if entry), None)
+        if first is not None:
+            return self._replaced(first, block + self._lines[first])
+        gap = b"" if not self.data or self.data.endswith((b"\n", b"\r")) else ending
+        return Index(self.data + gap + block)
+
+
+def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Both sides' changes to an index. It never fails: where lines clash, our entries are brought in one by one."""
+    merged = merge_bytes(base, ours, theirs)
+    if merged is not None:
+        return merged
+    before = {entry.key: entry for entry in Index(base).entries()}
+    wanted = {entry.key: entry for entry in Index(ours).entries()}
+    index = Index(theirs).without(before.keys() - wanted.keys())
+    for key, entry in reversed(wanted.items()):
+        known = before.get(key)
+        if known is None or (known.title, known.hook) != (entry.title, entry.hook):
+            index = index.with_entry(entry)
+    return index.data
+
+
+class LoadedIndex:
+    """An index as a model gets it: within both limits, with a warning where something was cut (S8)."""
+
+    __slots__ = ("bytes_cut", "line_count", "lines_cut", "size_bytes", "text")
+
+    def __init__(self, text: str, *, line_count: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> None:
+        self.text = text
+        self.line_count = line_count
+        self.size_bytes = size_bytes
+        self.lines_cut = lines_cut
+        self.bytes_cut = bytes_cut
+
+
+def load_index(data: bytes) -> LoadedIndex:
+    """Cut to 200 lines, then to 25,000 bytes at a line end, and say so."""
+    lines = [line for line in _LINE.findall(data) if line]
+    lines_cut = len(lines) > MAX_LINES
+    kept = b"".join(lines[:MAX_LINES])
+    bytes_cut = len(kept) > MAX_BYTES
+    if bytes_cut:
+        kept = _cut_bytes(kept)
+    text = kept.decode("utf-8", "replace")
+    if lines_cut or bytes_cut:
+        text = text.rstrip("\r\n") + "\n\n" + _warning(len(lines), len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
+    return LoadedIndex(text, line_count=len(lines), size_bytes=len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
+
+
+def _cut_bytes(data: bytes) -> bytes:
+    cut = data[:MAX_BYTES]
+    at = max(cut.rfind(b"\n"), cut.rfind(b"\r"))
+    if at >= 0:
+        return cut[: at + 1]
+    # One endless line: stop before the character that does not fit.
+    end = MAX_BYTES
+    while end > MAX_BYTES - 4 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end]
+
+
+def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:
+    limits = []
+    if lines_cut:
+        limits.append(f"{lines} lines (limit {MAX_LINES})")
+    if bytes_cut:
+        limits.append(f"{size:,} bytes (limit {MAX_BYTES:,})")
+    return (
+        f"> WARNING: this index is cut short: it has {' and '.join(limits)}. What stands below the cut is not shown. "
+        f"Keep one line of at most {MAX_ENTRY_CHARACTERS} characters for each memory, detail in the topic files.\n"
+    )
+
+
+def _parse(line: bytes) -> Entry | None:
+    match = _ENTRY.match(line.decode("utf-8", "replace").lstrip("\ufeff"))
+    if match is None or not match["key"].strip().endswith(".md") or "://" in match["key"]:
+        return None
+    key = match["key"].strip().removeprefix("./")
+    if "%" in key:
+        from urllib.parse import unquote
+
+        key = unquote(key)
+    return Entry(key, match["title"], match["hook"])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut_at_word(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    cut = text[: room - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:—-") + "…"

@@ -1,0 +1,95 @@
+"""The change set being written, kept aside until it is whole: a killed process is completed by the next one (S13).
+
+A journal holds everything needed to finish: the message, and for each file the bytes before and after. It is written
+in one piece before the first file is touched and removed after the history has it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import delete_file, write_bytes_atomic
+
+_MAGIC = b"memdir-journal 1\n"
+
+
+class Operation:
+    """One file of a change set: its path below the base directory, its bytes before and after (None: no file)."""
+
+    __slots__ = ("after", "before", "mtime_ns", "path")
+
+    def __init__(self, path: str, before: bytes | None, after: bytes | None, mtime_ns: int | None = None) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.mtime_ns = mtime_ns
+
+
+class Journal:
+    """A change set on its way to disk."""
+
+    __slots__ = ("message", "operations")
+
+    def __init__(self, message: str, operations: list[Operation]) -> None:
+        self.message = message
+        self.operations = operations
+
+
+def write_journal(path: str, journal: Journal) -> None:
+    import json
+
+    sizes = [
+        {
+            "path": operation.path,
+            "before": None if operation.before is None else len(operation.before),
+            "after": None if operation.after is None else len(operation.after),
+            "mtime_ns": operation.mtime_ns,
+        }
+        for operation in journal.operations
+    ]
+    head = json.dumps({"message": journal.message, "files": sizes}).encode("ascii")
+    parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
+    write_bytes_atomic(path, b"".join([_MAGIC, head, b"\n", *parts]))
+
+
+def read_journal(path: str) -> Journal | None:
+    """The change set that a killed process left, or None. A file that is no journal is put aside, not believed."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    journal = _parse(data)
+    if journal is None:
+        os.replace(path, path + ".damaged")
+    return journal
+
+
+def remove_journal(path: str) -> None:
+    delete_file(path)
+
+
+def _parse(data: bytes) -> Journal | None:
+    import json
+
+    head, newline, rest = data.removeprefix(_MAGIC).partition(b"\n")
+    if not data.startswith(_MAGIC) or not newline:
+        return None
+    try:
+        parsed = json.loads(head)
+        operations = []
+        for item in parsed["files"]:
+            before, rest = _take(rest, item["before"])
+            after, rest = _take(rest, item["after"])
+            operations.append(Operation(str(item["path"]), before, after, item["mtime_ns"]))
+        return Journal(str(parsed["message"]), operations)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _take(rest: bytes, size: int | None) -> tuple[bytes | None, bytes]:
+    if size is None:
+        return None, rest
+    if len(rest) < size:
+        raise ValueError("cut short")
+    return rest[:size], rest[size:]

@@ -1,0 +1,240 @@
+"""What memories there are, read from the first lines of each file (S9), and the manifest of them (S10).
+
+Everything that cannot be read is named in the result and costs nothing else. `Scanner` remembers what it read and
+re-reads only files whose time, size or inode changed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.store.age import iso_time
+from memdir.store.frontmatter import BOM, FENCE, find_block, find_simple_block, newline_of, read_fields
+from memdir.store.taxonomy import parse_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from memdir.store.taxonomy import MemoryType
+
+    _Seen = tuple[int, int, int, "Header | Unreadable"]
+
+MAX_RETURNED = 200  # more than a model can judge by their descriptions
+HEAD_LINES = 30  # frontmatter and a first paragraph
+HEAD_BYTES = 4096  # one page: nearly every head fits
+LONG_HEAD_BYTES = 64 * 1024  # 30 lines longer than this are not prose
+
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Header:
+    """What the scan knows of one memory. The frontmatter is parsed when a field is first asked for: of thousands of
+    files only the newest few are."""
+
+    __slots__ = ("_block", "_fields", "key", "mtime_ns", "problem", "size")
+
+    def __init__(self, key: str, status: os.stat_result, block: bytes | None, *, problem: str = "") -> None:
+        self.key = key
+        self.mtime_ns = status.st_mtime_ns
+        self.size = status.st_size
+        self.problem = problem
+        self._block = block
+        self._fields: dict[str, str] | None = None
+
+    @staticmethod
+    def of_fields(key: str, status: os.stat_result, fields: dict[str, str], problem: str) -> Header:
+        header = Header(key, status, None, problem=problem)
+        header._fields = fields
+        return header
+
+    @property
+    def fields(self) -> dict[str, str]:
+        if self._fields is None:
+            self._fields = read_fields(self._block or b"")
+            self._block = None
+        return self._fields
+
+    @property
+    def name(self) -> str:
+        return self.fields.get("name") or self.key.rsplit("/", 1)[-1][:-3]
+
+    @property
+    def description(self) -> str:
+        return self.fields.get("description", "")
+
+    @property
+    def type(self) -> MemoryType | None:
+        return parse_type(self.fields.get("type"))
+
+    @property
+    def mtime(self) -> float:
+        return self.mtime_ns / 1e9
+
+
+class Unreadable:
+    """A file that the scan had to leave out, and why."""
+
+    __slots__ = ("key", "reason")
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.key = key
+        self.reason = reason
+
+
+class Scan:
+    """The result: memories newest first, how many there are in all, and what was left out."""
+
+    __slots__ = ("headers", "total", "unreadable")
+
+    def __init__(self, headers: list[Header], total: int, unreadable: list[Unreadable]) -> None:
+        self.headers = headers
+        self.total = total
+        self.unreadable = unreadable
+
+
+class Scanner:
+    """Scans one memory directory, again and again, reading only what changed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._seen: dict[str, _Seen] = {}
+        self._result = Scan([], 0, [])
+
+    def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
+        """All memories below the root, newest first; at most `limit` of them are returned, all are read."""
+        before = self._seen
+        seen: dict[str, _Seen] = {}
+        is_same = True
+        for key, entry in walk(self._root):
+            known = before.get(key)
+            if known is not None:
+                status = _stat(entry)
+                if status.st_mtime_ns == known[0] and status.st_size == known[1] and status.st_ino == known[2]:
+                    seen[key] = known
+                    continue
+            is_same = False
+            seen[key] = _read(entry.path, key)
+        if not is_same or len(seen) != len(before):
+            self._seen = seen
+            self._result = _sorted(seen)
+        whole = self._result
+        return Scan(whole.headers[:limit], whole.total, list(whole.unreadable))
+
+
+def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
+    """One scan of a memory directory."""
+    return Scanner(root).scan(limit=limit)
+
+
+def manifest(headers: Iterable[Header]) -> str:
+    """One line a memory, as a model reads it: `- [type] file.md (time): description` (S10)."""
+    lines = []
+    for header in headers:
+        kind = f"[{header.type}] " if header.type else ""
+        description = " ".join(header.description.split())
+        lines.append(f"- {kind}{header.key} ({iso_time(header.mtime)}){': ' + description if description else ''}")
+    return "\n".join(lines)
+
+
+def walk(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out."""
+    folders = [(root, "")]
+    while folders:
+        folder, prefix = folders.pop()
+        try:
+            entries = os.scandir(folder)
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    continue
+                if name.endswith(".md"):
+                    if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
+                        yield prefix + name, entry
+                elif entry.is_dir(follow_symlinks=False) and not _is_daily_logs(prefix + name):
+                    folders.append((entry.path, f"{prefix}{name}/"))
+
+
+def _is_daily_logs(folder: str) -> bool:
+    """`logs/2026` holds days of a daily log, which are no memories (K1); `logs/` itself may hold memories too."""
+    return folder.startswith("logs/") and folder[5:].isdigit()
+
+
+_GONE = os.stat_result((0,) * 10)
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return _GONE
+
+
+def _read(path: str, key: str) -> _Seen:
+    try:
+        descriptor = os.open(path, OPEN_FLAGS)
+    except OSError as error:
+        reason = "it is a link" if os.path.islink(path) else os.strerror(error.errno or 0)
+        return 0, -1, 0, Unreadable(key, reason)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return 0, -1, 0, Unreadable(key, "it is not a plain file")
+        data = os.read(descriptor, HEAD_BYTES)
+        if len(data) == HEAD_BYTES and _is_open_head(data):
+            data += os.read(descriptor, LONG_HEAD_BYTES)
+    except OSError as error:
+        return 0, -1, 0, Unreadable(key, os.strerror(error.errno or 0))
+    finally:
+        os.close(descriptor)
+    block = find_simple_block(data)
+    is_usual = block is not None and block.count(b"\n") < HEAD_LINES - 1
+    found = Header(key, status, block) if is_usual else _odd_header(key, status, data)
+    return status.st_mtime_ns, status.st_size, status.st_ino, found
+
+
+def _is_open_head(data: bytes) -> bool:
+    """Whether the frontmatter goes on beyond what was read, and within the lines that count."""
+    return find_block(data) is None and data.count(newline_of(data)) < HEAD_LINES
+
+
+def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unreadable:
+    block = find_block(data)
+    if block is not None and data.count(newline_of(data), 0, block.end) < HEAD_LINES:
+        return Header.of_fields(key, status, read_fields(data[block.start : block.end], newline_of(data)), "")
+    if b"\0" in data:
+        return Unreadable(key, "it is not a text file")
+    opened = data.removeprefix(BOM).startswith(FENCE)
+    problem = "its frontmatter is never closed, or longer than 30 lines" if opened else "it has no frontmatter"
+    return Header.of_fields(key, status, {"description": _first_words(data)}, problem)
+
+
+def _first_words(data: bytes) -> str:
+    """The first line that says something: the description of an old file that has none."""
+    for line in data.split(newline_of(data), HEAD_LINES)[:HEAD_LINES]:
+        text = line.decode("utf-8", "replace").lstrip("\ufeff").strip().strip("#*- \t")
+        if text:
+            return text[:200]
+    return ""
+
+
+def _sorted(seen: dict[str, _Seen]) -> Scan:
+    headers: list[Header] = []
+    unreadable: list[Unreadable] = []
+    for item in seen.values():
+        found = item[3]
+        if isinstance(found, Header):
+            headers.append(found)
+        else:
+            unreadable.append(found)
+    headers.sort(key=_age_then_key)
+    return Scan(headers, len(headers), unreadable)
+
+
+def _age_then_key(header: Header) -> tuple[int, str]:
+    return -header.mtime_ns, header.key

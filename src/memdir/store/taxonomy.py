@@ -1,0 +1,44 @@
+"""The four kinds of memory, a closed set (S6, T1–T4)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class MemoryType(StrEnum):
+    """What a memory is about."""
+
+    USER = "user"
+    FEEDBACK = "feedback"
+    PROJECT = "project"
+    REFERENCE = "reference"
+
+
+MEANINGS = {
+    MemoryType.USER: "who the person is: role, goals, knowledge, preferences",
+    MemoryType.FEEDBACK: "how to work: corrections and confirmations",
+    MemoryType.PROJECT: "who does what, why, by when; decisions, incidents, freezes",
+    MemoryType.REFERENCE: "where knowledge lives outside the repository",
+}
+
+_TYPES = {str(kind): kind for kind in MemoryType}
+
+
+def parse_type(text: str | None) -> MemoryType | None:
+    """The type that `text` names, or None: an unknown type counts as none (S6)."""
+    return _TYPES.get(text) or _TYPES.get(text.strip().lower()) if text else None
+
+
+def guess_type(text: str) -> MemoryType:
+    """A first guess for a person who typed a memory without saying its kind; the command line shows it."""
+    words = f" {text.casefold()} "
+    if any(cue in words for cue in ("http://", "https://", " dashboard", " channel", " tracker", " wiki", " runbook")):
+        return MemoryType.REFERENCE
+    if words.startswith((" i am ", " i'm ", " my ", " i work ", " i have ", " i know ")):
+        return MemoryType.USER
+    if any(
+        cue in words
+        for cue in (" always ", " never ", " don't ", " do not ", " prefer", " please ", " avoid ", " i like ")
+    ):
+        return MemoryType.FEEDBACK
+    return MemoryType.PROJECT

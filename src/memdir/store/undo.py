@@ -1,0 +1,134 @@
+"""Going back: undo a change set, restore a file, both byte for byte and themselves part of the history (S14)."""
+
+from __future__ import annotations
+
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.store.history import Commit, FileChange, Origin
+from memdir.store.index import merge_index
+from memdir.store.merge import merge_bytes
+from memdir.store.topic import Topic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.store.store import Change, MemoryStore
+
+LOOK_BACK = 1000  # commits searched for one that is not undone yet
+
+
+class Undone:
+    """The change set that was taken back, and the files it touched."""
+
+    __slots__ = ("commit", "paths")
+
+    def __init__(self, commit: Commit, paths: list[str]) -> None:
+        self.commit = commit
+        self.paths = paths
+
+
+def undo(store: MemoryStore, revision: str = "") -> Undone:
+    """Take back one change set: the named one, or the newest that was not taken back yet."""
+    require_history(store)
+    store.record_outside_changes()
+    commit = _named(store, revision) if revision else _newest_not_undone(store)
+    subject = f"undo {commit.id[:8]}: {commit.subject}"
+    with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
+        for file in commit.files:
+            _take_back(store, change, commit, file)
+    return Undone(commit, [file.path for file in commit.files])
+
+
+def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
+    """Bring a file back as it was after `revision`; without one, as it was before its newest change."""
+    require_history(store)
+    store.record_outside_changes()
+    path = store.place.prefix + key
+    commits = store.history.log(path)
+    if not commits:
+        raise MemoryNotFound(f"the history knows no file {key}", remedy="`memdir log` shows what it knows")
+    source, blob = _version(store, commits, path, revision)
+    data = store.history.contents([blob])[blob]
+    with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
+        change.write(key, data, mtime_ns=_first_recorded(store, path, blob))
+        if key.rsplit("/", 1)[-1] != INDEX_NAME:
+            change.put_entry(key, Topic(data))
+    return source
+
+
+def require_history(store: MemoryStore) -> None:
+    if not store.history.is_available:
+        raise HistoryError(
+            "git is not installed, so there is no history", remedy="Install git; changes are kept from then on"
+        )
+
+
+def _named(store: MemoryStore, revision: str) -> Commit:
+    commit = store.history.find_commit(revision)
+    if commit is None:
+        raise MemoryNotFound(f"the history knows no change {revision!r}", remedy="`memdir log` shows their ids")
+    return commit
+
+
+def _newest_not_undone(store: MemoryStore) -> Commit:
+    undone: set[str] = set()
+    for commit in store.history.log(limit=LOOK_BACK):
+        undoes = commit.trailers.get("Undoes")
+        if undoes:
+            undone.add(undoes)
+        elif commit.id not in undone:
+            return commit
+    raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
+
+
+def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileChange) -> None:
+    """Put one file back to what it was before the commit; later changes to other lines of it stay."""
+    key = file.path.removeprefix(store.place.prefix)
+    if not file.path.startswith(store.place.prefix):
+        raise EditConflict(f"{file.path} belongs to another scope", remedy="Undo this change without --scope")
+    contents = store.history.contents([file.before, file.after])
+    before, after = contents.get(file.before), contents.get(file.after)
+    current = change.read(key)
+    if current == after:
+        target = before
+    elif current == before:
+        return
+    elif key == INDEX_NAME:
+        target = merge_index(after or b"", before or b"", current or b"")
+    else:
+        target = merge_bytes(after or b"", before or b"", current or b"") if before is not None and current else None
+        if target is None:
+            raise EditConflict(
+                f"{key} has changed in the same lines since {commit.id[:8]}",
+                remedy=f"`memdir restore {key} --at {commit.id[:8]}` brings back a whole version",
+            )
+    if target is None:
+        change.delete(key)
+    else:
+        is_exact = target == before and not file.path.endswith(INDEX_NAME)
+        change.write(key, target, mtime_ns=_first_recorded(store, file.path, file.before) if is_exact else None)
+
+
+def _first_recorded(store: MemoryStore, path: str, blob: str) -> int | None:
+    """When a content was first recorded: an old memory must not look new because it came back (S11)."""
+    for commit in reversed(store.history.log(path)):
+        if any(file.path == path and file.after == blob for file in commit.files):
+            return commit.time * 1_000_000_000
+    return None
+
+
+def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str) -> tuple[Commit, str]:
+    """The commit and content id to go back to."""
+    if revision:
+        wanted = _named(store, revision)
+        position = next((n for n, commit in enumerate(commits) if commit.time <= wanted.time), None)
+        versions = commits if position is None else commits[position:]
+        versions = [commit for commit in commits if commit.id == wanted.id] or versions
+    else:
+        versions = commits[1:]
+    for commit in versions:
+        blob = next((file.after for file in commit.files if file.path == path), "")
+        if blob:
+            return commit, blob
+    raise MemoryNotFound(
+        f"the history has no earlier version of {path}", remedy=f"`memdir log {path}` shows what it has"
+    )

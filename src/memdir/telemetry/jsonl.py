@@ -1,0 +1,52 @@
+"""The local event log: one JSON object a line, private, rotated by size, never sent anywhere (V1)."""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import append_bytes, make_folder
+from memdir.errors import MemdirError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.events import Event
+
+KEPT_LOGS = 3  # events.1.jsonl … events.3.jsonl: enough to look back, little enough to forget
+
+
+class JsonlLog:
+    """Appends events to a file. A log that cannot be written never disturbs the work that it describes."""
+
+    def __init__(self, path: str, *, max_bytes: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+
+    def emit(self, event: Event) -> None:
+        import json
+        from datetime import UTC, datetime
+
+        moment = datetime.fromtimestamp(event.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = json.dumps({"time": moment, "event": event.name, **event.fields}, ensure_ascii=False)
+        try:
+            make_folder(os.path.dirname(self._path))
+            self._rotate_if_full()
+            append_bytes(self._path, line.encode("utf-8", "replace") + b"\n")
+        except (MemdirError, OSError):
+            return
+
+    def _rotate_if_full(self) -> None:
+        try:
+            if os.stat(self._path).st_size < self._max_bytes:
+                return
+        except FileNotFoundError:
+            return
+        from memdir.disk.lock import locked
+
+        stem, ending = os.path.splitext(self._path)
+        with locked(stem + ".lock", wait_seconds=1.0):
+            if os.stat(self._path).st_size < self._max_bytes:
+                return  # another process was faster
+            for number in range(KEPT_LOGS, 0, -1):
+                older = self._path if number == 1 else f"{stem}.{number - 1}{ending}"
+                if os.path.exists(older):
+                    os.replace(older, f"{stem}.{number}{ending}")
