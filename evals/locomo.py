@@ -66,7 +66,9 @@ def _turns(conversation: dict[str, Any]) -> dict[str, str]:
 
 def _read_turns(conversation: dict[str, Any]) -> Documents:
     turns = _turns(conversation)
-    return [Document(key, body=text, passages=[text]) for key, text in turns.items()], lambda found: found & turns.keys()
+    return [
+        Document(key, body=text, passages=[text]) for key, text in turns.items()
+    ], lambda found: found & turns.keys()
 
 
 def _read_sessions(conversation: dict[str, Any]) -> Documents:

@@ -1,6 +1,6 @@
 """LongMemEval-S: find the sessions that answer a question among about fifty.
 
-    python -m evals.longmemeval --questions longmemeval_s_dev.jsonl.xz --sessions ..._sessions.jsonl.xz [--predictions OUT]
+python -m evals.longmemeval --questions longmemeval_s_dev.jsonl.xz --sessions ..._sessions.jsonl.xz [--predictions OUT]
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from memdir.recall.document import PASSAGE_WORDS, Document
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m evals.longmemeval", description=(__doc__ or "").split("\n\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m evals.longmemeval", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
     parser.add_argument("--questions", required=True, type=Path)
     parser.add_argument("--sessions", required=True, type=Path)
     parser.add_argument("--predictions", type=Path)

@@ -2,8 +2,8 @@
 
     python -m evals.recall --data DIR --predictions OUT [--selector local|model]
 
-DIR holds `worlds/<name>/memory/*.md`, `worlds/<name>/mtimes.json` and `queries_<name>.jsonl`. A line of the predictions is
-`{world, index, files}`; the same figures as the set's own scorer are printed.
+DIR holds `worlds/<name>/memory/*.md`, `worlds/<name>/mtimes.json` and `queries_<name>.jsonl`. A line of the
+predictions is `{world, index, files}`; the same figures as the set's own scorer are printed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,14 @@ def run(data: Path, predictions: Path) -> dict[str, float]:
     table = open_table()
     lines, rows = [], []
     for world in sorted(path.name for path in (data / "worlds").iterdir() if path.is_dir()):
-        queries = [json.loads(line) for line in (data / f"queries_{world}.jsonl").read_text("utf-8").splitlines() if line.strip()]
-        for index, (query, files) in enumerate(zip(queries, _answers(data / "worlds" / world, queries, table), strict=True)):
+        queries = [
+            json.loads(line)
+            for line in (data / f"queries_{world}.jsonl").read_text("utf-8").splitlines()
+            if line.strip()
+        ]
+        for index, (query, files) in enumerate(
+            zip(queries, _answers(data / "worlds" / world, queries, table), strict=True)
+        ):
             lines.append(json.dumps({"world": world, "index": index, "files": files}, ensure_ascii=False) + "\n")
             rows.append(_count(query, files))
     predictions.write_text("".join(lines), encoding="utf-8")
@@ -66,7 +72,11 @@ def run(data: Path, predictions: Path) -> dict[str, float]:
 
 def _answers(world: Path, queries: list[dict[str, Any]], table: Table) -> Iterator[list[str]]:
     times = json.loads((world / "mtimes.json").read_text(encoding="utf-8"))
-    cards = [make_card(read_document(path, times["mtimes"]), table) for path in sorted((world / "memory").glob("*.md")) if path.name != "MEMORY.md"]
+    cards = [
+        make_card(read_document(path, times["mtimes"]), table)
+        for path in sorted((world / "memory").glob("*.md"))
+        if path.name != "MEMORY.md"
+    ]
     segment = Segment(pack(cards, table.identity))
     today = day_of(_seconds(times["now"]))
     for query in queries:
@@ -103,7 +113,9 @@ def _seconds(time: str) -> float:
 
 
 def _count(query: dict[str, Any], files: list[str]) -> Figures:
-    relevant, neutral, suppressed = (frozenset(query.get(name, [])) for name in ("relevant", "acceptable", "suppressed"))
+    relevant, neutral, suppressed = (
+        frozenset(query.get(name, [])) for name in ("relevant", "acceptable", "suppressed")
+    )
     wrong = sum(name not in relevant and name not in neutral for name in files)
     right = len(relevant.intersection(files))
     return Figures(len(relevant), right, wrong, bool(suppressed), bool(suppressed.intersection(files)))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memdir.recall.card import make_card
 from memdir.recall.document import Document, passages_of
-from memdir.recall.embedding import Table, Vector, open_table
+from memdir.recall.embedding import Table, open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
@@ -57,7 +57,7 @@ class Prepared:
         self.table = table
         self.keys = [document.key for document in pool.documents]
         cards = [make_card(document, table) for document in pool.documents]
-        self.vectors: dict[str, list[Vector]] = {card.key: card.vectors for card in cards}
+        self.vectors = {card.key: [(one.packed(), one.norm) for one in card.vectors] for card in cards}
         self.segment = Segment(pack(cards, table.identity))
         self.texts = {document.key: _text(document) for document in pool.documents}
         self.counts = {key: Counter(terms(split_words(text))) for key, text in self.texts.items()}
@@ -79,7 +79,10 @@ def bm25(pool: Prepared, question: str) -> Scores:
     for key in pool.keys:
         held, norm = pool.counts[key], 1.5 * (0.25 + 0.75 * pool.lengths[key] / average)
         out[key] = sum(
-            math.log(1 + (count - pool.holders[term] + 0.5) / (pool.holders[term] + 0.5)) * held[term] * 2.5 / (held[term] + norm)
+            math.log(1 + (count - pool.holders[term] + 0.5) / (pool.holders[term] + 0.5))
+            * held[term]
+            * 2.5
+            / (held[term] + norm)
             for term in asked
             if term in held
         )
@@ -101,7 +104,7 @@ def static(pool: Prepared, question: str) -> Scores:
     if asked is None:
         return {}
     return {
-        key: max((asked.similarity(vector.values, vector.norm) for vector in vectors), default=-1.0)
+        key: max((asked.similarity(packed, norm) for packed, norm in vectors), default=-1.0)
         for key, vectors in pool.vectors.items()
     }
 

@@ -1,6 +1,6 @@
 """Sediment: find one-line developer memories, and the newest of several that contradict each other.
 
-    python -m evals.sediment --data DIR [--predictions OUT]
+python -m evals.sediment --data DIR [--predictions OUT]
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ def main() -> int:
 
 
 def run(data: Path, predictions: Path | None) -> dict[str, dict[str, dict[str, float]]]:
-    documents = [Document(row["id"], body=row["content"], passages=[row["content"]]) for row in _lines(data / "memories.jsonl")]
+    documents = [
+        Document(row["id"], body=row["content"], passages=[row["content"]]) for row in _lines(data / "memories.jsonl")
+    ]
     known = {document.key for document in documents}
     cases = [
-        Case(row["id"], row["query"], frozenset(row["expected"]) & known, row["difficulty"]) for row in _lines(data / "queries.jsonl")
+        Case(row["id"], row["query"], frozenset(row["expected"]) & known, row["difficulty"])
+        for row in _lines(data / "queries.jsonl")
     ]
     found = evaluate("Sediment", [Pool(documents, [case for case in cases if case.gold])], predictions)
     return {"sediment": found, "temporal": evaluate("Sediment, temporal", _sequences(data / "temporal.jsonl"), None)}

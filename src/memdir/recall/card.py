@@ -25,15 +25,17 @@ MAX_DATES = 4
 NO_DAY = 0
 HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
 
-_USAGE = frozenset(
-    "usage use using command commands options option flags flag parameters arguments recipes recipe howto manual cheat"
-    " cheatsheet reference subcommands syntax how lanes functions calls running run start notes cli examples".split()
+_USAGE_TEXT = (
+    "usage use using command commands options option flags flag parameters arguments recipes recipe howto manual "
+    "cheat cheatsheet reference subcommands syntax how lanes functions calls running run start notes cli examples "
 )
-_GOTCHA = frozenset(
-    "warning warnings trap traps gotcha gotchas pitfall pitfalls caveat caveats danger dangers hazard hazards quirk"
-    " quirks beware snag snags surprise surprises caution cautions limits limit silently unless never instead misled"
-    " wrong lose loses ignores deletes overwrites careful risk risks bug bugs stale".split()
+_USAGE = frozenset(_USAGE_TEXT.split())
+_GOTCHA_TEXT = (
+    "warning warnings trap traps gotcha gotchas pitfall pitfalls caveat caveats danger dangers hazard hazards "
+    "quirk quirks beware snag snags surprise surprises caution cautions limits limit silently unless never "
+    "instead misled wrong lose loses ignores deletes overwrites careful risk risks bug bugs stale "
 )
+_GOTCHA = frozenset(_GOTCHA_TEXT.split())
 _GOTCHA_WEIGHT = 2  # a warning may well name the command it warns of
 
 

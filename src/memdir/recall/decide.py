@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memdir.recall.rank import Candidate, Ranking
 
 MAX_CHOSEN = 5  # R1
-MAX_JUDGED = 24  # deeper ranks held no relevant memory on the training worlds
 REASONS_SHOWN = 3
 
 
@@ -42,7 +41,9 @@ class Verdict:
             words = sorted(candidate.matched, key=lambda term: -ranking.term_weights[term])
             out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
         out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
-        weighed = sorted(zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0]))
+        weighed = sorted(
+            zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0])
+        )
         out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
         return [*out, self.remark] if self.remark else out
 
@@ -75,9 +76,9 @@ def decide(
     emptiness = judge_message(question, ranking)
     asked = Asked(question, ranking, emptiness)
     tools = tool_terms(recent_tools)
-    sims = sorted((candidate.similarity for candidate in ranking.candidates), reverse=True) + [0.0, 0.0]
+    sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
     verdicts = []
-    for place, candidate in enumerate(ranking.candidates[:MAX_JUDGED]):
+    for place, candidate in enumerate(ranking.candidates):
         second = sims[1] if candidate.similarity == sims[0] else sims[0]
         numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
         certainty = calibration.BIAS + sum(map(mul, calibration.WEIGHTS, numbers))
@@ -92,7 +93,7 @@ def judge_message(question: Question, ranking: Ranking) -> float:
     total = sum(ranking.term_weights.values()) or 1.0
     unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
     covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
-    score = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
+    score: float = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
     score += calibration.EMPTY_UNKNOWN * unknown + calibration.EMPTY_COVERAGE * covered
     if question.vector is not None:
         score += sum(map(mul, calibration.EMPTY_DIRECTION, question.vector.values)) / question.vector.norm
@@ -100,17 +101,14 @@ def judge_message(question: Question, ranking: Ranking) -> float:
 
 
 def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str]) -> None:
-    if emptiness > calibration.GATE:
-        for verdict in verdicts:
-            verdict.remark = "the message looks like one that needs no memory"
-        return
+    """The surest ones above the bar; the bar rises when the message looks like one that needs no memory."""
+    bar = calibration.THRESHOLD + calibration.GATE_SLOPE * max(0.0, emptiness - calibration.GATE)
     chosen = 0
     for verdict in verdicts:
-        is_usage = verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools)
-        if is_usage:
+        if verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= calibration.THRESHOLD + (calibration.NEXT_MARGIN if chosen else 0.0):
-            verdict.remark = "not clearly useful"
+        elif verdict.certainty <= bar + (calibration.NEXT_MARGIN if chosen else 0.0):
+            verdict.remark = "not clearly useful" if emptiness <= calibration.GATE else "not enough for such a message"
         elif chosen == MAX_CHOSEN:
             verdict.remark = "five are shown already"
         else:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+PASSAGE_WORDS = 90  # what one averaged vector can still tell apart
+
 
 class Document:
     """Plain text with a key; for a memory `title` is its name and `kind` its type (S6)."""
 
     __slots__ = ("body", "description", "key", "kind", "mtime_ns", "passages", "size", "title")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one keyword a field, all but the key optional
         self,
         key: str,
         *,
@@ -35,7 +37,8 @@ def passages_of(document: Document) -> list[str]:
     if document.passages is not None:
         return document.passages
     out: list[str] = []
-    held, count = [], 0
+    held: list[str] = []
+    count = 0
     for part in document.body.split("\n"):
         words = len(part.split())
         if not words:
@@ -48,6 +51,3 @@ def passages_of(document: Document) -> list[str]:
     if held:
         out.append(" ".join(held))
     return out
-
-
-PASSAGE_WORDS = 90  # what one averaged vector can still tell apart

@@ -17,7 +17,7 @@ MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
 
-    __slots__ = ("text", "terms", "vector", "words")
+    __slots__ = ("terms", "text", "vector", "words")
 
     def __init__(self, text: str, table: Table) -> None:
         self.text = text[:MAX_CHARS]
@@ -30,13 +30,14 @@ class Question:
         self.vector = table.vector(self.words, is_query=True)
 
 
-_TIME_WORDS = frozenset(
-    "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday sunday"
-    " weekend next deadline date day days when until before upcoming schedule plan soon quarter year holiday holidays"
-    " january february march april june july august september october november december spring summer autumn winter late"
-    " latest due heute morgen woche wochen wann frist semana semanas cuando manana hoy quand semaine demain volgende"
-    " wanneer quando kiedy naar nasta neste 今日 明日 来週 什么 时候 下周".split()
+_TIME_WORDS_TEXT = (
+    "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday "
+    "sunday weekend next deadline date day days when until before upcoming schedule plan soon quarter year "
+    "holiday holidays january february march april june july august september october november december spring "
+    "summer autumn winter late latest due heute morgen woche wochen wann frist semana semanas cuando manana hoy "
+    "quand semaine demain volgende wanneer quando kiedy naar nasta neste 今日 明日 来週 什么 时候 下周 "
 )
+_TIME_WORDS = frozenset(_TIME_WORDS_TEXT.split())
 
 
 def asks_about_time(question: Question) -> bool:

@@ -26,15 +26,17 @@ MEANING_WEIGHT = 0.5  # of the scaled similarity, beside 1 for the scaled word s
 WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
 MEANING_FLOOR_MARGIN = 0.25  # a best similarity less than this above the middle is not stretched to 1
 WORD_CANDIDATES = 20  # judged exactly for their words,
-NEAR_ROWS = 32  # and for their meaning; more changes no answer on the training worlds
+NEAR_ROWS = 32  # and for their meaning,
+KEPT = 20  # of which so many are compared exactly and judged
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
 COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
 MANY_CARDS = 1000  # below this every term is cheap
 GENERAL_SHARE = 0.25  # of a term's weight: how rare it is in text at large
 GENERAL_TEXTS = 425_000  # texts the table's word counts come from
 MOST_GENERAL = 13.0  # the logarithm of about that count
-MIN_REPAIRED = 5  # shorter words have too many neighbours
-MAX_REPAIRS = 3  # unknown words of a message that are tried as typos
+MIN_REPAIRED = 5  # shorter words have too many neighbours,
+MAX_REPAIRED = 12  # longer ones too many to try
+MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
 
 
 class Candidate:
@@ -76,7 +78,12 @@ class Ranking:
 
 
 def rank(
-    question: Question, segments: Sequence[Segment], table: Table, *, gone: Collection[tuple[int, int]] = ()
+    question: Question,
+    segments: Sequence[Segment],
+    table: Table,
+    *,
+    gone: Collection[tuple[int, int]] = (),
+    keep: int = KEPT,
 ) -> Ranking:
     """Order all cards of all segments; `gone` are (segment, card) pairs that no longer count."""
     ranking = Ranking()
@@ -85,20 +92,45 @@ def rank(
         return ranking
     _weigh_terms(ranking, question, segments, table)
     average = max(1.0, sum(segment.total_length for segment in segments) / ranking.cards)
+    found: list[tuple[Segment, int, float, int]] = []  # segment, card, word score, distance of its nearest row
     distances: list[list[int]] = []
     for at, segment in enumerate(segments):
-        scores = _word_scores(segment, ranking.term_weights, average)
         near = _distances(question, segment)
         distances.append(near)
-        cards = dict.fromkeys(_best_words(scores))
-        for row in _nearest(near):
-            cards[segment.owner(row)] = None
-        found = [card for card in cards if not gone or (at, card) not in gone]
-        ranking.candidates += _candidates(question, segment, found, scores, near)
+        for card, words, distance in _first_look(segment, _word_scores(segment, ranking.term_weights, average), near):
+            if not gone or (at, card) not in gone:
+                found.append((segment, card, words, distance))
     ranking.middle_similarity = _middle(distances)
+    ceiling = _word_ceiling(ranking, max((one[2] for one in found), default=0.0))
+    if len(found) > keep:
+        floor = ranking.middle_similarity
+        best = max(_similarity_of(one[3]) for one in found)
+        rate = MEANING_WEIGHT / max(best - floor, MEANING_FLOOR_MARGIN)
+        found = nlargest(keep, found, key=lambda one: one[2] / ceiling + rate * _similarity_of(one[3]))
+    near_of = dict(zip(map(id, segments), distances, strict=True))
+    ranking.candidates = [
+        _candidate(question, segment, card, words, near_of[id(segment)]) for segment, card, words, _ in found
+    ]
     _add_coverage(ranking)
-    _add_up(ranking)
+    _add_up(ranking, ceiling)
     return ranking
+
+
+def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> list[tuple[int, float, int]]:
+    """The cards worth a closer look: the best by their words and those of the nearest rows."""
+    cards = dict.fromkeys(_best_words(scores), DIMENSIONS)
+    for row in _nearest(near):
+        card = segment.owner(row)
+        cards[card] = min(near[row], cards.get(card, DIMENSIONS))
+    return [(card, scores.get(card, 0.0), distance) for card, distance in cards.items()]
+
+
+def _similarity_of(distance: int) -> float:
+    return cos(pi * distance / DIMENSIONS)
+
+
+def _word_ceiling(ranking: Ranking, best: float) -> float:
+    return max(best, WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values()), 1e-9)
 
 
 def _best_words(scores: dict[int, float]) -> list[int]:
@@ -113,7 +145,9 @@ def _nearest(near: list[int]) -> Sequence[int]:
         return range(len(near))
     width = len(near)
     if width <= MANY_CARDS:
-        return [mixed % width for mixed in sorted([distance * width + row for row, distance in enumerate(near)])[:NEAR_ROWS]]
+        return [
+            mixed % width for mixed in sorted([distance * width + row for row, distance in enumerate(near)])[:NEAR_ROWS]
+        ]
     return nsmallest(NEAR_ROWS, range(width), key=near.__getitem__)
 
 
@@ -123,10 +157,14 @@ def _weigh_terms(ranking: Ranking, question: Question, segments: Sequence[Segmen
     held = {term: sum(segment.count(term) for segment in segments) for term in question.terms}
     ranking.unknown_terms = [term for term, count in held.items() if not count]
     commonness = {term: table.commonness(word) for term, word in question.terms.items()}
-    typos = [term for term in ranking.unknown_terms if len(term) >= MIN_REPAIRED and term.isalpha() and not commonness[term]]
+    typos = [
+        term
+        for term in ranking.unknown_terms
+        if MIN_REPAIRED <= len(term) <= MAX_REPAIRED and term.isalpha() and not commonness[term]
+    ]
     for term in typos[:MAX_REPAIRS]:
         for repaired in _one_edit_away(term):
-            if any(segment.count(repaired) for segment in segments):
+            if any(segment.holds(repaired) for segment in segments):
                 held[repaired] = sum(segment.count(repaired) for segment in segments)
                 break
     most = log(1 + (cards + 0.5) / 0.5)
@@ -166,21 +204,15 @@ def _middle(distances: list[list[int]]) -> float:
         return 0.0
     step = max(1, len(every) // 512)
     sample = sorted(every[::step])
-    return cos(pi * sample[len(sample) // 2] / DIMENSIONS)
+    return _similarity_of(sample[len(sample) // 2])
 
 
-def _candidates(
-    question: Question, segment: Segment, cards: Sequence[int], scores: dict[int, float], near: list[int]
-) -> list[Candidate]:
-    out = []
-    for card in cards:
-        candidate = Candidate(segment, card)
-        candidate.word_score = scores.get(card, 0.0)
-        facts = candidate.facts
-        if question.vector is not None and facts.rows:
-            _compare(candidate, question.vector, near)
-        out.append(candidate)
-    return out
+def _candidate(question: Question, segment: Segment, card: int, words: float, near: list[int]) -> Candidate:
+    candidate = Candidate(segment, card)
+    candidate.word_score = words
+    if question.vector is not None and candidate.facts.rows:
+        _compare(candidate, question.vector, near)
+    return candidate
 
 
 def _compare(candidate: Candidate, asked: Vector, near: list[int]) -> None:
@@ -216,10 +248,8 @@ def _add_coverage(ranking: Ranking) -> None:
                     candidate.title_coverage += share
 
 
-def _add_up(ranking: Ranking) -> None:
+def _add_up(ranking: Ranking, ceiling: float) -> None:
     candidates = ranking.candidates
-    best_words = max((candidate.word_score for candidate in candidates), default=0.0)
-    ceiling = max(best_words, WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values()), 1e-9)
     floor = ranking.middle_similarity
     best = max((candidate.similarity for candidate in candidates), default=0.0)
     span = max(best - floor, MEANING_FLOOR_MARGIN)

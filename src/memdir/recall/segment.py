@@ -12,7 +12,7 @@ from struct import Struct
 from zlib import crc32
 
 from memdir.recall.card import HAS_HEAD, MAX_DATES, Card
-from memdir.recall.embedding import DIMENSIONS, Vector
+from memdir.recall.embedding import DIMENSIONS, SHIFT, Vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class Segment:
     """Read access to packed cards. Holds views only: the bytes stay where they are."""
 
     __slots__ = (
-        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts", "_post_docs",
-        "_post_ends", "_prints", "_values", "cards", "code_cache", "identity", "rows", "total_length",
+        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts",
+        "_post_docs", "_post_ends", "_prints", "_values", "cards", "code_cache", "identity", "rows", "total_length",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
+        if len(view) < _HEADER.size:
+            raise ValueError("the index is cut short")
         magic, self.identity, cards, rows, terms, postings, key_bytes, checksum, size, _ = _HEADER.unpack_from(view)
         if magic != MAGIC or crc32(view[: _HEADER.size - 12]) != checksum or len(view) != size:
             raise ValueError("the index is damaged or of another version")
@@ -64,14 +66,14 @@ class Segment:
         self._post_docs = take.next(4 * postings).cast("I")
         self._post_counts = take.next(2 * postings)
         self._keys = take.next(key_bytes)
-        self._values = take.next(DIMENSIONS * rows).cast("b")
+        self._values = take.next(DIMENSIONS * rows)
         self.total_length = sum(self._lengths)
         self.code_cache: list[int] = []
         self._found: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
 
     def key(self, card: int) -> str:
         start = self._key_ends[card - 1] if card else 0
-        return str(self._keys[start : self._key_ends[card]], "utf-8")
+        return str(self._keys[start : self._key_ends[card]], "utf-8", "surrogateescape")
 
     def facts(self, card: int) -> Facts:
         return Facts(_FACTS.unpack_from(self._facts, card * _FACTS.size))
@@ -82,9 +84,9 @@ class Segment:
     def owner(self, row: int) -> int:
         return self._owners[row]
 
-    def row(self, row: int) -> tuple[memoryview, float]:
-        """A vector's bytes and its norm."""
-        return self._values[row * DIMENSIONS : (row + 1) * DIMENSIONS], self._norms[row]
+    def row(self, row: int) -> tuple[bytes, float]:
+        """A vector's packed numbers and its norm."""
+        return bytes(self._values[row * DIMENSIONS : (row + 1) * DIMENSIONS]), self._norms[row]
 
     def codes(self) -> list[int]:
         """The sign codes of all rows; made once, then kept."""
@@ -122,6 +124,10 @@ class Segment:
 
     def keys(self) -> list[str]:
         return [self.key(card) for card in range(self.cards)]
+
+    def holds(self, term: str) -> bool:
+        """Whether any card holds a term; for guesses, which are not worth keeping."""
+        return bool(self._look_up(crc32(term.encode()))[0])
 
     def count(self, term: str) -> int:
         """How many cards hold a term."""
@@ -162,13 +168,13 @@ def pack(cards: Sequence[Card], identity: int) -> bytes:
             card.mtime_ns, card.size, len(owners), card.length, len(card.vectors), usage, card.kind, *dates
         )
         lengths.append(card.length)
-        keys += card.key.encode()
+        keys += card.key.encode("utf-8", "surrogateescape")
         key_ends.append(len(keys))
         for vector in card.vectors:
             owners.append(at)
             norms.append(vector.norm)
             codes += vector.code.to_bytes(CODE_BYTES, "big")
-            values += array("b", vector.values).tobytes()
+            values += vector.packed()
     prints, ends, docs, counts = _pack_postings(cards)
     sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, values)
     body = b"".join(_aligned(section) for section in sections)
@@ -204,8 +210,8 @@ def unpack(segment: Segment, wanted: Collection[int]) -> list[Card]:
         card.length, card.usage, card.dates = facts.length, facts.usage, facts.dates
         codes = segment.codes()
         for row in range(facts.first_row, facts.first_row + facts.rows):
-            values, norm = segment.row(row)
-            card.vectors.append(Vector(list(values), norm, codes[row]))
+            packed, norm = segment.row(row)
+            card.vectors.append(Vector([value - SHIFT for value in packed], norm, codes[row]))
     for fingerprint, docs, counts in segment.all_postings():
         for place, at in enumerate(docs):
             if at in out:

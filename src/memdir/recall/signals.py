@@ -17,33 +17,64 @@ if TYPE_CHECKING:
     from memdir.recall.question import Question
     from memdir.recall.rank import Candidate, Ranking
 
-HOST_TOOLS = frozenset("bash read edit write grep glob ls task webfetch websearch todowrite multiedit notebookedit".split())
-TOOL_WORDS_OF_NO_NAME = frozenset("mcp query run search list get read write call tool create update delete".split())
+HOST_TOOLS = frozenset(
+    [
+        "bash",
+        "read",
+        "edit",
+        "write",
+        "grep",
+        "glob",
+        "ls",
+        "task",
+        "webfetch",
+        "websearch",
+        "todowrite",
+        "multiedit",
+        "notebookedit",
+    ]
+)
+TOOL_WORDS_OF_NO_NAME = frozenset(
+    ["mcp", "query", "run", "search", "list", "get", "read", "write", "call", "tool", "create", "update", "delete"]
+)
 NEAR_DAYS = 20.0  # a date this far off still counts about a third
 
-_OURS = frozenset("our ours we us my team unser unsere notre nos nuestra nuestro onze nasz".split())
-_DOING = frozenset(
-    "write add make build create draft change rename refactor update fix set put run start schedule plan ship deploy send"
-    " prepare remove delete drop move merge review release push commit upgrade migrate switch replace turn give show".split()
+_OURS_TEXT = "our ours we us my team unser unsere notre nos nuestra nuestro onze nasz "
+_OURS = frozenset(_OURS_TEXT.split())
+_DOING_TEXT = (
+    "write add make build create draft change rename refactor update fix set put run start schedule plan ship "
+    "deploy send prepare remove delete drop move merge review release push commit upgrade migrate switch replace "
+    "turn give show "
 )
-_ASKING = frozenset("what whats how explain does do who why is are which when where can difference was ist wie".split())
-_SELF = frozenset("i im ill id ive ich je yo eu ik jag jeg".split())
+_DOING = frozenset(_DOING_TEXT.split())
+_ASKING_TEXT = "what whats how explain does do who why is are which when where can difference was ist wie "
+_ASKING = frozenset(_ASKING_TEXT.split())
+_SELF = frozenset(["i", "im", "ill", "id", "ive", "ich", "je", "yo", "eu", "ik", "jag", "jeg"])
 
 NAMES = (
     "title", "whole", "above middle", "behind best", "ahead of second", "ahead of sixth", "sim over .3", "sim over .45",
     "sim over .6", "coverage", "title coverage", "rarest", "matches", "coverage over .3", "words beside best", "score",
     "rank", "is first", "user", "feedback", "project", "reference", "user*sim", "feedback*sim", "project*sim",
-    "reference*sim", "user*cover", "feedback*cover", "project*cover", "reference*cover", "age", "time*date", "time*near",
-    "date", "tool usage", "tool warning", "usage", "tool", "terms", "question mark", "code", "ours", "doing", "asking",
-    "self", "unknown share", "best coverage", "best above middle", "middle", "store size", "asking*sim", "doing*feedback",
-    "asking*feedback", "asking*reference", "ours*sim", "unknown*sim", "emptiness", "emptiness*sim", "emptiness*cover",
+    "reference*sim", "user*cover", "feedback*cover", "project*cover", "reference*cover", "age", "time*date",
+    "time*near", "date", "tool usage", "tool warning", "usage", "tool", "terms", "question mark", "code", "ours", "doing", "asking",
+    "self", "unknown share", "best coverage", "best above middle", "middle", "store size", "asking*sim",
+    "doing*feedback", "asking*feedback", "asking*reference", "ours*sim", "unknown*sim", "emptiness", "emptiness*sim", "emptiness*cover",
 )  # fmt: skip
 
 
 class Asked:
     """The numbers that are the same for all candidates of a message."""
 
-    __slots__ = ("best_coverage", "best_similarity", "best_words", "emptiness", "fields", "is_timed", "sixth", "unknown")
+    __slots__ = (
+        "best_coverage",
+        "best_similarity",
+        "best_words",
+        "emptiness",
+        "fields",
+        "is_timed",
+        "sixth",
+        "unknown",
+    )
 
     def __init__(self, question: Question, ranking: Ranking, emptiness: float) -> None:
         sims = sorted((candidate.similarity for candidate in ranking.candidates), reverse=True) + [0.0] * 6

@@ -10,46 +10,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ENGLISH = (
-    "a about above after again all also am an and any are as at be because been before being below between both but by"
-    " can could did do does doing done dont down during each few for from further get go got had has have having he hello"
-    " her here hers hey hi him his how i id if ill im in into is isnt it its ive just let lets like ll make may me might"
-    " more most must my need no nor not now of off ok okay on once only or other our out over own please pls re s same"
-    " shall she should so some such t than thank thanks that thats the their them then there these they this those to"
-    " too under until up us ve very want was we were what whats when where which while who whom whose why will with"
-    " without would you your"
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing done dont down during each few for from further get go got had has have "
+    "having he hello her here hers hey hi him his how i id if ill im in into is isnt it its ive just let lets "
+    "like ll make may me might more most must my need no nor not now of off ok okay on once only or other our out "
+    "over own please pls re s same shall she should so some such t than thank thanks that thats the their them "
+    "then there these they this those to too under until up us ve very want was we were what whats when where "
+    "which while who whom whose why will with without would you your "
 )
 _OTHER = (
-    " aber als am an auch auf aus bei bin bis bitte da das dass dem den der des die dies diese doch du ein eine einem"
-    " einen einer er es fur hab habe haben hat ich ihr im in ist ja kann kein keine konnen man mein mich mir mit muss nach"
-    " nicht noch nur oder ohne schon sein sich sie sind so soll uber um und uns von vor war warum was wenn wer wie wir"
-    " wird wo zu zum zur"
-    " al avec aux ce ces cette comme dans de des du elle en est et etre il ils je la le les leur lui ma mais me mes mon"
-    " ne nos notre nous on ont ou par pas plus pour qu que qui sa sans se ses son sont sur ta te tu un une vos votre vous"
-    " como con cual cuando del desde donde el ella ellos entre era es esa ese esta este esto hay hasta la las lo los mas mi"
-    " muy nos o para pero por que se si sin sobre su sus tambien te tiene un una uno y ya yo"
-    " ao aos com da das do dos e eles em essa esse eu foi isso ja mais mas meu minha na nao nas no nos num o os ou pela pelo"
-    " quando quem seu sua tem uma voce"
-    " che chi ci della delle dei del di gli ho il io le lei lui ma mio nel nella non noi per piu quando questo sono tra"
-    " aan al als bij dat de deze die dit een en er geen had heb hebben heeft het hij hoe ik is je kan maar me met mijn moet"
-    " naar niet nog of om ons ook op te toch tot uit van veel voor waar wanneer wat we wel wie wij worden ze zijn zo zou"
-    " att av den det eller en ett for fra han har hvad hvem hvor hvordan hvorfor i ikke inte jag jeg kan med men nar og om pa"
-    " ska skal som til till vad vi var vil"
-    " aby ale bo by byc co czy dla do gdzie i ich ja jak jest kiedy kto lub ma na nad nie o od po pod sie sa tak to tym w"
-    " z za ze ve bir bu icin ile mi ne"
+    "aber als am an auch auf aus bei bin bis bitte da das dass dem den der des die dies diese doch du ein eine "
+    "einem einen einer er es fur hab habe haben hat ich ihr im in ist ja kann kein keine konnen man mein mich mir "
+    "mit muss nach nicht noch nur oder ohne schon sein sich sie sind so soll uber um und uns von vor war warum "
+    "was wenn wer wie wir wird wo zu zum zur al avec aux ce ces cette comme dans de des du elle en est et etre il "
+    "ils je la le les leur lui ma mais me mes mon ne nos notre nous on ont ou par pas plus pour qu que qui sa "
+    "sans se ses son sont sur ta te tu un une vos votre vous como con cual cuando del desde donde el ella ellos "
+    "entre era es esa ese esta este esto hay hasta la las lo los mas mi muy nos o para pero por que se si sin "
+    "sobre su sus tambien te tiene un una uno y ya yo ao aos com da das do dos e eles em essa esse eu foi isso ja "
+    "mais mas meu minha na nao nas no nos num o os ou pela pelo quando quem seu sua tem uma voce che chi ci della "
+    "delle dei del di gli ho il io le lei lui ma mio nel nella non noi per piu quando questo sono tra aan al als "
+    "bij dat de deze die dit een en er geen had heb hebben heeft het hij hoe ik is je kan maar me met mijn moet "
+    "naar niet nog of om ons ook op te toch tot uit van veel voor waar wanneer wat we wel wie wij worden ze zijn "
+    "zo zou att av den det eller en ett for fra han har hvad hvem hvor hvordan hvorfor i ikke inte jag jeg kan "
+    "med men nar og om pa ska skal som til till vad vi var vil aby ale bo by byc co czy dla do gdzie i ich ja jak "
+    "jest kiedy kto lub ma na nad nie o od po pod sie sa tak to tym w z za ze ve bir bu icin ile mi ne "
 )
 STOP_WORDS = frozenset((_ENGLISH + _OTHER).split())
 
 _MIN_STEM = 3  # shorter stems join words of different families
 _VOWELS = frozenset("aeiouy")
 # Longest first; the second is what stays in the ending's place.
-_ENDINGS = (
-    ("ational", "ate"), ("ization", "ize"), ("isation", "ize"), ("fulness", "ful"), ("iveness", "ive"), ("ousness", "ous"),
-    ("ibility", "ible"), ("ability", "able"), ("ically", "ic"), ("ations", "ate"), ("ements", ""), ("ation", "ate"),
-    ("ement", ""), ("ments", ""), ("ities", ""), ("ators", "ate"), ("edly", ""), ("ingly", ""), ("ment", ""), ("ness", ""),
-    ("ator", "ate"), ("ings", ""), ("ions", ""), ("ally", "al"), ("ies", "i"), ("ied", "i"), ("ing", ""), ("ion", ""),
-    ("ity", ""), ("ers", ""), ("ors", ""), ("sses", "ss"), ("ous", ""), ("ful", ""), ("ive", ""), ("ize", ""), ("ise", ""),
-    ("ate", ""), ("est", ""), ("ed", ""), ("er", ""), ("or", ""), ("al", ""), ("ly", ""), ("es", ""), ("s", ""),
-)  # fmt: skip
+_RULES = (
+    "ational>ate ization>ize isation>ize fulness>ful iveness>ive ousness>ous ibility>ible ability>able ically>ic "
+    "ations>ate ements> ation>ate ement> ments> ities> ators>ate ating>ate ingly> ated>ate edly> ment> ness> "
+    "ator>ate ings> ions> ally>al sses>ss ies>i ied>i ing> ion> ity> ers> ors> ous> ful> ive> ize> ise> ate> est> "
+    "ed> er> or> al> ly> es> s> "
+)
+_ENDINGS = tuple(tuple(rule.split(">")) for rule in _RULES.split())
 _NEEDS_S_OR_T = frozenset(("ion", "ions"))
 _LIGHT = frozenset(("er", "ers", "or", "ors", "al", "est", "ous", "ful", "ive", "ity", "ize", "ise", "ate"))
 _MIN_LIGHT_STEM = 4  # "order", "local", "test": a short rest is a word of its own
