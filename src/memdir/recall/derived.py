@@ -1,9 +1,9 @@
 """The derived index on disk: a packed segment, a small one of recent changes and a journal.
 
-The folder may vanish at any time. Files are the truth (ARCHITECTURE rule 4): every refresh compares mtime and size, a changed file gets a new card, a
-missing or damaged index is built anew, and where nothing can be written ranking works from memory.
-Writers take the folder's lock; readers need none: segments are replaced by rename and the journal only grows. A record that is applied twice or
-lost in a race does no harm, since the next refresh sees the wrong stamp and reads the file again.
+Files are the truth (ARCHITECTURE rule 4) and the folder may vanish: every refresh compares mtime and size, a changed
+file gets a new card, a missing or damaged index is built anew, and where nothing can be written ranking works from
+memory. Writers take the folder's lock; readers need none: segments are replaced by rename, the journal only grows. A
+record that is applied twice or lost in a race does no harm: the next refresh sees the stamp and reads the file again.
 """
 
 from __future__ import annotations

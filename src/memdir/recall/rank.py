@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from memdir.recall.question import Question
     from memdir.recall.segment import Facts, Segment
 
-SATURATION = 1.2  # BM25 k1: how soon repeats of a word stop counting
-LENGTH_PENALTY = 0.6  # BM25 b
+SATURATION = 1.0  # BM25 k1: how soon repeats of a word stop counting
+LENGTH_PENALTY = 0.5  # BM25 b
 TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is about
 MEANING_WEIGHT = 0.5  # of the scaled similarity, beside 1 for the scaled word score
 WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
@@ -31,7 +31,7 @@ KEPT = 20  # of which so many are compared exactly and judged
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
 COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
 MANY_CARDS = 1000  # below this every term is cheap
-GENERAL_SHARE = 0.25  # of a term's weight: how rare it is in text at large
+GENERAL_SHARE = 0.3  # of a term's weight: how rare it is in text at large
 GENERAL_TEXTS = 425_000  # texts the table's word counts come from
 MOST_GENERAL = 13.0  # the logarithm of about that count
 MIN_REPAIRED = 5  # shorter words have too many neighbours,
@@ -118,7 +118,10 @@ def rank(
 
 def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> list[tuple[int, float, int]]:
     """The cards worth a closer look: the best by their words and those of the nearest rows."""
-    cards = dict.fromkeys(_best_words(scores), DIMENSIONS)
+    cards = {
+        card: min([near[row] for row in segment.rows_of(card)] if near else (), default=DIMENSIONS)
+        for card in _best_words(scores)
+    }
     for row in _nearest(near):
         card = segment.owner(row)
         cards[card] = min(near[row], cards.get(card, DIMENSIONS))

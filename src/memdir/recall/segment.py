@@ -78,6 +78,11 @@ class Segment:
     def facts(self, card: int) -> Facts:
         return Facts(_FACTS.unpack_from(self._facts, card * _FACTS.size))
 
+    def rows_of(self, card: int) -> range:
+        """The vector rows of a card."""
+        fields = _FACTS.unpack_from(self._facts, card * _FACTS.size)
+        return range(fields[2], fields[2] + fields[4])
+
     def length(self, card: int) -> int:
         return self._lengths[card]
 

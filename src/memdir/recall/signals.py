@@ -51,15 +51,16 @@ _ASKING_TEXT = "what whats how explain does do who why is are which when where c
 _ASKING = frozenset(_ASKING_TEXT.split())
 _SELF = frozenset(["i", "im", "ill", "id", "ive", "ich", "je", "yo", "eu", "ik", "jag", "jeg"])
 
-NAMES = (
-    "title", "whole", "above middle", "behind best", "ahead of second", "ahead of sixth", "sim over .3", "sim over .45",
-    "sim over .6", "coverage", "title coverage", "rarest", "matches", "coverage over .3", "words beside best", "score",
-    "rank", "is first", "user", "feedback", "project", "reference", "user*sim", "feedback*sim", "project*sim",
-    "reference*sim", "user*cover", "feedback*cover", "project*cover", "reference*cover", "age", "time*date",
-    "time*near", "date", "tool usage", "tool warning", "usage", "tool", "terms", "question mark", "code", "ours", "doing", "asking",
-    "self", "unknown share", "best coverage", "best above middle", "middle", "store size", "asking*sim",
-    "doing*feedback", "asking*feedback", "asking*reference", "ours*sim", "unknown*sim", "emptiness", "emptiness*sim", "emptiness*cover",
-)  # fmt: skip
+_NAMES_TEXT = (
+    "title, whole, above middle, behind best, ahead of second, ahead of sixth, sim over .3, sim over .45, sim "
+    "over .6, coverage, title coverage, rarest, matches, coverage over .3, words beside best, score, rank, is "
+    "first, user, feedback, project, reference, user*sim, feedback*sim, project*sim, reference*sim, user*cover, "
+    "feedback*cover, project*cover, reference*cover, age, time*date, time*near, date, tool usage, tool warning, "
+    "usage, tool, terms, question mark, code, ours, doing, asking, self, unknown share, best coverage, best "
+    "above middle, middle, store size, asking*sim, doing*feedback, asking*feedback, asking*reference, ours*sim, "
+    "unknown*sim, emptiness, emptiness*sim, emptiness*cover"
+)
+NAMES = tuple(_NAMES_TEXT.split(", "))
 
 
 class Asked:
