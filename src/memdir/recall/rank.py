@@ -9,13 +9,13 @@ from __future__ import annotations
 from heapq import nlargest, nsmallest
 from math import cos, log, pi
 
-from memdir.recall.embedding import DIMENSIONS
+from memdir.recall.embedding import DIMENSIONS, SHIFT, Vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from memdir.recall.embedding import Table, Vector
+    from memdir.recall.embedding import Table
     from memdir.recall.question import Question
     from memdir.recall.segment import Facts, Segment
 
@@ -29,6 +29,10 @@ WORD_CANDIDATES = 20  # judged exactly for their words,
 NEAR_ROWS = 32  # and for their meaning,
 KEPT = 20  # of which so many are compared exactly and judged
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
+SUPERSEDING_PLACES = 5  # only among the best is the order of claims looked at
+SUPERSEDING_SHARE = 0.5  # of the older one's score: less is another subject
+SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
+STEP = 1e-6  # enough to stand before
 COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
 MANY_CARDS = 1000  # below this every term is cheap
 GENERAL_SHARE = 0.3  # of a term's weight: how rare it is in text at large
@@ -259,7 +263,32 @@ def _add_up(ranking: Ranking, ceiling: float) -> None:
     for candidate in candidates:
         meaning = max(0.0, (candidate.similarity - floor) / span)
         candidate.score = candidate.word_score / ceiling + MEANING_WEIGHT * meaning
-    candidates.sort(key=lambda candidate: (-candidate.score, -candidate.facts.mtime_ns, candidate.key))
+    candidates.sort(key=_order)
+    if any(_supersede(candidates[:SUPERSEDING_PLACES])):
+        candidates.sort(key=_order)
+
+
+def _order(candidate: Candidate) -> tuple[float, int, str]:
+    return -candidate.score, -candidate.facts.mtime_ns, candidate.key
+
+
+def _supersede(best: Sequence[Candidate]) -> Iterator[bool]:
+    """A newer claim about the same thing goes before the older one: a memory is true of its day."""
+    for place, older in enumerate(best):
+        for newer in best[place + 1 :]:
+            if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < SUPERSEDING_SHARE * older.score:
+                continue
+            if _alike(older, newer) >= SAME_SUBJECT:
+                newer.score = older.score + STEP
+                yield True
+
+
+def _alike(one: Candidate, other: Candidate) -> float:
+    if not one.facts.rows or not other.facts.rows:
+        return 0.0
+    packed, norm = one.segment.row(one.segment.rows_of(one.card)[-1])
+    theirs, their_norm = other.segment.row(other.segment.rows_of(other.card)[-1])
+    return Vector([value - SHIFT for value in packed], norm, 0).similarity(theirs, their_norm)
 
 
 def _one_edit_away(word: str) -> list[str]:
