@@ -57,7 +57,7 @@ class Prepared:
         self.table = table
         self.keys = [document.key for document in pool.documents]
         cards = [make_card(document, table) for document in pool.documents]
-        self.vectors = {card.key: [(one.packed(), one.norm) for one in card.vectors] for card in cards}
+        self.vectors = {card.key: [vector[:2] for vector in card.vectors] for card in cards}
         self.segment = Segment(pack(cards, table.identity))
         self.texts = {document.key: _text(document) for document in pool.documents}
         self.counts = {key: Counter(terms(split_words(text))) for key, text in self.texts.items()}

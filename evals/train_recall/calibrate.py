@@ -67,7 +67,8 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], table: Table) ->
         mtime_ns = int(datetime.fromisoformat(memory["mtime"].replace("Z", "+00:00")).timestamp()) * 10**9
         fields = {"title": memory["name"], "description": memory["description"], "body": memory["body"]}
         card = make_card(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), table)
-        card.vectors = [one for row in (heads[at], wholes[at]) if (one := vector_of(row)) is not None]
+        found = [one for row in (heads[at], wholes[at]) if (one := vector_of(row)) is not None]
+        card.vectors = [(one.packed(), one.norm, one.code) for one in found]
         cards.append(card)
     segment = Segment(pack(cards, table.identity))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())

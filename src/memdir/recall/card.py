@@ -15,9 +15,12 @@ from memdir.recall.words import split_words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.recall.document import Document
-    from memdir.recall.embedding import Table, Vector
+    from memdir.recall.embedding import Table
+
+    PackedVector = tuple[bytes, float, int]  # numbers, norm, sign code
 
 KINDS = ("", "user", "feedback", "project", "reference")
+IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them
 MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
 MAX_PASSAGES = 64  # a longer document is known by its first parts
 WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
@@ -49,9 +52,11 @@ class Card:
         self.kind = kind
         self.mtime_ns = mtime_ns
         self.size = size
-        self.counts: dict[int, list[int]] = {}  # a term's fingerprint -> [in title or description, in the body]
+        self.counts: dict[
+            int, int
+        ] = {}  # a term's fingerprint -> its count in the body, plus IN_TITLE for each in the head
         self.length = 0
-        self.vectors: list[Vector] = []
+        self.vectors: list[PackedVector] = []
         self.usage = 0
         self.dates: list[int] = []
 
@@ -63,10 +68,10 @@ def make_card(document: Document, table: Table) -> Card:
     head = split_words(f"{document.title}. {document.description}")
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
     passages = [split_words(part) for part in passages_of(document)]
-    _count(card, terms([*head, *split_words(stem_of_name)]), 0)
+    _count(card, terms([*head, *split_words(stem_of_name)]), IN_TITLE)
     for words in passages:
         _count(card, terms(words), 1)
-    card.length = sum(map(sum, card.counts.values()))
+    card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
     card.vectors = _vectors(head, passages, table)
     if head:
         card.kind |= HAS_HEAD
@@ -76,17 +81,15 @@ def make_card(document: Document, table: Table) -> Card:
     return card
 
 
-def _count(card: Card, found: list[str], field: int) -> None:
+def _count(card: Card, found: list[str], step: int) -> None:
     for term in found:
         fingerprint = crc32(term.encode())
-        pair = card.counts.get(fingerprint)
-        if pair is None:
-            pair = card.counts[fingerprint] = [0, 0]
-        if pair[field] < MAX_COUNT:
-            pair[field] += 1
+        count = card.counts.get(fingerprint, 0)
+        if (count >> 8 if step == IN_TITLE else count & MAX_COUNT) < MAX_COUNT:
+            card.counts[fingerprint] = count + step
 
 
-def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[Vector]:
+def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[PackedVector]:
     """First what the title and description say, then the whole where it is short, else its parts."""
     parts = [head] if head else []
     total = sum(map(len, passages))
@@ -94,7 +97,8 @@ def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[V
         parts.append(head + [word for words in passages for word in words])
     else:
         parts += passages[:MAX_PASSAGES]
-    return [vector for words in parts if (vector := table.vector(words)) is not None]
+    found = [vector for words in parts if (vector := table.vector(words)) is not None]
+    return [(vector.packed(), vector.norm, vector.code) for vector in found]
 
 
 def days_in(text: str) -> list[int]:

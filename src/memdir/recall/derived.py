@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
-from memdir.disk.atomic import append_bytes, make_folder, write_bytes_atomic
-from memdir.disk.lock import locked
 from memdir.errors import DiskError, LockBusy
 from memdir.recall.card import make_card
 from memdir.recall.segment import Segment, pack, unpack
@@ -76,7 +74,7 @@ class Derived:
         data = pack(cards, self._table.identity)
         self._take(Segment(data))
         if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS:
-            self._write(lambda: append_bytes(self._path(JOURNAL_NAME), _record(data)))
+            self._write(lambda: self._append(data))
         else:
             self._merge_recent()
 
@@ -145,13 +143,23 @@ class Derived:
                 wanted.setdefault(at, []).append(card)
         return [card for at, cards in wanted.items() for card in unpack(self.segments[at], frozenset(cards))]
 
+    def _append(self, data: bytes) -> None:
+        from memdir.disk.atomic import append_bytes
+
+        append_bytes(self._path(JOURNAL_NAME), _record(data))
+
     def _replace(self, name: str, data: bytes) -> None:
+        from memdir.disk.atomic import write_bytes_atomic
+
         write_bytes_atomic(self._path(name), data)
         if name == BASE_NAME:
             write_bytes_atomic(self._path(RECENT_NAME), pack([], self._table.identity))
         write_bytes_atomic(self._path(JOURNAL_NAME), b"")
 
     def _write(self, write: Callable[[], None]) -> None:
+        from memdir.disk.atomic import make_folder  # a start that writes nothing loads none of this
+        from memdir.disk.lock import locked
+
         try:
             make_folder(self._place)
             with locked(self._path(LOCK_NAME), wait_seconds=LOCK_WAIT_SECONDS):

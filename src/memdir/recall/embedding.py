@@ -30,7 +30,7 @@ FULL = 127  # a unit vector's numbers are scaled so that the largest fits a sign
 
 _HIGH = bytes((byte >> 4) - 8 & 0xFF for byte in range(256))
 _LOW = bytes((byte & 15) - 8 & 0xFF for byte in range(256))
-_CACHED_ROWS = 4096  # 5 MB at most; the common words of a store
+_CACHED_ROWS = 4096  # 9 MB at most; the common words of a store
 
 
 class Vector:
@@ -71,7 +71,7 @@ class Table:
         self._query_weights, at = view[at : at + 4 * rows].cast("f"), at + 4 * rows
         self._common, at = view[at : at + words], at + words
         self._rows = view[at : at + ROW_BYTES * rows]
-        self._seen: dict[str, tuple[array[float], float] | None] = {}
+        self._seen: dict[str, tuple[array[float], array[float]] | None] = {}
 
     def commonness(self, word: str) -> int:
         """How common a word is in general text: 0 unknown, then about twice the binary logarithm of its count."""
@@ -83,8 +83,7 @@ class Table:
         found = [one for word in words if (one := self._word(word)) is not None]
         if not found:
             return None
-        rows = [[factor * value for value in row] for row, factor in found] if is_query else [row for row, _ in found]
-        total = list(map(sum, zip(*rows, strict=True)))
+        total = list(map(sum, zip(*[one[is_query] for one in found], strict=True)))
         longest = max(*total, -min(total))
         if longest <= 0:
             return None
@@ -93,7 +92,7 @@ class Table:
         code = int("".join(["1" if value > 0 else "0" for value in values]), 2)
         return Vector(values, sqrt(sum(map(mul, values, values))), code)
 
-    def _word(self, word: str) -> tuple[array[float], float] | None:
+    def _word(self, word: str) -> tuple[array[float], array[float]] | None:
         if word in self._seen:
             return self._seen[word]
         if len(self._seen) >= _CACHED_ROWS:
@@ -116,8 +115,8 @@ class Table:
         grams = [marked[i : i + size].encode() for size in GRAM_SIZES for i in range(len(marked) - size + 1)]
         return [first + crc32(gram) % self._buckets for gram in grams]
 
-    def _mean(self, rows: list[int]) -> tuple[array[float], float]:
-        """The mean of some rows, and how much more or less it counts in a query."""
+    def _mean(self, rows: list[int]) -> tuple[array[float], array[float]]:
+        """The mean of some rows as it counts in a document and as it counts in a query."""
         parts, factor = [], 0.0
         for at in rows:
             packed = bytes(self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES])
@@ -125,7 +124,8 @@ class Table:
             scale = self._scales[at] / len(rows)
             parts.append([scale * number for number in numbers])
             factor += self._query_weights[at] / len(rows)
-        return array("f", parts[0] if len(parts) == 1 else map(sum, zip(*parts, strict=True))), factor
+        mean = array("f", parts[0] if len(parts) == 1 else map(sum, zip(*parts, strict=True)))
+        return mean, array("f", [factor * value for value in mean])
 
     def _find(self, word: str) -> int:
         fingerprint = crc32(word.encode())

@@ -15,7 +15,6 @@ from memdir.recall.embedding import open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
 from memdir.store.scan import OPEN_FLAGS, walk
-from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ class LocalSelector:
 
     def _read(self, key: str) -> Document | None:
         """A memory as a document; None when it cannot be read. Time, size and text come from one open file (S9)."""
+        from memdir.store.topic import MAX_MEMORY_BYTES, Topic  # a start that reads no file needs no parser
+
         try:
             descriptor = os.open(os.path.join(self._root, key), OPEN_FLAGS)
         except OSError:

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from struct import Struct
 from zlib import crc32
 
-from memdir.recall.card import HAS_HEAD, MAX_DATES, Card
-from memdir.recall.embedding import DIMENSIONS, SHIFT, Vector
+from memdir.recall.card import HAS_HEAD, IN_TITLE, MAX_DATES, Card
+from memdir.recall.embedding import DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ def pack(cards: Sequence[Card], identity: int) -> bytes:
         lengths.append(card.length)
         keys += card.key.encode("utf-8", "surrogateescape")
         key_ends.append(len(keys))
-        for vector in card.vectors:
+        for packed, norm, code in card.vectors:
             owners.append(at)
-            norms.append(vector.norm)
-            codes += vector.code.to_bytes(CODE_BYTES, "big")
-            values += vector.packed()
+            norms.append(norm)
+            codes += code.to_bytes(CODE_BYTES, "big")
+            values += packed
     prints, ends, docs, counts = _pack_postings(cards)
     sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, values)
     body = b"".join(_aligned(section) for section in sections)
@@ -191,15 +191,15 @@ def pack(cards: Sequence[Card], identity: int) -> bytes:
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
-    by_term: dict[int, list[tuple[int, list[int]]]] = {}
+    by_term: dict[int, array[int]] = {}
     for at, card in enumerate(cards):
-        for fingerprint, pair in card.counts.items():
-            by_term.setdefault(fingerprint, []).append((at, pair))
+        for fingerprint, count in card.counts.items():
+            by_term.setdefault(fingerprint, array("Q")).append(at << 16 | count)
     prints, ends, docs, counts = array("I"), array("I"), array("I"), bytearray()
     for fingerprint in sorted(by_term):
-        for at, pair in by_term[fingerprint]:
-            docs.append(at)
-            counts += bytes(pair)
+        for entry in by_term[fingerprint]:
+            docs.append(entry >> 16)
+            counts += (entry & 0xFFFF).to_bytes(2, "big")
         prints.append(fingerprint)
         ends.append(len(docs))
     return prints, ends, docs, counts
@@ -216,11 +216,11 @@ def unpack(segment: Segment, wanted: Collection[int]) -> list[Card]:
         codes = segment.codes()
         for row in range(facts.first_row, facts.first_row + facts.rows):
             packed, norm = segment.row(row)
-            card.vectors.append(Vector([value - SHIFT for value in packed], norm, codes[row]))
+            card.vectors.append((packed, norm, codes[row]))
     for fingerprint, docs, counts in segment.all_postings():
         for place, at in enumerate(docs):
             if at in out:
-                out[at].counts[fingerprint] = [counts[2 * place], counts[2 * place + 1]]
+                out[at].counts[fingerprint] = counts[2 * place] * IN_TITLE + counts[2 * place + 1]
     return list(out.values())
 
 
