@@ -47,7 +47,10 @@ table = open_table()
 derived = Derived(sys.argv[1], table)
 for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
     rank(Question(text, table), derived.segments, table, gone=derived.gone)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+except OSError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 COLD = """
 import sys, time
