@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
 
 from memdir.recall.decide import MAX_CHOSEN, Decision, decide
 from memdir.recall.embedding import Table, open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import Ranking, rank
 from memdir.recall.segment import Segment
+from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
 
 
 @pytest.fixture(scope="module")
