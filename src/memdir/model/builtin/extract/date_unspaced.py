@@ -1,0 +1,125 @@
+"""Dates in Chinese, Japanese and Korean, where words are not set apart by spaces."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+
+from memdir.model.builtin.extract.date_shapes import Frame, Meaning, add, add_months, month_day, month_end, next_weekday, unit_end, weekday_of_week
+
+_WEEKDAYS = {**dict(zip("一二三四五六日", range(7), strict=True)), "天": 6, **dict(zip("月火水木金土", range(6), strict=True)), **dict(zip("월화수목금토일", range(7), strict=True))}
+_DIGITS = {**dict(zip("一二三四五六七八九十", range(1, 11), strict=True)), "两": 2, "한": 1, "두": 2, "세": 3, "네": 4}
+_WEEKS = {"下下": 2, "下": 1, "这": 0, "本": 0, "上": -1, "来週": 1, "再来週": 2, "今週": 0, "先週": -1, "다음": 1, "다다음": 2, "이번": 0, "지난": -1}
+_OFFSETS = {
+    **{"今天": 0, "明天": 1, "后天": 2, "大后天": 3, "昨天": -1, "前天": -2, "今日": 0, "本日": 0, "明日": 1, "あした": 1, "明後日": 2},
+    **{"あさって": 2, "昨日": -1, "一昨日": -2, "おととい": -2, "오늘": 0, "내일": 1, "모레": 2, "글피": 3, "어제": -1, "그저께": -2},
+}
+_UNITS = {"天": "d", "日": "d", "일": "d", "周": "w", "星期": "w", "週間": "w", "주": "w", "月": "m", "か月": "m", "ヶ月": "m", "カ月": "m", "달": "m", "개월": "m", "年": "y", "년": "y"}
+
+_NUMBER = "[0-9]{1,3}|[一二三四五六七八九十两]{1,3}|[한두세네]"
+UNSPACED = re.compile(
+    r"(?P<full>(?P<y>20\d\d)[年년]\s?(?P<ym>\d{1,2})[月월]\s?(?P<yd>\d{1,2})[日号일])"
+    r"|(?P<md>(?P<m>\d{1,2})[月월]\s?(?P<d>\d{1,2})[日号일])"
+    r"|(?P<week>(?P<which>下下|下|这|本|上|再来週|来週|今週|先週|다다음|다음|이번|지난)(?:个)?\s?(?:周|星期|礼拜|の|주)?\s?の?(?P<day>[一二三四五六日天](?![个月年])|[月火水木金土日]曜日?|[월화수목금토일]요일))"
+    r"|(?P<bare>(?:周|星期|礼拜)(?P<bareday>[一二三四五六日天])|(?P<jaday>[月火水木金土日])曜日?|(?P<koday>[월화수목금토일])요일)"
+    r"|(?P<monthend>(?P<mwhich>这个?|本|下个?|今|来|이번|다음)?\s?(?:月底|月末|달\s?말|월말))"
+    r"|(?P<yearend>(?:今年|本年|올해|今)?(?:年底|年末|연말))|(?P<quarterend>(?:本|这个?)?(?:季度末|季末)|四半期末|분기\s?말)"
+    rf"|(?P<count>(?P<n>{_NUMBER})\s?(?:个)?(?P<unit>天|日|周|星期|週間|月|か月|ヶ月|カ月|年|일|주|달|개월|년)(?P<side>之后|以后|后|內|内|後|前|후|뒤|전))"
+    r"|(?P<nextmonth>(?P<nmwhich>下个?月|来月|다음\s?달|这个?月|本月|今月|이번\s?달)\s?の?(?P<nmday>\d{1,2})[日号일])"
+    r"|(?P<offset>大后天|明後日|あさって|一昨日|おととい|今天|明天|后天|昨天|前天|今日|本日|明日|あした|昨日|오늘|내일|모레|글피|어제|그저께)"
+    r"|(?P<nextweek>下下周|下周|来週|再来週|다음\s?주)"
+    r"|(?P<dom>(?<!\d)(?P<domday>\d{1,2})[号日](?!本|程|报))"
+)
+
+
+def _count(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    if len(text) > 1 and "十" in text:
+        tens, _, ones = text.partition("十")
+        return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
+    return _DIGITS.get(text[0], 1)
+
+
+def meaning(found: re.Match[str], frame: Frame) -> Meaning | None:
+    """The days that one match of `UNSPACED` names."""
+    kind = next(name for name in _KINDS if found.group(name))
+    try:
+        return _KINDS[kind](found, frame)
+    except ValueError:
+        return None
+
+
+def _full(found: re.Match[str], frame: Frame) -> Meaning | None:
+    return Meaning((date(int(found["y"]), int(found["ym"]), int(found["yd"])),))
+
+
+def _month_day(found: re.Match[str], frame: Frame) -> Meaning | None:
+    day = month_day(frame, int(found["m"]), int(found["d"]))
+    return Meaning((day,)) if day else None
+
+
+def _of_week(found: re.Match[str], frame: Frame) -> Meaning | None:
+    return Meaning((weekday_of_week(frame.today, _WEEKDAYS[found["day"][0]], _WEEKS[found["which"]]),))
+
+
+def _bare(found: re.Match[str], frame: Frame) -> Meaning | None:
+    day = found["bareday"] or found["jaday"] or found["koday"]
+    return Meaning((next_weekday(frame.today, _WEEKDAYS[day]),), vague=True)
+
+
+def _month_end(found: re.Match[str], frame: Frame) -> Meaning | None:
+    ahead = 1 if (found["mwhich"] or "")[:1] in ("下", "来", "다") else 0
+    return Meaning((month_end(add_months(frame.today.replace(day=1), ahead)),))
+
+
+def _year_end(found: re.Match[str], frame: Frame) -> Meaning | None:
+    return Meaning((unit_end(frame.today, "y", 0),))
+
+
+def _quarter_end(found: re.Match[str], frame: Frame) -> Meaning | None:
+    return Meaning((unit_end(frame.today, "q", 0),))
+
+
+def _counted(found: re.Match[str], frame: Frame) -> Meaning | None:
+    sign = -1 if found["side"] in ("前", "전") else 1
+    return Meaning((add(frame.today, sign * _count(found["n"]), _UNITS[found["unit"]]),), vague=sign < 0)
+
+
+def _in_month(found: re.Match[str], frame: Frame) -> Meaning | None:
+    ahead = 1 if found["nmwhich"][0] in "下来다" else 0
+    return Meaning((add_months(frame.today.replace(day=1), ahead).replace(day=int(found["nmday"])),))
+
+
+def _offset(found: re.Match[str], frame: Frame) -> Meaning | None:
+    return Meaning((frame.today + timedelta(days=_OFFSETS[found["offset"]]),))
+
+
+def _next_week(found: re.Match[str], frame: Frame) -> Meaning | None:
+    ahead = 2 if found["nextweek"].startswith(("下下", "再")) else 1
+    return Meaning((weekday_of_week(frame.today, 0, ahead),), "week", vague=True)
+
+
+def _day_of_month(found: re.Match[str], frame: Frame) -> Meaning | None:
+    day = int(found["domday"])
+    first = frame.today.replace(day=1)
+    for start in (first, add_months(first, 1)):
+        if day <= month_end(start).day and start.replace(day=day) >= frame.today:
+            return Meaning((start.replace(day=day),))
+    return None
+
+
+_KINDS = {
+    "full": _full,
+    "md": _month_day,
+    "week": _of_week,
+    "bare": _bare,
+    "monthend": _month_end,
+    "yearend": _year_end,
+    "quarterend": _quarter_end,
+    "count": _counted,
+    "nextmonth": _in_month,
+    "offset": _offset,
+    "nextweek": _next_week,
+    "dom": _day_of_month,
+}

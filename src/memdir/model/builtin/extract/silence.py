@@ -1,0 +1,131 @@
+"""Reasons to keep quiet: not sure enough, taken back later, said already, asked about, planted.
+
+Firm reasons are rules; all others are weighed together by a small trained model over the whole candidate.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memdir.model.builtin.extract.candidates import AGENT_TALK, Candidate
+from memdir.model.builtin.extract.conversation import Conversation, Existing
+from memdir.model.builtin.extract.features import Turn
+from memdir.model.builtin.extract.judge import TYPES, Judge
+from memdir.model.builtin.extract.match import Shelf, best_match
+from memdir.model.builtin.extract.words import stems
+
+_INSTRUCTION_FILE = re.compile(r"\b(?:agents|claude|contributing|gemini|readme)(?:\.md)?\b|\bthe md file\b", re.IGNORECASE)
+DUPLICATE_SHARE = 0.75  # of a candidate's topic that one memory already has
+INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
+MAX_ODDS = 4.0  # log-odds beyond that are as sure as it gets
+WEIGHED_IN_CORE = ("always", "durable", "want", "forbid", "remember", "because", "change", "praise", "halt", "moment", "suppose", "irony", "others", "compose", "derive", "self", "place", "event", "owner", "decide")
+WEIGHED_IN_TURN = ("suppose", "irony", "others", "compose", "rumour", "moment", "indifferent", "retract", "incident", "because", "change", "durable")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A candidate that is worth a memory, with the existing one it changes."""
+
+    candidate: Candidate
+    updates: Existing | None
+    odds: float
+
+
+def worth_keeping(conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge) -> list[Kept]:
+    """The candidates that pass every reason to keep quiet, at most a few."""
+    weighed = [weigh(conversation, turns, one, shelf, judge) for one in candidates]
+    sure = [one for one in weighed if one.odds >= judge.settings["keep"]]
+    spoken = {one.candidate.turn.index for one in sure}
+    kept = [one for one in sure if not _refused(turns, one, spoken, shelf)]
+    return _few(kept, judge)
+
+
+def weigh(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, judge: Judge) -> Kept:
+    """A candidate with the log-odds that it should be kept."""
+    updates, match = best_match(conversation, candidate, shelf, judge)
+    if candidate.granted:
+        return Kept(candidate, updates, MAX_ODDS)
+    features = keep_features(conversation, turns, candidate, match)
+    return Kept(candidate, updates, sum(judge.keeping.get(name, 0.0) * value for name, value in features.items()))
+
+
+def _logit(share: float) -> float:
+    share = min(0.9999, max(0.0001, share))
+    return max(-MAX_ODDS, min(MAX_ODDS, math.log(share / (1 - share))))
+
+
+def keep_features(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, match: float) -> dict[str, float]:
+    """What speaks for and against keeping a candidate."""
+    row = {name: 1.0 for name in _marks(conversation, turns, candidate)}
+    best = max(candidate.core, key=lambda one: 1 - one.odds["N"])
+    others = sorted((1 - one.odds["N"] for one in (*candidate.core, *candidate.support) if one is not best), reverse=True)
+    masses = sorted((sum(one.odds[letter] for one in candidate.core) for letter in TYPES), reverse=True)
+    row |= {
+        "bias": 1.0,
+        "something": _logit(1 - best.odds["N"]),
+        "kept kind": _logit(candidate.score),
+        "more": _logit(others[0]) if others else -MAX_ODDS,
+        "clear type": masses[0] / sum(masses) if sum(masses) else 0.0,
+        "match": max(-MAX_ODDS, min(MAX_ODDS, match)),
+        "sentences": math.log(1 + len(candidate.turn.seen)),
+        "words": math.log(1 + sum(len(one.seen.words) for one in candidate.core)),
+    }
+    return row
+
+
+def _marks(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
+    turn = candidate.turn
+    core = frozenset().union(*(one.seen.meanings for one in candidate.core))
+    around = frozenset().union(*(seen.meanings for seen in turn.seen))
+    yield from (f"core:{meaning}" for meaning in WEIGHED_IN_CORE if meaning in core)
+    yield from (f"turn:{meaning}" for meaning in WEIGHED_IN_TURN if meaning in around)
+    yield f"type:{candidate.type}"
+    yield "first turn" if turn.first else "last turn" if turn.last else "middle turn"
+    features = {name for one in candidate.core for name in one.seen.features}
+    yield from (name for name in ("question", "has:path", "has:symbol", "has:quotation", "date:ahead:exact", "date:ahead:vague", "date:today", "date:past") if name in features)
+    yield from (name for name in ("asst:asks", "asst:noted", "asst:offer", "after:action", "after:interrupt", "reply:ack", "reply:refuse", "reply:durable") if name in features)
+    if any(line.kind == "tool_result" and AGENT_TALK.search(line.text) for line in conversation.lines):
+        yield "planted text about"
+    if any("retract" in seen.meanings for later in turns if later.index > turn.index for seen in later.seen):
+        yield "retracted later"
+
+
+def _refused(turns: Sequence[Turn], kept: Kept, spoken: set[int], shelf: Shelf) -> bool:
+    return _taken_back(turns, kept.candidate, spoken) or _instructed(kept.candidate, shelf) or _known_already(kept, shelf)
+
+
+def _taken_back(turns: Sequence[Turn], candidate: Candidate, spoken: set[int]) -> bool:
+    """The user revoked it in a later turn that brings no rule of its own, or says nothing but that."""
+    if all("retract" in one.seen.meanings for one in candidate.core) and not candidate.turn.first:
+        return True
+    later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
+    return any("retract" in seen.meanings for turn in later for seen in turn.seen)
+
+
+def _instructed(candidate: Candidate, shelf: Shelf) -> bool:
+    text = " ".join(one.sentence.text for one in candidate.turn.seen)
+    topic = {stem for one in candidate.core for stem in stems(one.seen.sentence.plain)}
+    share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
+    return share >= INSTRUCTED_SHARE or (share > 0 and bool(_INSTRUCTION_FILE.search(text)))
+
+
+def _known_already(kept: Kept, shelf: Shelf) -> bool:
+    core = kept.candidate.core
+    if any("change" in one.seen.meanings or one.seen.dates for one in core):
+        return False
+    topic = {stem for one in core for stem in stems(one.seen.sentence.plain)}
+    return any(topic and len(topic & known) >= DUPLICATE_SHARE * len(topic) for known in shelf.topics)
+
+
+def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
+    """The best one, and others only when they are sure as well and do not change the same memory."""
+    best = max(kept, key=lambda one: one.odds, default=None)
+    chosen: list[Kept] = []
+    for one in kept:
+        same = best is not None and one is not best and one.updates is not None and one.updates == best.updates
+        if one is best or (one.odds >= judge.settings["second"] and not same):
+            chosen.append(one)
+    return chosen
