@@ -24,7 +24,15 @@ _COUNTED = re.compile(
     r"premièrement|deuxièmement|primo|secondo|ten eerste|ten tweede|po pierwsze|po drugie|во-первых|во-вторых|第一|第二|一[，、]|二[，、]|\d[.)])\s*[,.:，、：)-]",
     re.IGNORECASE,
 )
+_ADDS = re.compile(
+    r"(?:oh )?(?:and|also|plus|besides|unrelated|separately|side note|by the way|btw|another thing|und|außerdem|übrigens|et|aussi|y|además|e|também|inoltre|anche|en|ook|oraz|i|и|а|还有|另外|あと|また|それから|그리고)(?![\w-])",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"\b(?:then|after that|dann|danach|ensuite|puis|luego|después|depois|poi|daarna|potem|потом|затем)\b|然后|その後", re.IGNORECASE)
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
+TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
+SURE = 0.5  # a sentence more likely kept than not may stand on its own
+MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
 MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
@@ -52,6 +60,7 @@ class Candidate:
     adopted: tuple[str, ...]
     score: float
     granted: bool = False  # a plain yes to "shall I always ...?"
+    alone: bool = True  # the only candidate of its turn
 
     @property
     def topic(self) -> list[str]:
@@ -91,12 +100,14 @@ def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
 def _grouped(conversation: Conversation, turn: Turn, judged: list[Judged], judge: Judge) -> Iterator[Candidate]:
     threshold = judge.settings["core"]
     core = [at for at, one in enumerate(judged) if 1 - one.odds["N"] >= threshold and one.score >= threshold / 2]
-    for group in _split(judged, core):
+    groups = _split(judged, core)
+    for group in groups:
         members = tuple(judged[at] for at in group)
         kind = _type(members)
-        support = tuple(judged[at] for at in _support(judged, group, core, judge.settings["support"]))
+        rivals = {at for other in groups if other is not group for at in other}
+        support = tuple(judged[at] for at in _support(judged, group, rivals, judge.settings["support"]))
         adopted = _praised(conversation, turn, members) if kind == "feedback" else ()
-        yield Candidate(kind, turn, members, support, adopted, max(one.score for one in members))
+        yield Candidate(kind, turn, members, support, adopted, max(one.score for one in members), alone=len(groups) == 1)
 
 
 def _type(members: Sequence[Judged]) -> str:
@@ -105,46 +116,63 @@ def _type(members: Sequence[Judged]) -> str:
 
 
 def _split(judged: list[Judged], core: list[int]) -> list[list[int]]:
-    """Sentences of one turn by memory: another one begins where the type clearly changes."""
+    """Sentences of one turn by memory: another one begins where the user counts, or adds something of another kind."""
     groups: list[list[int]] = []
     for at in core:
-        if _COUNTED.match(judged[at].seen.sentence.text):
-            groups.append([at])
-            continue
-        letter = max(TYPES, key=lambda name: judged[at].odds[name])
-        home = next((group for group in groups if _fits(judged, group, at, letter)), None)
-        if home is None:
-            groups.append([at])
+        if groups and not _begins_another(judged, groups[-1], at):
+            groups[-1].append(at)
         else:
-            home.append(at)
+            groups.append([at])
     return groups
 
 
-def _fits(judged: list[Judged], group: list[int], at: int, letter: str) -> bool:
-    theirs = TYPES[letter] == _type([judged[other] for other in group])
-    sure = judged[at].odds[letter] >= 0.6 * judged[at].score and judged[at].score > 0.5
-    return theirs or not sure
+def _begins_another(judged: list[Judged], group: list[int], at: int) -> bool:
+    text = judged[at].seen.sentence.text
+    if _COUNTED.match(text):
+        return True
+    if not _ADDS.match(text) or judged[at].score < SURE:
+        return False
+    theirs = [judged[other] for other in group]
+    if _type(theirs) != _type([judged[at]]) and max(one.score for one in theirs) >= SURE:
+        return True
+    shared = set(stems(text)) & {stem for one in theirs for stem in stems(one.seen.sentence.text)}
+    dated = any(one.seen.dates for one in theirs) and bool(judged[at].seen.dates)
+    return dated and not shared and not _GOES_ON.search(text)
 
 
-def _support(judged: list[Judged], group: list[int], core: list[int], least: float) -> Iterator[int]:
-    """Neighbours that give the reason or the use: a chain beside the group that does not cross another one."""
+def _support(judged: list[Judged], group: list[int], rivals: set[int], least: float) -> list[int]:
+    """What stands with the group and is no errand: all between its sentences, and neighbours that give reason or use."""
+    chosen = [at for at in range(group[0] + 1, group[-1]) if at not in group]
     for step in (1, -1):
         at = (group[-1] if step > 0 else group[0]) + step
-        while 0 <= at < len(judged) and at not in core and judged[at].odds["W"] + judged[at].score >= least:
-            yield at
-            at += step
-    inner = range(group[0] + 1, group[-1])
-    yield from (at for at in inner if at not in core and judged[at].odds["W"] + judged[at].score >= least)
+        reach = 1
+        while 0 <= at < len(judged) and at not in rivals and _belongs(judged[at], reach, least):
+            chosen.append(at)
+            at, reach = at + step, reach + 1
+    return [at for at in sorted(chosen) if at not in rivals and not _is_errand(judged[at])]
+
+
+def _belongs(one: Judged, reach: int, least: float) -> bool:
+    if _is_errand(one):
+        return False
+    return 1 - one.odds["N"] >= (least if reach > 1 else least / 3)
+
+
+def _is_errand(one: Judged) -> bool:
+    """A question, a request for work right now, or a mere sound."""
+    features, meanings = one.seen.features, one.seen.meanings
+    asks = "question" in features or ("c:request@start" in features and not meanings & {"durable", "always", "forbid"})
+    return asks or len(one.seen.sentence.text) < MIN_LETTERS
 
 
 def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) -> tuple[str, ...]:
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
     text = " ".join(one.seen.sentence.plain for one in members)
-    if "praise" not in meanings or not _POINTS_BACK.search(text) or not turn.before:
+    if "praise" not in meanings or not _POINTS_BACK.search(text) or len(set(stems(text))) > TELLING_STEMS:
         return ()
     from_tools = {stem for line in conversation.lines if line.kind == "tool_result" for stem in stems(line.text)}
-    own = [sentence.text for sentence in sentences(turn.before, 0) if not sentence.text.endswith("?")]
+    own = [sentence.text for sentence in sentences(turn.before, 0) if not sentence.text.endswith(("?", ":")) and not sentence.text.startswith("#")]
     safe = [text for text in own if _is_own_work(text, from_tools)]
     return tuple(safe[:MAX_ADOPTED])
 

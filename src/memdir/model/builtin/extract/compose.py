@@ -21,7 +21,8 @@ MAX_NAME = 60  # fits a list beside a date
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_SLUG_WORDS = 5
-FEW_STEMS = 7  # a rule with fewer topic words does not say on its own what it is about
+FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
+_AS_YOU_SAID = re.compile(r"\b(?:you (?:read|found|named|mentioned|quoted|said|gave)|that (?:date|deadline|day|night|week|weekend|window)|those dates)\b", re.IGNORECASE)
 _APPLIES = re.compile(
     r"^(?:so|if|when|whenever|ask|check|tell|use|give|please|don't|do not|that goes|applies|for |also|only|same|unless|and please|bitte|wenn|gilt|frag|si |quand|cuando|quando|se |als |jeśli|если)\b",
     re.IGNORECASE,
@@ -67,7 +68,8 @@ def _parts(conversation: Conversation, candidate: Candidate, updates: Existing |
             (parts.apply if _APPLIES.match(text) else parts.why).append(tidy(text))
     adopted = [tidy(text) for text in candidate.adopted if not holds_secret(text)]
     context = _context(conversation, candidate)
-    return _Parts([*adopted, *parts.rule], parts.why, [*parts.apply, *context])
+    pointed = _pointed_dates(conversation, candidate)
+    return _Parts([*adopted, *parts.rule], parts.why, [*parts.apply, *pointed, *context])
 
 
 def _dates(conversation: Conversation, candidate: Candidate, anchors: tuple[date, ...]) -> dict[int, tuple[DateSpan, ...]]:
@@ -85,11 +87,22 @@ def _safe(one: Judged, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str
     return without_secrets(with_dates(one.seen.sentence.text, found))
 
 
+def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str]:
+    """A date that the user adopts from what the assistant had just said."""
+    turn = candidate.turn
+    if not any(_AS_YOU_SAID.search(one.seen.sentence.text) for one in candidate.core):
+        return []
+    clock = Clock(conversation.now.date(), turn.language)
+    days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
+    return [f"The date meant: {', '.join(days)}."] if days else []
+
+
 def _context(conversation: Conversation, candidate: Candidate) -> list[str]:
     """What the user had asked for just before, when the rule alone does not say what it is about."""
     topic = set(candidate.topic)
     before = said_before(conversation, candidate.turn)
-    if len(topic) >= FEW_STEMS or not before or holds_secret(before):
+    enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
+    if len(topic) >= enough or not before or holds_secret(before):
         return []
     return [f"Said when the user had asked: “{shorten(before, MAX_CONTEXT)}”"]
 

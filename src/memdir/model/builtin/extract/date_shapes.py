@@ -171,7 +171,7 @@ def _month_meant(tokens: list[Token], frame: Frame) -> tuple[int, int]:
 
 
 def _nth(tokens: list[Token]) -> int:
-    ordinal = _pick(tokens, "Oo")
+    ordinal = _pick(tokens, "OoN")
     return int(ordinal[0].value) if ordinal else -1
 
 
@@ -341,7 +341,7 @@ SHAPES: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
         ("[OoL]P*W[PIT]*MP*Y?", _weekday_of_month),
         ("[OoL]P*W[PI]*(?:[TX]P*U|UP*[TX]|U)", _weekday_of_month),
         ("[OoL]P*U[PI]*(?:MP*Y?|[TX]?P*U|UP*X)", _workday_of_month),
-        ("[Oo]P+(?:[TX]P*U|UP*X)", _day_of_this_month),
+        ("[OoN]P+(?:[TX]P*U|UP*X)", _day_of_this_month),
         ("E[PI]*(?:MP*Y?|[TX]?P*U(?:AP*X|P*X)?)", _end),
         ("(?:V|TP*V|UE)", _end),
         ("B[PI]*(?:MP*Y?|[TX]P*U|U(?:P*X)?)", _begin),
@@ -366,6 +366,6 @@ SHAPES: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
         ("D", _offset),
         ("P+o", _day_number),
         ("UN", _day_number),
-        ("H", _holiday),
+        ("[CRASP]P*H", _holiday),
     )
 )

@@ -23,6 +23,7 @@ _PAST = re.compile(
 )
 _AHEAD = re.compile(r"\b(?:to|by|until|till|before|from|for|due|will|next|this|coming|is|are|goes|go|bis|ab|zum|jusqu|hasta|até|fino|tot|do)\s*(?:the|la|le|el)?\s*$")
 _RECURRING = re.compile(r"\b(?:a|every|each|any|per|jeden|jede|chaque|cada|toda|todo|ogni|elke|każdy|кажд\w+)\s*$")
+_ROUTINE = re.compile(r"\b(?:weekly|each week|change windows?|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays)\b")
 _LATER = re.compile(
     r"\b(?:later|postpon\w*|push\w*|delay\w*|slip\w*|slid\w*|extra|extend\w*|extension|on top|longer|more time|back by|shift\w*|verschob\w*|verschieb\w*|später|"
     r"verlänger\w*|repouss\w*|report\w*|décal\w*|aplaz\w*|retras\w*|pospon\w*|adi(?:ou|ad[oa]|amos|ar)|rinvi\w*|postic\w*|uitgesteld|verschoven|później|przesun\w*|"
@@ -141,6 +142,8 @@ def _tells_past(text: str, start: int) -> bool:
 def _is_recurring(text: str, phrase: list[Token]) -> bool:
     if not any(token.symbol == "W" for token in phrase):
         return False
+    if len(phrase) == 1 and _ROUTINE.search(fold(text)):
+        return True
     plural = any(token.symbol == "W" and text[token.end : token.end + 1] == "s" for token in phrase)
     return plural or (len(phrase) == 1 and bool(_RECURRING.search(fold(text[: phrase[0].start]))))
 

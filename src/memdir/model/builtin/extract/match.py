@@ -77,7 +77,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
     """What speaks for each memory being the one that is meant."""
     turn = candidate.turn
     core = [stem for one in candidate.core for stem in stems(one.seen.sentence.text)]
-    whole = stems(turn.line.text)
+    whole = stems(turn.line.text) if candidate.alone else candidate.topic
     before = stems(turn.before)
     asked = stems(" ".join(line.text for line in conversation.lines[: turn.index] if line.role == "user" and line.kind == "said"))
     changes = any("change" in one.seen.meanings for one in candidate.core)
@@ -85,6 +85,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
     rows: list[dict[str, float]] = []
     for number, memory in enumerate(shelf.memories):
         near, turned, said, earlier = (shelf.shared(topic, number) for topic in (core, whole, before, asked))
+        count = len(shelf.topics[number] & {*whole, *before, *asked})
         rows.append(
             {
                 "bias": 1.0,
@@ -94,6 +95,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
                 "asked": earlier,
                 "covered": shelf.covered((*whole, *before, *asked), number),
                 "covered by core": shelf.covered(core, number),
+                f"shared {min(count, 4)}": 1.0,
                 "type": float(memory.type == candidate.type),
                 "type and topic": float(memory.type == candidate.type) * min(turned + said + earlier, 2.0),
                 "change and topic": float(changes) * min(turned + said, 2.0),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdir.model.builtin.extract.candidates import AGENT_TALK, Candidate
+from memdir.model.builtin.extract.candidates import Candidate
 from memdir.model.builtin.extract.conversation import Conversation, Existing
 from memdir.model.builtin.extract.features import Turn
 from memdir.model.builtin.extract.judge import TYPES, Judge
@@ -48,7 +48,7 @@ def weigh(conversation: Conversation, turns: Sequence[Turn], candidate: Candidat
     updates, match = best_match(conversation, candidate, shelf, judge)
     if candidate.granted:
         return Kept(candidate, updates, MAX_ODDS)
-    features = keep_features(conversation, turns, candidate, match)
+    features = keep_features(turns, candidate, match)
     return Kept(candidate, updates, sum(judge.keeping.get(name, 0.0) * value for name, value in features.items()))
 
 
@@ -57,9 +57,9 @@ def _logit(share: float) -> float:
     return max(-MAX_ODDS, min(MAX_ODDS, math.log(share / (1 - share))))
 
 
-def keep_features(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, match: float) -> dict[str, float]:
+def keep_features(turns: Sequence[Turn], candidate: Candidate, match: float) -> dict[str, float]:
     """What speaks for and against keeping a candidate."""
-    row = {name: 1.0 for name in _marks(conversation, turns, candidate)}
+    row = {name: 1.0 for name in _marks(turns, candidate)}
     best = max(candidate.core, key=lambda one: 1 - one.odds["N"])
     others = sorted((1 - one.odds["N"] for one in (*candidate.core, *candidate.support) if one is not best), reverse=True)
     masses = sorted((sum(one.odds[letter] for one in candidate.core) for letter in TYPES), reverse=True)
@@ -76,7 +76,7 @@ def keep_features(conversation: Conversation, turns: Sequence[Turn], candidate: 
     return row
 
 
-def _marks(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
+def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
     turn = candidate.turn
     core = frozenset().union(*(one.seen.meanings for one in candidate.core))
     around = frozenset().union(*(seen.meanings for seen in turn.seen))
@@ -87,8 +87,6 @@ def _marks(conversation: Conversation, turns: Sequence[Turn], candidate: Candida
     features = {name for one in candidate.core for name in one.seen.features}
     yield from (name for name in ("question", "has:path", "has:symbol", "has:quotation", "date:ahead:exact", "date:ahead:vague", "date:today", "date:past") if name in features)
     yield from (name for name in ("asst:asks", "asst:noted", "asst:offer", "after:action", "after:interrupt", "reply:ack", "reply:refuse", "reply:durable") if name in features)
-    if any(line.kind == "tool_result" and AGENT_TALK.search(line.text) for line in conversation.lines):
-        yield "planted text about"
     if any("retract" in seen.meanings for later in turns if later.index > turn.index for seen in later.seen):
         yield "retracted later"
 
@@ -123,9 +121,15 @@ def _known_already(kept: Kept, shelf: Shelf) -> bool:
 def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
     """The best one, and others only when they are sure as well and do not change the same memory."""
     best = max(kept, key=lambda one: one.odds, default=None)
-    chosen: list[Kept] = []
-    for one in kept:
-        same = best is not None and one is not best and one.updates is not None and one.updates == best.updates
-        if one is best or (one.odds >= judge.settings["second"] and not same):
-            chosen.append(one)
-    return chosen
+    chosen = [one for one in kept if one is best or one.odds >= judge.settings["second"]]
+    claimed: set[str] = set()
+    settled: list[Kept] = []
+    for one in chosen:
+        again = one.updates is not None and one.updates.file in claimed
+        if again and not one.candidate.alone:
+            one = Kept(one.candidate, None, one.odds)  # the other part of the turn changes that memory; this part is new
+        elif again:
+            continue
+        claimed |= {one.updates.file} if one.updates else set()
+        settled.append(one)
+    return settled

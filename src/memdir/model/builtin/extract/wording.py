@@ -78,7 +78,9 @@ def with_dates(sentence: str, dates: Sequence[DateSpan]) -> str:
     """The sentence with its relative dates written out; a weekday keeps its name beside the date."""
     text = sentence
     for span in sorted(dates, key=lambda one: -one.start):
-        text = text[: span.start] + _written(text[span.start : span.end], span) + text[span.end :]
+        head, tail = text[: span.start], text[span.end :]
+        left, right = " " if head[-1:].isalnum() else "", " " if tail[:1].isalnum() else ""
+        text = head + left + _written(text[span.start : span.end], span) + right + tail
     return text
 
 
