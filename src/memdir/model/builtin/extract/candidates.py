@@ -143,10 +143,11 @@ def _begins_another(judged: list[Judged], group: list[int], at: int) -> bool:
 def _support(judged: list[Judged], group: list[int], rivals: set[int], least: float) -> list[int]:
     """What stands with the group and is no errand: all between its sentences, and neighbours that give reason or use."""
     chosen = [at for at in range(group[0] + 1, group[-1]) if at not in group]
+    explained = _type([judged[at] for at in group]) in ("feedback", "project")
     for step in (1, -1):
         at = (group[-1] if step > 0 else group[0]) + step
         reach = 1
-        while 0 <= at < len(judged) and at not in rivals and _belongs(judged[at], reach, least):
+        while 0 <= at < len(judged) and at not in rivals and _belongs(judged[at], reach, least if explained else 3 * least):
             chosen.append(at)
             at, reach = at + step, reach + 1
     return [at for at in sorted(chosen) if at not in rivals and not _is_errand(judged[at])]

@@ -21,6 +21,7 @@ MAX_NAME = 60  # fits a list beside a date
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_SLUG_WORDS = 5
+MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
 _AS_YOU_SAID = re.compile(r"\b(?:you (?:read|found|named|mentioned|quoted|said|gave)|that (?:date|deadline|day|night|week|weekend|window)|those dates)\b", re.IGNORECASE)
 _APPLIES = re.compile(
@@ -101,6 +102,8 @@ def _context(conversation: Conversation, candidate: Candidate) -> list[str]:
     """What the user had asked for just before, when the rule alone does not say what it is about."""
     topic = set(candidate.topic)
     before = said_before(conversation, candidate.turn)
+    if len(before.split()) > MAX_CONTEXT_WORDS:
+        return []
     enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
     if len(topic) >= enough or not before or holds_secret(before):
         return []

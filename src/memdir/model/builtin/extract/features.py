@@ -139,7 +139,6 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
 
 def _known(sentence: Sentence, shelf: Shelf) -> Iterator[str]:
     topic = stems(sentence.plain)
-    yield f"shelf:{shelf.nearness(topic)}"
     yield f"rules:{shelf.instructed(topic)}"
 
 

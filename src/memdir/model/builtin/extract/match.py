@@ -41,11 +41,6 @@ class Shelf:
         whole = sum(self.weights[stem] for stem in headline)
         return sum(self.weights[stem] for stem in set(topic) & headline) / whole if whole else 0.0
 
-    def nearness(self, topic: Sequence[str]) -> int:
-        """The best overlap with any memory in four steps."""
-        best = max((self.shared(topic, number) for number in range(len(self.memories))), default=0.0)
-        return 0 if best <= 0.3 else 1 if best < 1 else 2 if best < 2 else 3
-
     def instructed(self, topic: Sequence[str]) -> int:
         """How much of a text the instruction file already says, in four steps."""
         distinct = set(topic)
@@ -82,6 +77,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
     asked = stems(" ".join(line.text for line in conversation.lines[: turn.index] if line.role == "user" and line.kind == "said"))
     changes = any("change" in one.seen.meanings for one in candidate.core)
     noted = any(name == "asst:noted" for seen in turn.seen for name in seen.features)
+    crowd = math.log(1 + len(shelf.memories))
     rows: list[dict[str, float]] = []
     for number, memory in enumerate(shelf.memories):
         near, turned, said, earlier = (shelf.shared(topic, number) for topic in (core, whole, before, asked))
@@ -89,6 +85,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
         rows.append(
             {
                 "bias": 1.0,
+                "crowd": crowd,
                 "core": near,
                 "turn": turned,
                 "before": said,

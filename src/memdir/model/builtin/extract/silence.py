@@ -1,12 +1,8 @@
-"""Reasons to keep quiet: not sure enough, taken back later, said already, asked about, planted.
-
-Firm reasons are rules; all others are weighed together by a small trained model over the whole candidate.
-"""
+"""Keeps quiet unless sure: after the firm vetoes, a small trained model weighs the whole candidate."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +11,8 @@ from memdir.model.builtin.extract.conversation import Conversation, Existing
 from memdir.model.builtin.extract.features import Turn
 from memdir.model.builtin.extract.judge import TYPES, Judge
 from memdir.model.builtin.extract.match import Shelf, best_match
-from memdir.model.builtin.extract.words import stems
+from memdir.model.builtin.extract.vetoes import refused, usable
 
-_INSTRUCTION_FILE = re.compile(r"\b(?:agents|claude|contributing|gemini|readme)(?:\.md)?\b|\bthe md file\b", re.IGNORECASE)
-DUPLICATE_SHARE = 0.75  # of a candidate's topic that one memory already has
-INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
 MAX_ODDS = 4.0  # log-odds beyond that are as sure as it gets
 WEIGHED_IN_CORE = ("always", "durable", "want", "forbid", "remember", "because", "change", "praise", "halt", "moment", "suppose", "irony", "others", "compose", "derive", "self", "place", "event", "owner", "decide")
 WEIGHED_IN_TURN = ("suppose", "irony", "others", "compose", "rumour", "moment", "indifferent", "retract", "incident", "because", "change", "durable")
@@ -36,11 +29,11 @@ class Kept:
 
 def worth_keeping(conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge) -> list[Kept]:
     """The candidates that pass every reason to keep quiet, at most a few."""
-    weighed = [weigh(conversation, turns, one, shelf, judge) for one in candidates]
+    stand = [one for one in (usable(conversation, candidate) for candidate in candidates) if one]
+    weighed = [weigh(conversation, turns, one, shelf, judge) for one in stand]
     sure = [one for one in weighed if one.odds >= judge.settings["keep"]]
     spoken = {one.candidate.turn.index for one in sure}
-    kept = [one for one in sure if not _refused(turns, one, spoken, shelf)]
-    return _few(kept, judge)
+    return _few([one for one in sure if not refused(conversation, turns, one.candidate, shelf, spoken)], judge)
 
 
 def weigh(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, judge: Judge) -> Kept:
@@ -89,33 +82,6 @@ def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
     yield from (name for name in ("asst:asks", "asst:noted", "asst:offer", "after:action", "after:interrupt", "reply:ack", "reply:refuse", "reply:durable") if name in features)
     if any("retract" in seen.meanings for later in turns if later.index > turn.index for seen in later.seen):
         yield "retracted later"
-
-
-def _refused(turns: Sequence[Turn], kept: Kept, spoken: set[int], shelf: Shelf) -> bool:
-    return _taken_back(turns, kept.candidate, spoken) or _instructed(kept.candidate, shelf) or _known_already(kept, shelf)
-
-
-def _taken_back(turns: Sequence[Turn], candidate: Candidate, spoken: set[int]) -> bool:
-    """The user revoked it in a later turn that brings no rule of its own, or says nothing but that."""
-    if all("retract" in one.seen.meanings for one in candidate.core) and not candidate.turn.first:
-        return True
-    later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
-    return any("retract" in seen.meanings for turn in later for seen in turn.seen)
-
-
-def _instructed(candidate: Candidate, shelf: Shelf) -> bool:
-    text = " ".join(one.sentence.text for one in candidate.turn.seen)
-    topic = {stem for one in candidate.core for stem in stems(one.seen.sentence.plain)}
-    share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
-    return share >= INSTRUCTED_SHARE or (share > 0 and bool(_INSTRUCTION_FILE.search(text)))
-
-
-def _known_already(kept: Kept, shelf: Shelf) -> bool:
-    core = kept.candidate.core
-    if any("change" in one.seen.meanings or one.seen.dates for one in core):
-        return False
-    topic = {stem for one in core for stem in stems(one.seen.sentence.plain)}
-    return any(topic and len(topic & known) >= DUPLICATE_SHARE * len(topic) for known in shelf.topics)
 
 
 def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
