@@ -14,7 +14,7 @@ from memdir.model.builtin.extract.conversation import Conversation
 from memdir.model.builtin.extract.features import Seen, Turn
 from memdir.model.builtin.extract.judge import TYPES, Judge
 from memdir.model.builtin.extract.lexicon import cues
-from memdir.model.builtin.extract.prose import blank_quotes, own_blocks, sentences
+from memdir.model.builtin.extract.prose import sentences
 from memdir.model.builtin.extract.words import fold, language, stems, tokens
 
 AGENT_TALK = re.compile(r"\b(?:ai|a\.i\.|assistants?|agents?|language models?|llms?|bots?|memory|remember|standing order|system)\b", re.IGNORECASE)
@@ -61,6 +61,7 @@ class Candidate:
     score: float
     granted: bool = False  # a plain yes to "shall I always ...?"
     alone: bool = True  # the only candidate of its turn
+    earlier: Turn | None = None  # the user's turn before
 
     @property
     def topic(self) -> list[str]:
@@ -71,13 +72,12 @@ class Candidate:
 def find_candidates(conversation: Conversation, turns: Sequence[Turn], judge: Judge) -> list[Candidate]:
     """Every candidate of the conversation, strongest reasons first to be weighed later."""
     found: list[Candidate] = []
-    for turn in turns:
+    for number, turn in enumerate(turns):
+        earlier = turns[number - 1] if number else None
         judged = [Judged(seen, judge.probabilities(seen.features)) for seen in turn.seen]
         granted = _granted(turn, judged)
-        if granted:
-            found.append(granted)
-            continue
-        found.extend(_grouped(conversation, turn, judged, judge))
+        some = [granted] if granted else _grouped(conversation, turn, judged, judge)
+        found.extend(replace(one, earlier=earlier) for one in some)
     return found
 
 
@@ -160,10 +160,10 @@ def _belongs(one: Judged, reach: int, least: float) -> bool:
 
 
 def _is_errand(one: Judged) -> bool:
-    """A question, a request for work right now, or a mere sound."""
+    """A question, a request for work right now, a joke, or a mere sound."""
     features, meanings = one.seen.features, one.seen.meanings
     asks = "question" in features or ("c:request@start" in features and not meanings & {"durable", "always", "forbid"})
-    return asks or len(one.seen.sentence.text) < MIN_LETTERS
+    return asks or "irony" in meanings or len(one.seen.sentence.text) < MIN_LETTERS
 
 
 def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) -> tuple[str, ...]:
@@ -181,19 +181,3 @@ def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) 
 def _is_own_work(text: str, from_tools: set[str]) -> bool:
     topic = set(stems(text))
     return not AGENT_TALK.search(text) and len(topic & from_tools) <= len(topic) // 2
-
-
-def without_sentence(candidate: Candidate, unwanted: set[int]) -> Candidate | None:
-    """The candidate without some of its sentences (by place in the turn), or None when no core is left."""
-    core = tuple(one for one in candidate.core if one.seen.sentence.number not in unwanted)
-    support = tuple(one for one in candidate.support if one.seen.sentence.number not in unwanted)
-    return replace(candidate, core=core, support=support) if core else None
-
-
-def said_before(conversation: Conversation, turn: Turn) -> str:
-    """The user's last own words before a turn: what the talk was about."""
-    for line in reversed(conversation.lines[: turn.index]):
-        if line.role == "user" and line.kind == "said":
-            own = " ".join(own_blocks(line.text))
-            return blank_quotes(own)
-    return ""

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memdir.model.builtin.extract.candidates import Candidate, Judged, said_before
+from memdir.model.builtin.extract.candidates import Candidate, Judged
 from memdir.model.builtin.extract.conversation import Conversation, Draft, Existing
 from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
-from memdir.model.builtin.extract.words import cjk_runs, fold, stems, stop_words, strip_accents, tokens
+from memdir.model.builtin.extract.words import cjk_runs, fold, stop_words, strip_accents, tokens
 
 MAX_DESCRIPTION = 150  # an index line stays under about that (S7)
 MAX_NAME = 60  # fits a list beside a date
@@ -22,6 +22,7 @@ MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_SLUG_WORDS = 5
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
+_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})  # what was said there is not to be kept
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
 _AS_YOU_SAID = re.compile(r"\b(?:you (?:read|found|named|mentioned|quoted|said|gave)|that (?:date|deadline|day|night|week|weekend|window)|those dates)\b", re.IGNORECASE)
 _APPLIES = re.compile(
@@ -68,7 +69,7 @@ def _parts(conversation: Conversation, candidate: Candidate, updates: Existing |
         else:
             (parts.apply if _APPLIES.match(text) else parts.why).append(tidy(text))
     adopted = [tidy(text) for text in candidate.adopted if not holds_secret(text)]
-    context = _context(conversation, candidate)
+    context = _context(candidate)
     pointed = _pointed_dates(conversation, candidate)
     return _Parts([*adopted, *parts.rule], parts.why, [*parts.apply, *pointed, *context])
 
@@ -98,16 +99,17 @@ def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str
     return [f"The date meant: {', '.join(days)}."] if days else []
 
 
-def _context(conversation: Conversation, candidate: Candidate) -> list[str]:
+def _context(candidate: Candidate) -> list[str]:
     """What the user had asked for just before, when the rule alone does not say what it is about."""
     topic = set(candidate.topic)
-    before = said_before(conversation, candidate.turn)
-    if len(before.split()) > MAX_CONTEXT_WORDS:
-        return []
     enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
-    if len(topic) >= enough or not before or holds_secret(before):
+    before = candidate.earlier
+    if before is None or len(topic) >= enough or any(seen.meanings & _NO_CONTEXT for seen in before.seen):
         return []
-    return [f"Said when the user had asked: “{shorten(before, MAX_CONTEXT)}”"]
+    text = " ".join(seen.sentence.plain for seen in before.seen)
+    if not text or len(text.split()) > MAX_CONTEXT_WORDS or holds_secret(text):
+        return []
+    return [f"Said when the user had asked: “{shorten(text, MAX_CONTEXT)}”"]
 
 
 def _lead(rule: Sequence[str]) -> str:

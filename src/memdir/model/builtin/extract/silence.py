@@ -31,9 +31,14 @@ def worth_keeping(conversation: Conversation, turns: Sequence[Turn], candidates:
     """The candidates that pass every reason to keep quiet, at most a few."""
     stand = [one for one in (usable(conversation, candidate) for candidate in candidates) if one]
     weighed = [weigh(conversation, turns, one, shelf, judge) for one in stand]
-    sure = [one for one in weighed if one.odds >= judge.settings["keep"]]
+    sure = [one for one in weighed if one.odds >= judge.settings["keep dated" if _is_dated(one.candidate) else "keep"]]
     spoken = {one.candidate.turn.index for one in sure}
     return _few([one for one in sure if not refused(conversation, turns, one.candidate, shelf, spoken)], judge)
+
+
+def _is_dated(candidate: Candidate) -> bool:
+    """A fact of the project with a day ahead: losing one costs most, and it is the hardest to make up."""
+    return candidate.type == "project" and any("date:ahead:exact" in one.seen.features for one in candidate.core)
 
 
 def weigh(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, judge: Judge) -> Kept:
@@ -87,7 +92,7 @@ def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
 def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
     """The best one, and others only when they are sure as well and do not change the same memory."""
     best = max(kept, key=lambda one: one.odds, default=None)
-    chosen = [one for one in kept if one is best or one.odds >= judge.settings["second"]]
+    chosen = [one for one in kept if best is not None and (one is best or one.odds >= _least(one, best, judge))]
     claimed: set[str] = set()
     settled: list[Kept] = []
     for one in chosen:
@@ -99,3 +104,8 @@ def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
         claimed |= {one.updates.file} if one.updates else set()
         settled.append(one)
     return settled
+
+
+def _least(one: Kept, best: Kept, judge: Judge) -> float:
+    """How sure a second memory must be: more so from another turn, where it is mostly an earlier version of the same."""
+    return judge.settings["second" if one.candidate.turn.index == best.candidate.turn.index else "elsewhere"]

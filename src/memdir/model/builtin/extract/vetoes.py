@@ -19,6 +19,12 @@ from memdir.model.builtin.extract.words import stems
 
 _INSTRUCTION_FILE = re.compile(r"\b(?:agents|claude|contributing|gemini|readme)(?:\.md)?\b|\bthe md file\b", re.IGNORECASE)
 _DICTATES = re.compile(r"^(?:something like|such as|like this|it should say|saying|in etwa|so etwas wie|quelque chose comme|algo como|algo así|qualcosa come|zoiets als|coś w stylu)\b", re.IGNORECASE)
+_WHERE_IN_CODE = re.compile(r"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+)", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:planted|tampered|invisible|hidden|aimed at|addressed to|addresses|meant for|pretends?|imitates?|claims? that you|not from you|not your wish|disregard(?:ed)?|ignor(?:e|ed|ing)|"
+    r"i (?:skip|skipped|won't|don't act|left (?:that|it)|treat)|not (?:acting|following|keeping))\b",
+    re.IGNORECASE,
+)
 _LASTING = frozenset({"durable", "forbid", "want"})
 DUPLICATE_SHARE = 0.75  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
@@ -29,7 +35,7 @@ def usable(conversation: Conversation, candidate: Candidate) -> Candidate | None
     """The candidate without the sentences that may not be kept; None when nothing of its core is left."""
     planted = _planted(conversation)
     core = tuple(one for one in candidate.core if candidate.granted or _sentence_stands(candidate.turn, one, planted))
-    support = tuple(one for one in candidate.support if not _touches(one, planted, least=1))
+    support = tuple(one for one in candidate.support if _sentence_stands(candidate.turn, one, planted) and not _touches(one, planted, least=1))
     return replace(candidate, core=core, support=support) if core else None
 
 
@@ -39,7 +45,9 @@ def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
         return False
     if "undecided" in meanings or ("onlynow" in meanings and "durable" not in meanings):
         return False
-    if {"irony", "remember"} <= meanings or _is_dictated(turn, one):
+    if ("irony" in meanings and ("remember" in meanings or not meanings & _LASTING)) or _is_dictated(turn, one):
+        return False
+    if "remember" in meanings and _WHERE_IN_CODE.search(one.seen.sentence.text):
         return False
     return bool(without_secrets(one.seen.sentence.text)) and not _touches(one, planted, least=3)
 
@@ -54,9 +62,13 @@ def _is_dictated(turn: Turn, one: Judged) -> bool:
 
 
 def _planted(conversation: Conversation) -> frozenset[str]:
-    """Topic words of lines in tool results that talk to agents."""
-    lines = [part for line in conversation.lines if line.kind == "tool_result" for part in re.split(r"\n|(?<=[.;>])\s", line.text)]
-    return frozenset(stem for part in lines if AGENT_TALK.search(part) for stem in stems(part))
+    """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
+    parts: list[str] = []
+    for line in conversation.lines:
+        if line.kind == "tool_result" or line.role == "assistant":
+            mark = AGENT_TALK if line.kind == "tool_result" else _REFUSAL
+            parts.extend(part for part in re.split(r"\n|(?<=[.;>])\s", line.text) if mark.search(part))
+    return frozenset(stem for part in parts for stem in stems(part))
 
 
 def _touches(one: Judged, planted: frozenset[str], *, least: int) -> bool:
