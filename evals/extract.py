@@ -43,7 +43,10 @@ def main() -> int:
 
 def run(case: Mapping[str, Any]) -> list[Written]:
     """What one conversation leaves behind. The one place to put another way of running extraction."""
-    existing = tuple(Existing(one["file"], one["name"], one["description"], one.get("type"), one["body"]) for one in case.get("existing", []))
+    existing = tuple(
+        Existing(one["file"], one["name"], one["description"], one.get("type"), one["body"])
+        for one in case.get("existing", [])
+    )
     now = datetime.fromisoformat(case["now"])
     conversation = Conversation(lines_from_messages(case["messages"]), now, case.get("instructions") or "", existing)
     return [_written(draft) for draft in draft_memories(conversation)]
@@ -51,7 +54,14 @@ def run(case: Mapping[str, Any]) -> list[Written]:
 
 def _written(draft: Draft) -> Written:
     action = draft.action if draft.action == "create" else f"{draft.action}:{draft.file}"
-    return {"file": draft.file, "name": draft.name, "description": draft.description, "type": draft.type, "body": draft.body, "action": action}
+    return {
+        "file": draft.file,
+        "name": draft.name,
+        "description": draft.description,
+        "type": draft.type,
+        "body": draft.body,
+        "action": action,
+    }
 
 
 def report(results: list[tuple[Mapping[str, Any], list[Written]]], spent: float) -> None:
@@ -60,11 +70,15 @@ def report(results: list[tuple[Mapping[str, Any], list[Written]]], spent: float)
     types = Counter(one["type"] for one in everything)
     actions = Counter(one["action"].split(":")[0] for one in everything)
     silent = sum(not written for _, written in results)
-    print(f"conversations {len(results)}   written {len(everything)}   silent {silent}   {1000 * spent / max(1, len(results)):.1f} ms each")
+    print(
+        f"conversations {len(results)}   written {len(everything)}   silent {silent}   {1000 * spent / max(1, len(results)):.1f} ms each"
+    )
     print("types " + ", ".join(f"{name} {count}" for name, count in types.most_common()))
     print("actions " + ", ".join(f"{name} {count}" for name, count in actions.most_common()))
     labelled = [(case, written) for case, written in results if "expect" in case]
-    for title, group in (("something expected", [one for one in labelled if one[0]["expect"]]), ("nothing expected", [one for one in labelled if not one[0]["expect"]])):
+    expecting = [one for one in labelled if one[0]["expect"]]
+    empty = [one for one in labelled if not one[0]["expect"]]
+    for title, group in (("something expected", expecting), ("nothing expected", empty)):
         if group:
             quiet = sum(not written for _, written in group)
             print(f"{title}: {len(group)} conversations, silent on {quiet} ({quiet / len(group):.1%})")

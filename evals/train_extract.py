@@ -87,21 +87,37 @@ class Observed:
 def read_corpus(folder: Path) -> list[Example]:
     """Labelled conversations of a folder, by file name and line."""
     files = sorted(path for path in folder.glob("*.jsonl") if "gold" not in path.name)
-    return [_from_case(json.loads(line)) for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        _from_case(json.loads(line))
+        for path in files
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
 
 
 def _from_case(case: dict[str, Any]) -> Example:
     spans = tuple(
-        Span(span["message"], span["text"], _LETTERS[span["type"]] if span["role"] in ("rule", "fact", "pointer") else "W") for span in case["spans"]
+        Span(
+            span["message"],
+            span["text"],
+            _LETTERS[span["type"]] if span["role"] in ("rule", "fact", "pointer") else "W",
+        )
+        for span in case["spans"]
     )
-    updates = frozenset(one["action"].removeprefix("update:") for one in case["expect"] if one["action"].startswith("update:"))
+    updates = frozenset(
+        one["action"].removeprefix("update:") for one in case["expect"] if one["action"].startswith("update:")
+    )
     return Example(case["id"], conversation_of(case), spans, updates, written=False)
 
 
 def conversation_of(case: Mapping[str, Any]) -> Conversation:
     """The conversation of one line of a corpus."""
-    existing = tuple(Existing(one["file"], one["name"], one["description"], one["type"], one["body"]) for one in case["existing"])
-    return Conversation(lines_from_messages(case["messages"]), datetime.fromisoformat(case["now"]), case["instructions"], existing)
+    existing = tuple(
+        Existing(one["file"], one["name"], one["description"], one["type"], one["body"]) for one in case["existing"]
+    )
+    return Conversation(
+        lines_from_messages(case["messages"]), datetime.fromisoformat(case["now"]), case["instructions"], existing
+    )
 
 
 def read_written(folder: Path) -> list[Example]:
@@ -109,7 +125,9 @@ def read_written(folder: Path) -> list[Example]:
     examples = []
     for path in sorted(folder.glob("*.txt")):
         blocks = re.split(r"\n\n+(?=(?:u|a|t|has|now|rules)[: ])", path.read_text(encoding="utf-8"))
-        found = [example for number, block in enumerate(blocks) if (example := _from_block(f"{path.stem}:{number}", block))]
+        found = [
+            example for number, block in enumerate(blocks) if (example := _from_block(f"{path.stem}:{number}", block))
+        ]
         examples.extend(found)
     return examples
 
@@ -118,7 +136,9 @@ def _from_block(name: str, block: str) -> Example | None:
     heads: dict[str, list[str]] = {"has": [], "now": ["2026-05-06T10:00:00+02:00"], "rules": [""], "> update": []}
     said: list[tuple[str, str]] = []
     for line in block.split("\n"):
-        head = next((key for key in heads if line.startswith(key) and line[len(key) : len(key) + 1] in (" ", ":")), None)
+        head = next(
+            (key for key in heads if line.startswith(key) and line[len(key) : len(key) + 1] in (" ", ":")), None
+        )
         if line.startswith("#"):
             continue
         if re.match(r"[uat]: ", line):
@@ -129,9 +149,19 @@ def _from_block(name: str, block: str) -> Example | None:
             said[-1] = (said[-1][0], f"{said[-1][1]}\n{line}")
     if not said:
         return None
-    spans = tuple(Span(at, text, letter) for at, (who, raw) in enumerate(said) if who == "u" for letter, text in _MARK.findall(raw))
+    spans = tuple(
+        Span(at, text, letter)
+        for at, (who, raw) in enumerate(said)
+        if who == "u"
+        for letter, text in _MARK.findall(raw)
+    )
     existing = tuple(_existing(line) for line in heads["has"])
-    conversation = Conversation(lines_from_messages([_message(*one) for one in said]), datetime.fromisoformat(heads["now"][-1]), heads["rules"][-1], existing)
+    conversation = Conversation(
+        lines_from_messages([_message(*one) for one in said]),
+        datetime.fromisoformat(heads["now"][-1]),
+        heads["rules"][-1],
+        existing,
+    )
     return Example(name, conversation, spans, frozenset(heads["> update"]), written=True)
 
 
@@ -149,7 +179,11 @@ def _message(who: str, raw: str) -> dict[str, Any]:
 def read_memories(folder: Path | None) -> list[Existing]:
     """Memories of other people, to stand by."""
     worlds = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))] if folder else []
-    return [Existing(one["file"], one["name"], one["description"], one["type"], one["body"]) for world in worlds for one in world["memories"]]
+    return [
+        Existing(one["file"], one["name"], one["description"], one["type"], one["body"])
+        for world in worlds
+        for one in world["memories"]
+    ]
 
 
 # ---- observing -----------------------------------------------------------------------------------------------
@@ -157,9 +191,15 @@ def read_memories(folder: Path | None) -> list[Existing]:
 
 def familiarity(examples: Sequence[Example]) -> dict[str, float]:
     """How common each stem is in talk, 0 to 1; a common one says little about a topic."""
-    counts = Counter(stem for one in examples for stem in {stem for line in one.conversation.lines if line.kind == "said" for stem in stems(line.text)})
+    counts = Counter(
+        stem
+        for one in examples
+        for stem in {stem for line in one.conversation.lines if line.kind == "said" for stem in stems(line.text)}
+    )
     scale = math.log(1 + len(examples) / 8)
-    return {stem: round(min(1.0, math.log(1 + count) / scale), 2) for stem, count in sorted(counts.items()) if count >= 4}
+    return {
+        stem: round(min(1.0, math.log(1 + count) / scale), 2) for stem, count in sorted(counts.items()) if count >= 4
+    }
 
 
 def observe_all(examples: Sequence[Example], familiar: Mapping[str, float]) -> list[Observed]:
@@ -199,12 +239,17 @@ def _shared(left: str, right: str) -> int:
 # ---- fitting -------------------------------------------------------------------------------------------------
 
 
-def fit(rows: Sequence[Row], answers: Sequence[int], weights: Sequence[float], classes: int, strength: float) -> tuple[list[str], list[list[float]]]:
+def fit(
+    rows: Sequence[Row], answers: Sequence[int], weights: Sequence[float], classes: int, strength: float
+) -> tuple[list[str], list[list[float]]]:
     """Multinomial logistic regression with a ridge: feature names and their weights by class."""
     counts = Counter(name for row in rows for name in row)
     names = sorted(name for name, count in counts.items() if count >= MIN_COUNT)
     index = {name: at for at, name in enumerate(names)}
-    packed = [([index[name] for name in sorted(row) if name in index], [row[name] for name in sorted(row) if name in index]) for row in rows]
+    packed = [
+        ([index[name] for name in sorted(row) if name in index], [row[name] for name in sorted(row) if name in index])
+        for row in rows
+    ]
     size = len(names) * classes
 
     def loss(point: list[float]) -> tuple[float, list[float]]:
@@ -276,7 +321,9 @@ def _direction(slope: list[float], history: list[tuple[list[float], list[float],
     return way
 
 
-def fit_two(rows: Sequence[Row], answers: Sequence[bool], weights: Sequence[float], strength: float) -> dict[str, float]:
+def fit_two(
+    rows: Sequence[Row], answers: Sequence[bool], weights: Sequence[float], strength: float
+) -> dict[str, float]:
     """Logistic regression for yes and no: the log-odds that each feature adds."""
     names, points = fit(rows, [int(answer) for answer in answers], weights, 2, 2 * strength)
     return {name: round(yes - no, 4) for name, (no, yes) in zip(names, points, strict=True)}
@@ -292,11 +339,16 @@ def fit_sentences(data: Sequence[Observed]) -> tuple[dict[int, tuple[int, ...]],
                 answers.append(CLASSES.index(one.letters[turn.index, seen.sentence.number]))
     names, points = fit(rows, answers, [1.0] * len(rows), len(CLASSES), STRENGTH)
     scale = max(abs(value) for point in points for value in point) / 127
-    table = {zlib.crc32(name.encode()): tuple(round(value / scale) for value in point) for name, point in zip(names, points, strict=True)}
+    table = {
+        zlib.crc32(name.encode()): tuple(round(value / scale) for value in point)
+        for name, point in zip(names, points, strict=True)
+    }
     return {key: row for key, row in table.items() if any(row)}, scale
 
 
-def fit_matching(data: Sequence[Observed], bystanders: Sequence[Existing], familiar: Mapping[str, float]) -> dict[str, float]:
+def fit_matching(
+    data: Sequence[Observed], bystanders: Sequence[Existing], familiar: Mapping[str, float]
+) -> dict[str, float]:
     """Which memory is meant, learnt from the right ones beside bystanders."""
     rows: list[Row] = []
     answers: list[bool] = []
@@ -328,7 +380,9 @@ def keep_rows(one: Observed, judge: Judge) -> Iterable[tuple[Row, bool]]:
         if candidate is None or candidate.granted:
             continue
         _, match = best_match(conversation, candidate, one.shelf, judge)
-        right = any(one.letters[candidate.turn.index, judged.seen.sentence.number] in TYPES for judged in candidate.core)
+        right = any(
+            one.letters[candidate.turn.index, judged.seen.sentence.number] in TYPES for judged in candidate.core
+        )
         yield keep_features(one.turns, candidate, match), right
 
 
@@ -339,8 +393,15 @@ def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> tuple[
     """The judge fitted on everything, and one for each fold fitted without it."""
     familiar = familiarity(examples)
     data = observe_all(examples, familiar)
-    blind = [_judge([one for at, one in enumerate(data) if at % FOLDS != fold], bystanders, familiar) for fold in range(FOLDS)]
-    kept = [(at % FOLDS, row, right, WEIGHT_WRITTEN if one.example.written else 1.0) for at, one in enumerate(data) for row, right in keep_rows(one, blind[at % FOLDS])]
+    blind = [
+        _judge([one for at, one in enumerate(data) if at % FOLDS != fold], bystanders, familiar)
+        for fold in range(FOLDS)
+    ]
+    kept = [
+        (at % FOLDS, row, right, WEIGHT_WRITTEN if one.example.written else 1.0)
+        for at, one in enumerate(data)
+        for row, right in keep_rows(one, blind[at % FOLDS])
+    ]
     folds = [_with_keeping(judge, [one for one in kept if one[0] != fold]) for fold, judge in enumerate(blind)]
     return _with_keeping(_judge(data, bystanders, familiar), kept), folds
 
@@ -357,7 +418,9 @@ def _with_keeping(judge: Judge, kept: Sequence[tuple[int, Row, bool, float]]) ->
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m evals.train_extract", description=(__doc__ or "").split("\n\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m evals.train_extract", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
     parser.add_argument("--conversations", required=True, type=Path)
     parser.add_argument("--memories", type=Path)
     parser.add_argument("--out", required=True, type=Path)
@@ -370,7 +433,13 @@ def main() -> int:
         with options.predictions.open("w", encoding="utf-8") as out:
             for at, one in enumerate(examples):
                 if not one.written:
-                    out.write(json.dumps({"id": one.id, "written": predictions(one.conversation, folds[at % FOLDS])}, ensure_ascii=False) + "\n")
+                    out.write(
+                        json.dumps(
+                            {"id": one.id, "written": predictions(one.conversation, folds[at % FOLDS])},
+                            ensure_ascii=False,
+                        )
+                        + "\n"
+                    )
     print(f"{len(examples)} conversations, {len(judge.rows)} features, {options.out.stat().st_size} bytes")
     return 0
 

@@ -14,25 +14,16 @@ from memdir.model.builtin.extract.conversation import Conversation
 from memdir.model.builtin.extract.features import Seen, Turn
 from memdir.model.builtin.extract.judge import TYPES, Judge
 from memdir.model.builtin.extract.lexicon import cues
+from memdir.model.builtin.extract.phrases import alternatives, anywhere
 from memdir.model.builtin.extract.prose import sentences
-from memdir.model.builtin.extract.words import fold, language, stems, tokens
+from memdir.model.builtin.extract.words import fold, stems, tokens
+from memdir.model.builtin.extract.words import language as language_of
 
-AGENT_TALK = re.compile(r"\b(?:ai|a\.i\.|assistants?|agents?|language models?|llms?|bots?|memory|remember|standing order|system)\b", re.IGNORECASE)
-_POINTS_BACK = re.compile(r"\b(?:that|this|those|these|it|your way|like that|so)\b", re.IGNORECASE)
-_COUNTED = re.compile(
-    r"(?:(?:front|point|thing|item|number)\s+)?(?:one|two|three|four|first(?:ly)?|second(?:ly)?|third(?:ly)?|erstens|zweitens|drittens|primero|segundo|tercero|primeiro|terceiro|"
-    r"premièrement|deuxièmement|primo|secondo|ten eerste|ten tweede|po pierwsze|po drugie|во-первых|во-вторых|第一|第二|一[，、]|二[，、]|\d[.)])\s*[,.:，、：)-]",
-    re.IGNORECASE,
-)
-_ADDS = re.compile(
-    r"(?:oh )?(?:and|also|plus|besides|unrelated|separately|side note|by the way|btw|another thing|und|außerdem|übrigens|et|aussi|y|además|e|também|inoltre|anche|en|ook|oraz|i|и|а|还有|另外|あと|また|それから|그리고)(?![\w-])",
-    re.IGNORECASE,
-)
-_GOES_ON = re.compile(r"\b(?:then|after that|dann|danach|ensuite|puis|luego|después|depois|poi|daarna|potem|потом|затем)\b|然后|その後", re.IGNORECASE)
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 SURE = 0.5  # a sentence more likely kept than not may stand on its own
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
+DATED = 2.0  # how much a day ahead speaks for the project
 MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
@@ -86,11 +77,15 @@ def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
     if not judged or not turn.before.rstrip().endswith(("?", "？")):
         return None
     first = judged[0]
-    if "yes" not in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS or "halt" in first.seen.meanings - {"yes"}:
+    if (
+        "yes" not in first.seen.meanings
+        or len(first.seen.words) > SHORT_YES_WORDS
+        or "halt" in first.seen.meanings - {"yes"}
+    ):
         return None
     asked = [sentence.text for sentence in sentences(turn.before, 0)]
     question = fold(asked[-1]) if asked else ""
-    meant = {cue.meaning for cue in cues(question, tokens(question), language(question))}
+    meant = {cue.meaning for cue in cues(question, tokens(question), language_of(question))}
     if "offer" not in meant:
         return None
     support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
@@ -100,54 +95,62 @@ def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
 def _grouped(conversation: Conversation, turn: Turn, judged: list[Judged], judge: Judge) -> Iterator[Candidate]:
     threshold = judge.settings["core"]
     core = [at for at, one in enumerate(judged) if 1 - one.odds["N"] >= threshold and one.score >= threshold / 2]
-    groups = _split(judged, core)
+    groups = _split(judged, core, turn.language)
     for group in groups:
         members = tuple(judged[at] for at in group)
         kind = _type(members)
         rivals = {at for other in groups if other is not group for at in other}
         support = tuple(judged[at] for at in _support(judged, group, rivals, judge.settings["support"]))
         adopted = _praised(conversation, turn, members) if kind == "feedback" else ()
-        yield Candidate(kind, turn, members, support, adopted, max(one.score for one in members), alone=len(groups) == 1)
+        yield Candidate(
+            kind, turn, members, support, adopted, max(one.score for one in members), alone=len(groups) == 1
+        )
 
 
 def _type(members: Sequence[Judged]) -> str:
     sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
+    if any("date:ahead:exact" in one.seen.features for one in members):
+        sums["P"] *= DATED  # rules have no day; what has one is mostly a fact of the project
     return TYPES[max(sums, key=lambda letter: sums[letter])]
 
 
-def _split(judged: list[Judged], core: list[int]) -> list[list[int]]:
+def _split(judged: list[Judged], core: list[int], language: str) -> list[list[int]]:
     """Sentences of one turn by memory: another one begins where the user counts, or adds something of another kind."""
     groups: list[list[int]] = []
     for at in core:
-        if groups and not _begins_another(judged, groups[-1], at):
+        if groups and not _begins_another(judged, groups[-1], at, language):
             groups[-1].append(at)
         else:
             groups.append([at])
     return groups
 
 
-def _begins_another(judged: list[Judged], group: list[int], at: int) -> bool:
+def _begins_another(judged: list[Judged], group: list[int], at: int, language: str) -> bool:
     text = judged[at].seen.sentence.text
-    if _COUNTED.match(text):
+    if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.IGNORECASE):
         return True
-    if not _ADDS.match(text) or judged[at].score < SURE:
+    if not anywhere("adds", language).match(text) or judged[at].score < SURE:
         return False
     theirs = [judged[other] for other in group]
     if _type(theirs) != _type([judged[at]]) and max(one.score for one in theirs) >= SURE:
         return True
     shared = set(stems(text)) & {stem for one in theirs for stem in stems(one.seen.sentence.text)}
     dated = any(one.seen.dates for one in theirs) and bool(judged[at].seen.dates)
-    return dated and not shared and not _GOES_ON.search(text)
+    return dated and not shared and not anywhere("goes-on", language).search(text)
 
 
 def _support(judged: list[Judged], group: list[int], rivals: set[int], least: float) -> list[int]:
-    """What stands with the group and is no errand: all between its sentences, and neighbours that give reason or use."""
+    """What stands with the group and is no errand: all between its sentences, and neighbours that explain it."""
     chosen = [at for at in range(group[0] + 1, group[-1]) if at not in group]
     explained = _type([judged[at] for at in group]) in ("feedback", "project")
     for step in (1, -1):
         at = (group[-1] if step > 0 else group[0]) + step
         reach = 1
-        while 0 <= at < len(judged) and at not in rivals and _belongs(judged[at], reach, least if explained else 3 * least):
+        while (
+            0 <= at < len(judged)
+            and at not in rivals
+            and _belongs(judged[at], reach, least if explained else 3 * least)
+        ):
             chosen.append(at)
             at, reach = at + step, reach + 1
     return [at for at in sorted(chosen) if at not in rivals and not _is_errand(judged[at])]
@@ -170,14 +173,22 @@ def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) 
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
     text = " ".join(one.seen.sentence.plain for one in members)
-    if "praise" not in meanings or not _POINTS_BACK.search(text) or len(set(stems(text))) > TELLING_STEMS:
+    if (
+        "praise" not in meanings
+        or not anywhere("points-back", turn.language).search(text)
+        or len(set(stems(text))) > TELLING_STEMS
+    ):
         return ()
     from_tools = {stem for line in conversation.lines if line.kind == "tool_result" for stem in stems(line.text)}
-    own = [sentence.text for sentence in sentences(turn.before, 0) if not sentence.text.endswith(("?", ":")) and not sentence.text.startswith("#")]
+    own = [
+        sentence.text
+        for sentence in sentences(turn.before, 0)
+        if not sentence.text.endswith(("?", ":")) and not sentence.text.startswith("#")
+    ]
     safe = [text for text in own if _is_own_work(text, from_tools)]
     return tuple(safe[:MAX_ADOPTED])
 
 
 def _is_own_work(text: str, from_tools: set[str]) -> bool:
     topic = set(stems(text))
-    return not AGENT_TALK.search(text) and len(topic & from_tools) <= len(topic) // 2
+    return not anywhere("agent-talk").search(text) and len(topic & from_tools) <= len(topic) // 2

@@ -11,7 +11,9 @@ from datetime import date
 from memdir.model.builtin.extract.candidates import Candidate, Judged
 from memdir.model.builtin.extract.conversation import Conversation, Draft, Existing
 from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
+from memdir.model.builtin.extract.phrases import anywhere
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
 from memdir.model.builtin.extract.words import cjk_runs, fold, stop_words, strip_accents, tokens
@@ -22,13 +24,10 @@ MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_SLUG_WORDS = 5
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
-_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})  # what was said there is not to be kept
+_NO_CONTEXT = frozenset(
+    {"remember", "undecided", "onlynow", "retract", "indifferent", "irony"}
+)  # what was said there is not to be kept
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
-_AS_YOU_SAID = re.compile(r"\b(?:you (?:read|found|named|mentioned|quoted|said|gave)|that (?:date|deadline|day|night|week|weekend|window)|those dates)\b", re.IGNORECASE)
-_APPLIES = re.compile(
-    r"^(?:so|if|when|whenever|ask|check|tell|use|give|please|don't|do not|that goes|applies|for |also|only|same|unless|and please|bitte|wenn|gilt|frag|si |quand|cuando|quando|se |als |jeśli|если)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -38,24 +37,30 @@ class _Parts:
     apply: list[str]
 
 
-def compose(conversation: Conversation, candidate: Candidate, updates: Existing | None, taken: set[str]) -> Draft | None:
+def compose(
+    conversation: Conversation, candidate: Candidate, updates: Existing | None, taken: set[str]
+) -> Draft | None:
     """The draft of a candidate, or None when nothing safe is left to say."""
     parts = _parts(conversation, candidate, updates)
     if not parts.rule:
         return None
     description = shorten(_lead(parts.rule), MAX_DESCRIPTION)
     name = updates.name if updates else _name(parts.rule[0])
-    kind = updates.type if updates and updates.type in TYPES.values() else candidate.type
+    kind = (updates and updates.type) or ""
+    kind = kind if kind in TYPES.values() else candidate.type
     body = _body(parts, updates)
     file = updates.file if updates else _file(kind, name, description, taken)
     if holds_secret(f"{name}\n{description}\n{body}"):
         return None
-    return Draft("update" if updates else "create", file, name, description, kind, body, _sources(conversation, candidate))
+    return Draft(
+        "update" if updates else "create", file, name, description, kind, body, _sources(conversation, candidate)
+    )
 
 
 def _parts(conversation: Conversation, candidate: Candidate, updates: Existing | None) -> _Parts:
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = _dates(conversation, candidate, anchors)
+    language = candidate.turn.language
     chosen = sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number)
     parts = _Parts([], [], [])
     for one in chosen:
@@ -63,18 +68,20 @@ def _parts(conversation: Conversation, candidate: Candidate, updates: Existing |
         if not text:
             continue
         if one in candidate.core:
-            rule, reason = rule_and_reason(text, candidate.turn.language) if candidate.type in ("feedback", "project") else (text, "")
-            parts.rule.append(tidy(rule))
-            parts.why.extend([tidy(reason)] if reason else [])
+            rule, reason = rule_and_reason(text, language) if candidate.type in ("feedback", "project") else (text, "")
+            parts.rule.append(tidy(rule, language))
+            parts.why.extend([tidy(reason, language)] if reason else [])
         else:
-            (parts.apply if _APPLIES.match(text) else parts.why).append(tidy(text))
-    adopted = [tidy(text) for text in candidate.adopted if not holds_secret(text)]
+            (parts.apply if anywhere("applies", language).match(text) else parts.why).append(tidy(text, language))
+    adopted = [tidy(text, language) for text in candidate.adopted if not holds_secret(text)]
     context = _context(candidate)
     pointed = _pointed_dates(conversation, candidate)
     return _Parts([*adopted, *parts.rule], parts.why, [*parts.apply, *pointed, *context])
 
 
-def _dates(conversation: Conversation, candidate: Candidate, anchors: tuple[date, ...]) -> dict[int, tuple[DateSpan, ...]]:
+def _dates(
+    conversation: Conversation, candidate: Candidate, anchors: tuple[date, ...]
+) -> dict[int, tuple[DateSpan, ...]]:
     seen = candidate.turn.seen
     clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
     spans = read_dates([one.sentence.text for one in seen], clock)
@@ -92,7 +99,7 @@ def _safe(one: Judged, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str
 def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str]:
     """A date that the user adopts from what the assistant had just said."""
     turn = candidate.turn
-    if not any(_AS_YOU_SAID.search(one.seen.sentence.text) for one in candidate.core):
+    if not any(anywhere("as-you-said", turn.language).search(one.seen.sentence.text) for one in candidate.core):
         return []
     clock = Clock(conversation.now.date(), turn.language)
     days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
@@ -100,16 +107,27 @@ def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str
 
 
 def _context(candidate: Candidate) -> list[str]:
-    """What the user had asked for just before, when the rule alone does not say what it is about."""
-    topic = set(candidate.topic)
+    """What the statement leans on: the sentence before it, or what the user had asked for in the turn before."""
+    first = min(one.seen.sentence.number for one in (*candidate.core, *candidate.support))
+    opening = candidate.turn.seen[first].sentence.text
+    if first and anywhere("leans", candidate.turn.language).match(opening):
+        return _quoted("Said about", [candidate.turn.seen[first - 1]])
     enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
-    before = candidate.earlier
-    if before is None or len(topic) >= enough or any(seen.meanings & _NO_CONTEXT for seen in before.seen):
+    if candidate.earlier is None or len(set(candidate.topic)) >= enough:
         return []
-    text = " ".join(seen.sentence.plain for seen in before.seen)
-    if not text or len(text.split()) > MAX_CONTEXT_WORDS or holds_secret(text):
+    return _quoted("Said when the user had asked", candidate.earlier.seen)
+
+
+def _quoted(title: str, seen: Sequence[Seen]) -> list[str]:
+    text = " ".join(one.sentence.plain for one in seen)
+    if (
+        not text
+        or any(one.meanings & _NO_CONTEXT for one in seen)
+        or len(text.split()) > MAX_CONTEXT_WORDS
+        or holds_secret(text)
+    ):
         return []
-    return [f"Said when the user had asked: “{shorten(text, MAX_CONTEXT)}”"]
+    return [f"{title}: “{shorten(text, MAX_CONTEXT)}”"]
 
 
 def _lead(rule: Sequence[str]) -> str:
@@ -152,6 +170,10 @@ def _file(kind: str, name: str, description: str, taken: set[str]) -> str:
 def _sources(conversation: Conversation, candidate: Candidate) -> tuple[str, ...]:
     lines = [candidate.turn.line.id]
     if candidate.adopted:
-        before = [line.id for line in conversation.lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
+        before = [
+            line.id
+            for line in conversation.lines[: candidate.turn.index]
+            if line.role == "assistant" and line.kind == "said"
+        ]
         lines = [*before[-1:], *lines]
     return tuple(lines)

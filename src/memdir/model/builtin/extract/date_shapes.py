@@ -155,7 +155,12 @@ def _absolute(tokens: list[Token], frame: Frame) -> Meaning | None:
 
 def _month_and_day(tokens: list[Token], frame: Frame) -> Meaning | None:
     year = _pick(tokens, "Y")
-    found = month_day(frame, int(_pick(tokens, "M")[0].value), int(_pick(tokens, "NoO")[0].value), int(year[0].value) if year else None)
+    found = month_day(
+        frame,
+        int(_pick(tokens, "M")[0].value),
+        int(_pick(tokens, "NoO")[0].value),
+        int(year[0].value) if year else None,
+    )
     return Meaning((found,)) if found else None
 
 
@@ -232,7 +237,11 @@ def _days_of_week(tokens: list[Token], frame: Frame) -> Meaning | None:
 def _whole_unit(tokens: list[Token], frame: Frame) -> Meaning | None:
     unit, ahead = _unit(tokens), _ahead(tokens)
     if unit in "we":
-        return Meaning((weekday_of_week(frame.today, 5 if unit == "e" else 0, ahead),), "day" if unit == "e" else "week", vague=True)
+        return Meaning(
+            (weekday_of_week(frame.today, 5 if unit == "e" else 0, ahead),),
+            "day" if unit == "e" else "week",
+            vague=True,
+        )
     if unit in "my":
         return Meaning((add(frame.today.replace(day=1), ahead, unit),), "month" if unit == "m" else "year", vague=True)
     return None
@@ -248,7 +257,11 @@ def _weekday_week(tokens: list[Token], frame: Frame) -> Meaning | None:
 
 def _from_day(tokens: list[Token], frame: Frame) -> Meaning | None:
     weekday, offset = _pick(tokens, "W"), _pick(tokens, "Dd")
-    base = next_weekday(frame.today, int(weekday[0].value)) if weekday else frame.today + timedelta(days=int(offset[0].value))
+    base = (
+        next_weekday(frame.today, int(weekday[0].value))
+        if weekday
+        else frame.today + timedelta(days=int(offset[0].value))
+    )
     unit = _unit(tokens)
     return Meaning((add(base, _number(tokens), unit),)) if unit != "e" else None
 
@@ -259,7 +272,9 @@ def _in_units(tokens: list[Token], frame: Frame) -> Meaning | None:
         return None
     if articles & {"the", "of"} or _unit(tokens) == "e":
         return None
-    return Meaning((add(frame.today, _number(tokens), _unit(tokens)),), vague=_unit(tokens) == "h" and _number(tokens) < 24)
+    return Meaning(
+        (add(frame.today, _number(tokens), _unit(tokens)),), vague=_unit(tokens) == "h" and _number(tokens) < 24
+    )
 
 
 def _ago(tokens: list[Token], frame: Frame) -> Meaning | None:
@@ -289,7 +304,9 @@ def _beside(tokens: list[Token], frame: Frame) -> Meaning | None:
     weekday = _pick(tokens, "W")
     if not weekday:
         return Meaning((base + timedelta(days=-1 if back else 1),))
-    return Meaning((previous_weekday(base, int(weekday[0].value)) if back else next_weekday(base, int(weekday[0].value)),))
+    return Meaning(
+        (previous_weekday(base, int(weekday[0].value)) if back else next_weekday(base, int(weekday[0].value)),)
+    )
 
 
 def _same_week(tokens: list[Token], frame: Frame) -> Meaning | None:

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date, timedelta
 
-from memdir.model.builtin.extract.date_shapes import Frame, Meaning, add, add_months, month_day, month_end, next_weekday, unit_end, weekday_of_week
+from memdir.model.builtin.extract.date_shapes import (
+    Frame,
+    Meaning,
+    add,
+    add_months,
+    month_day,
+    month_end,
+    next_weekday,
+    unit_end,
+    weekday_of_week,
+)
 
-_WEEKDAYS = {**dict(zip("一二三四五六日", range(7), strict=True)), "天": 6, **dict(zip("月火水木金土", range(6), strict=True)), **dict(zip("월화수목금토일", range(7), strict=True))}
-_DIGITS = {**dict(zip("一二三四五六七八九十", range(1, 11), strict=True)), "两": 2, "한": 1, "두": 2, "세": 3, "네": 4}
-_WEEKS = {"下下": 2, "下": 1, "这": 0, "本": 0, "上": -1, "来週": 1, "再来週": 2, "今週": 0, "先週": -1, "다음": 1, "다다음": 2, "이번": 0, "지난": -1}
-_OFFSETS = {
-    **{"今天": 0, "明天": 1, "后天": 2, "大后天": 3, "昨天": -1, "前天": -2, "今日": 0, "本日": 0, "明日": 1, "あした": 1, "明後日": 2},
-    **{"あさって": 2, "昨日": -1, "一昨日": -2, "おととい": -2, "오늘": 0, "내일": 1, "모레": 2, "글피": 3, "어제": -1, "그저께": -2},
+
+def _by_value(rows: Mapping[int, str]) -> dict[str, int]:
+    return {word: value for value, words in rows.items() for word in words.split()}
+
+
+_WEEKDAYS = _by_value(
+    {0: "一 月 월", 1: "二 火 화", 2: "三 水 수", 3: "四 木 목", 4: "五 金 금", 5: "六 土 토", 6: "日 天 일"}
+)
+_DIGITS = _by_value(
+    {1: "一 한", 2: "二 两 두", 3: "三 세", 4: "四 네", 5: "五", 6: "六", 7: "七", 8: "八", 9: "九", 10: "十"}
+)
+_WEEKS = _by_value({-1: "上 先週 지난", 0: "这 本 今週 이번", 1: "下 来週 다음", 2: "下下 再来週 다다음"})
+_OFFSETS = _by_value(
+    {
+        -2: "前天 一昨日 おととい 그저께",
+        -1: "昨天 昨日 어제",
+        0: "今天 今日 本日 오늘",
+        1: "明天 明日 あした 내일",
+        2: "后天 明後日 あさって 모레",
+        3: "大后天 글피",
+    }
+)
+_UNITS = {
+    word: unit
+    for unit, words in {"d": "天 日 일", "w": "周 星期 週間 주", "m": "月 か月 ヶ月 カ月 달 개월", "y": "年 년"}.items()
+    for word in words.split()
 }
-_UNITS = {"天": "d", "日": "d", "일": "d", "周": "w", "星期": "w", "週間": "w", "주": "w", "月": "m", "か月": "m", "ヶ月": "m", "カ月": "m", "달": "m", "개월": "m", "年": "y", "년": "y"}
 
 _NUMBER = "[0-9]{1,3}|[一二三四五六七八九十两]{1,3}|[한두세네]"
 UNSPACED = re.compile(
@@ -50,7 +80,7 @@ def meaning(found: re.Match[str], frame: Frame) -> Meaning | None:
         return None
 
 
-def _full(found: re.Match[str], frame: Frame) -> Meaning | None:
+def _full(found: re.Match[str], _: Frame) -> Meaning | None:
     return Meaning((date(int(found["y"]), int(found["ym"]), int(found["yd"])),))
 
 
@@ -73,11 +103,11 @@ def _month_end(found: re.Match[str], frame: Frame) -> Meaning | None:
     return Meaning((month_end(add_months(frame.today.replace(day=1), ahead)),))
 
 
-def _year_end(found: re.Match[str], frame: Frame) -> Meaning | None:
+def _year_end(_: re.Match[str], frame: Frame) -> Meaning | None:
     return Meaning((unit_end(frame.today, "y", 0),))
 
 
-def _quarter_end(found: re.Match[str], frame: Frame) -> Meaning | None:
+def _quarter_end(_: re.Match[str], frame: Frame) -> Meaning | None:
     return Meaning((unit_end(frame.today, "q", 0),))
 
 

@@ -15,7 +15,17 @@ _WORD = re.compile(
 )
 _LONGEST = 4  # words of the longest entry ("il y a", "day before yesterday")
 _LAST_DAY = 31
-UNITS = {"day": "d", "week": "w", "fortnight": "f", "month": "m", "quarter": "q", "year": "y", "hour": "h", "workday": "k", "weekend": "e"}
+UNITS = {
+    "day": "d",
+    "week": "w",
+    "fortnight": "f",
+    "month": "m",
+    "quarter": "q",
+    "year": "y",
+    "hour": "h",
+    "workday": "k",
+    "weekend": "e",
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,9 @@ def _vocabulary(language: str) -> tuple[dict[str, tuple[str, str]], dict[str, tu
 
 def read(text: str, language: str) -> list[Token]:
     """The text as symbols; words that mean nothing to a date become "."."""
-    pieces = [(kind, found.group(), found.start(), found.end()) for found in _WORD.finditer(text) if (kind := found.lastgroup)]
+    pieces = [
+        (kind, found.group(), found.start(), found.end()) for found in _WORD.finditer(text) if (kind := found.lastgroup)
+    ]
     tokens: list[Token] = []
     at = 0
     while at < len(pieces):

@@ -13,26 +13,11 @@ from datetime import date
 from memdir.model.builtin.extract.date_shapes import SHAPES, Frame, Meaning, add
 from memdir.model.builtin.extract.date_unspaced import UNSPACED, meaning
 from memdir.model.builtin.extract.date_words import UNITS, Token, read
+from memdir.model.builtin.extract.phrases import anywhere, at_end
 from memdir.model.builtin.extract.words import cjk_runs, fold
 
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 _ROMANCE = frozenset({"fr", "es", "pt", "it"})
-_PAST = re.compile(
-    r"\b(?:was|were|had|took|gave|got|came|went|said|told|left|landed|handed|opened|sent|ended|lost|met|found|broke|ran|made|did|joined|died|"
-    r"signed|resolved|decided|agreed|switched|closed|stepped|started|has|have|told|filed|shipped|hat|haben|wurde|wurden|war|a été|ont|fue|foi|stato)\b"
-)
-_AHEAD = re.compile(r"\b(?:to|by|until|till|before|from|for|due|will|next|this|coming|is|are|goes|go|bis|ab|zum|jusqu|hasta|até|fino|tot|do)\s*(?:the|la|le|el)?\s*$")
-_RECURRING = re.compile(r"\b(?:a|every|each|any|per|jeden|jede|chaque|cada|toda|todo|ogni|elke|każdy|кажд\w+)\s*$")
-_ROUTINE = re.compile(r"\b(?:weekly|each week|change windows?|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays)\b")
-_LATER = re.compile(
-    r"\b(?:later|postpon\w*|push\w*|delay\w*|slip\w*|slid\w*|extra|extend\w*|extension|on top|longer|more time|back by|shift\w*|verschob\w*|verschieb\w*|später|"
-    r"verlänger\w*|repouss\w*|report\w*|décal\w*|aplaz\w*|retras\w*|pospon\w*|adi(?:ou|ad[oa]|amos|ar)|rinvi\w*|postic\w*|uitgesteld|verschoven|później|przesun\w*|"
-    r"przełoż\w*|перенес\w*|отлож\w*|сдвин\w*)\b|推迟|延期|延后|後ろ倒し|연기|미뤄"
-)
-_EARLIER = re.compile(
-    r"\b(?:earlier|sooner|forward|off that|off it|ahead|früher|vorgezogen|vorverleg\w*|plus tôt|avanc\w*|adelant\w*|antecip\w*|mais cedo|anticip\w*|eerder|vervroegd|"
-    r"wcześniej|раньше)\b|提前|前倒し|早ま|앞당"
-)
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
 _DURATION = re.compile(r"N?P*U")
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
@@ -114,13 +99,24 @@ def _spaced(text: str, clock: Clock, last: date | None) -> list[DateSpan]:
     return spans
 
 
-def _longest(text: str, tokens: list[Token], letters: str, at: int, clock: Clock, last: date | None) -> tuple[DateSpan | None, int]:
-    ends = sorted({(found.end(), order) for order, (shape, _) in enumerate(SHAPES) if (found := shape.match(letters, at))}, key=lambda pair: (-pair[0], pair[1]))
+def _longest(
+    text: str, tokens: list[Token], letters: str, at: int, clock: Clock, last: date | None
+) -> tuple[DateSpan | None, int]:
+    ends = sorted(
+        {(found.end(), order) for order, (shape, _) in enumerate(SHAPES) if (found := shape.match(letters, at))},
+        key=lambda pair: (-pair[0], pair[1]),
+    )
     for end, order in ends:
         phrase = tokens[at:end]
-        frame = Frame(clock.today, last, clock.anchors, clock.language in _ROMANCE, _tells_past(text, phrase[0].start))
+        frame = Frame(
+            clock.today,
+            last,
+            clock.anchors,
+            clock.language in _ROMANCE,
+            _tells_past(text, phrase[0].start, clock.language),
+        )
         meant = SHAPES[order][1](phrase, frame)
-        if meant and not _is_recurring(text, phrase):
+        if meant and not _is_recurring(text, phrase, clock.language):
             return _span(text, phrase, meant), end - at
     return None, 1
 
@@ -133,31 +129,41 @@ def _span(text: str, phrase: list[Token], meant: Meaning) -> DateSpan:
     return DateSpan(phrase[0].start, phrase[-1].end, meant.days, meant.grain, meant.vague, weekday)
 
 
-def _tells_past(text: str, start: int) -> bool:
+def _tells_past(text: str, start: int, language: str) -> bool:
     """Whether the words before a date say that it is behind us."""
-    clause = re.split(r"[.;:!?]", fold(text[:start]))[-1]
-    return bool(_PAST.search(clause)) and not _AHEAD.search(clause)
+    clause = re.split(r"[.;:!?]", text[:start])[-1]
+    return bool(anywhere("tells-past", language).search(clause)) and not at_end("toward", language).search(clause)
 
 
-def _is_recurring(text: str, phrase: list[Token]) -> bool:
+def _is_recurring(text: str, phrase: list[Token], language: str) -> bool:
     if not any(token.symbol == "W" for token in phrase):
         return False
-    if len(phrase) == 1 and _ROUTINE.search(fold(text)):
+    if len(phrase) == 1 and anywhere("routine", language).search(text):
         return True
     plural = any(token.symbol == "W" and text[token.end : token.end + 1] == "s" for token in phrase)
-    return plural or (len(phrase) == 1 and bool(_RECURRING.search(fold(text[: phrase[0].start]))))
+    return plural or (len(phrase) == 1 and bool(at_end("recurring", language).search(text[: phrase[0].start])))
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> list[DateSpan]:
     """Days that follow from a known date: "nine days later", "a week sooner", "the weekend after"."""
     folded = fold(text)
     bases = clock.anchors[:MAX_ANCHORS] or ((last or spans[-1].days[-1],) if last or spans else ())
-    sign = -1 if _EARLIER.search(folded) else 1 if _LATER.search(folded) else 0
+    sooner, later = anywhere("earlier", clock.language).search(text), anywhere("later", clock.language).search(text)
+    sign = -1 if sooner else 1 if later else 0
     if not bases:
         return []
     if _ONE_AFTER.search(folded) and not spans:
         at = _ONE_AFTER.search(folded)
-        return [DateSpan(at.start() if at else 0, at.end() if at else 0, tuple(add(base, 1, "w") for base in bases), "day", vague=False, weekday="")]
+        return [
+            DateSpan(
+                at.start() if at else 0,
+                at.end() if at else 0,
+                tuple(add(base, 1, "w") for base in bases),
+                "day",
+                vague=False,
+                weekday="",
+            )
+        ]
     if not sign:
         return []
     tokens = read(text, clock.language)
@@ -166,7 +172,10 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     shifted = []
     for found in _DURATION.finditer(letters):
         phrase = tokens[found.start() : found.end()]
-        if any(start < phrase[-1].end and phrase[0].start < end for start, end in taken) or phrase[-1].value not in UNITS:
+        if (
+            any(start < phrase[-1].end and phrase[0].start < end for start, end in taken)
+            or phrase[-1].value not in UNITS
+        ):
             continue
         number = next((int(token.value) for token in phrase if token.symbol == "N"), 1)
         days = tuple(add(base, sign * number, UNITS[phrase[-1].value]) for base in bases)

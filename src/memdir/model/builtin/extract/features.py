@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from memdir.model.builtin.extract.conversation import Conversation, Line
 from memdir.model.builtin.extract.dates import Clock, DateSpan, read_dates
@@ -18,7 +19,9 @@ from memdir.model.builtin.extract.match import Shelf
 from memdir.model.builtin.extract.prose import Sentence, sentences
 from memdir.model.builtin.extract.words import cjk_runs, clean, fold, language, stems, tokens
 
-_PATH = re.compile(r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b")
+_PATH = re.compile(
+    r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
+)
 _SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\w+\(\)")
 _NAME = re.compile(r"(?<=[a-z,;:]\s)[A-Z][\w'-]+")
 _URL = re.compile(r"https?://|\bwww\.")
@@ -68,11 +71,15 @@ def _surroundings(conversation: Conversation, at: int, *, first: bool, last: boo
     lines = conversation.lines
     line = lines[at]
     tongue = language(fold(line.text))
-    before = next((other.text for other in reversed(lines[:at]) if other.role == "assistant" and other.kind == "said"), "")
+    before = next(
+        (other.text for other in reversed(lines[:at]) if other.role == "assistant" and other.kind == "said"), ""
+    )
     after = next((other.text for other in lines[at + 1 :] if other.role == "assistant" and other.kind == "said"), "")
-    block = [other for other in lines[max(0, at - 4) : at]]
+    block = lines[max(0, at - 4) : at]
     acted = any(other.kind in ("tool_use", "tool_result") for other in block)
-    interrupts = at > 0 and lines[at - 1].kind == "tool_result" and lines[at - 1].id.split(".")[0] == line.id.split(".")[0]
+    interrupts = (
+        at > 0 and lines[at - 1].kind == "tool_result" and lines[at - 1].id.split(".")[0] == line.id.split(".")[0]
+    )
     return Turn(line, at, tongue, (), clean(before), clean(after), acted, interrupts, first, last)
 
 
@@ -92,21 +99,36 @@ def _observed(turn: Turn, now: datetime, shelf: Shelf) -> Turn:
         meanings = frozenset(cue.meaning for cue in found[at])
         features = tuple(dict.fromkeys((*local, *when, *near, *known, *context, *_crossed(meanings, context))))
         seen.append(Seen(sentence, tuple(words[at]), meanings, dates[at], features))
-    return Turn(turn.line, turn.index, turn.language, tuple(seen), turn.before, turn.after, turn.acted, turn.interrupts, turn.first, turn.last)
+    return Turn(
+        turn.line,
+        turn.index,
+        turn.language,
+        tuple(seen),
+        turn.before,
+        turn.after,
+        turn.acted,
+        turn.interrupts,
+        turn.first,
+        turn.last,
+    )
 
 
 def _local(sentence: Sentence, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
     yield "bias"
-    grams = words if not cjk_runs(folded) else [run[at : at + 2] for run in cjk_runs(folded) for at in range(max(1, len(run) - 1))]
+    grams = (
+        words
+        if not cjk_runs(folded)
+        else [run[at : at + 2] for run in cjk_runs(folded) for at in range(max(1, len(run) - 1))]
+    )
     yield from (f"w:{word}" for word in grams)
-    yield from (f"b:{left} {right}" for left, right in zip(grams, grams[1:], strict=False))
+    yield from (f"b:{left} {right}" for left, right in pairwise(grams))
     yield f"b:^ {grams[0]}" if grams else "empty"
     meanings = sorted({cue.meaning for cue in found})
     yield from (f"c:{meaning}" for meaning in meanings)
     yield from (f"c:{meaning}@start" for meaning in sorted({cue.meaning for cue in found if cue.at < OPENING_WORDS}))
     yield from (f"cc:{left}+{right}" for at, left in enumerate(meanings) for right in meanings[at + 1 :])
     yield f"length:{0 if len(words) <= SHORT_WORDS else 1 if len(words) <= LONG_WORDS else 2}"
-    yield f"place:{'only' if sentence.total == 1 else 'first' if sentence.number == 0 else 'last' if sentence.number == sentence.total - 1 else 'mid'}"
+    yield f"place:{_place(sentence)}"
     if sentence.text.rstrip().endswith(("?", "？")):
         yield "question"
     marks = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), ("year", _YEAR))
@@ -117,11 +139,25 @@ def _local(sentence: Sentence, folded: str, words: list[str], found: list[Cue]) 
         yield "has:colon"
 
 
+def _place(sentence: Sentence) -> str:
+    if sentence.total == 1:
+        return "only"
+    return "first" if sentence.number == 0 else "last" if sentence.number == sentence.total - 1 else "mid"
+
+
 def _when(dates: tuple[DateSpan, ...], now: datetime) -> Iterator[str]:
     today = now.date()
     for span in dates:
         far = span.days[-1] - today
-        side = "past" if far < timedelta(0) else "today" if far == timedelta(0) else "tomorrow" if far == timedelta(1) else "ahead"
+        side = (
+            "past"
+            if far < timedelta(0)
+            else "today"
+            if far == timedelta(0)
+            else "tomorrow"
+            if far == timedelta(1)
+            else "ahead"
+        )
         yield f"date:{side}"
         yield f"date:{side}:{'vague' if span.vague else 'exact'}"
     if not dates:
@@ -150,14 +186,31 @@ def _context(turn: Turn) -> Iterator[str]:
         yield "after:interrupt"
     tongue = language(fold(turn.before)) if turn.before else turn.language
     before, after = fold(turn.before), fold(turn.after)
-    yield from sorted({f"asst:{cue.meaning}" for cue in cues(before, tokens(before), tongue) if cue.meaning in ("noted", "offer", "place", "owner")})
+    yield from sorted(
+        {
+            f"asst:{cue.meaning}"
+            for cue in cues(before, tokens(before), tongue)
+            if cue.meaning in ("noted", "offer", "place", "owner")
+        }
+    )
     if before.rstrip().endswith(("?", "？")):
         yield "asst:asks"
-    yield from sorted({f"reply:{cue.meaning}" for cue in cues(after, tokens(after), turn.language) if cue.meaning in ("ack", "refuse", "durable", "always", "noted")})
+    yield from sorted(
+        {
+            f"reply:{cue.meaning}"
+            for cue in cues(after, tokens(after), turn.language)
+            if cue.meaning in ("ack", "refuse", "durable", "always", "noted")
+        }
+    )
     yield from (f"reply:^{word}" for word in tokens(after)[:2])
 
 
 def _crossed(meanings: frozenset[str], context: tuple[str, ...]) -> Iterator[str]:
-    notable = [name for name in context if name.startswith(("asst:", "after:", "reply:ack", "reply:refuse", "turn:first"))]
-    for meaning in sorted(meanings & {"always", "durable", "want", "forbid", "remember", "praise", "halt", "change", "yes", "place", "product"}):
+    notable = [
+        name for name in context if name.startswith(("asst:", "after:", "reply:ack", "reply:refuse", "turn:first"))
+    ]
+    for meaning in sorted(
+        meanings
+        & {"always", "durable", "want", "forbid", "remember", "praise", "halt", "change", "yes", "place", "product"}
+    ):
         yield from (f"x:{meaning}|{name}" for name in notable)

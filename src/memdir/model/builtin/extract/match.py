@@ -54,11 +54,16 @@ def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[st
     topics = tuple(headline | frozenset(stems(one.body)) for one, headline in zip(existing, headlines, strict=True))
     counts = Counter(stem for topic in topics for stem in topic)
     total = max(1, len(topics))
-    weights = {stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(count) / math.log(1 + total)) for stem, count in counts.items()}
+    weights = {
+        stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(count) / math.log(1 + total))
+        for stem, count in counts.items()
+    }
     return Shelf(tuple(existing), topics, headlines, weights, frozenset(stems(instructions)))
 
 
-def best_match(conversation: Conversation, candidate: Candidate, shelf: Shelf, judge: Judge) -> tuple[Existing | None, float]:
+def best_match(
+    conversation: Conversation, candidate: Candidate, shelf: Shelf, judge: Judge
+) -> tuple[Existing | None, float]:
     """The memory that a candidate changes (None when it is new) and the log-odds that it is the one."""
     rows = match_features(conversation, candidate, shelf)
     if not rows:
@@ -74,7 +79,9 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
     core = [stem for one in candidate.core for stem in stems(one.seen.sentence.text)]
     whole = stems(turn.line.text) if candidate.alone else candidate.topic
     before = stems(turn.before)
-    asked = stems(" ".join(line.text for line in conversation.lines[: turn.index] if line.role == "user" and line.kind == "said"))
+    asked = stems(
+        " ".join(line.text for line in conversation.lines[: turn.index] if line.role == "user" and line.kind == "said")
+    )
     changes = any("change" in one.seen.meanings for one in candidate.core)
     noted = any(name == "asst:noted" for seen in turn.seen for name in seen.features)
     crowd = math.log(1 + len(shelf.memories))

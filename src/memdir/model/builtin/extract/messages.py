@@ -13,9 +13,12 @@ from typing import Any
 from memdir.model.builtin.extract.conversation import Kind, Line, Role
 
 # Tagged elements that hosts put into user messages; an unclosed one runs to the end, so nothing leaks out of it.
-_HOST_TAGS = "system-reminder|hook_context|task-notification|environment_context|user-prompt-submit-hook|local-command-\\w+"
+_HOST_TAGS = (
+    "system-reminder|hook_context|task-notification|environment_context|user-prompt-submit-hook|local-command-\\w+"
+)
 _TAGGED = re.compile(
-    rf"<({_HOST_TAGS})\b[^<>]*>.*?(?:</\1\s*>|\Z)|<([A-Za-z][\w:-]*)(?:\s[^<>]*)?>.*?</\2\s*>", re.DOTALL | re.IGNORECASE
+    rf"<({_HOST_TAGS})\b[^<>]*>.*?(?:</\1\s*>|\Z)|<([A-Za-z][\w:-]*)(?:\s[^<>]*)?>.*?</\2\s*>",
+    re.DOTALL | re.IGNORECASE,
 )
 # Hosts also inject plain text with these openings; the whole block is theirs.
 _INJECTED = (

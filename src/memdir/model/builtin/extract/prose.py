@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memdir.model.builtin.extract.phrases import alternatives, anywhere
 from memdir.model.builtin.extract.words import clean
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_MAIL_HEAD = re.compile(r"^\s*(?:from|to|subject|sent|date|cc|von|an|betreff|de|para|asunto|assunto|objet|da|oggetto|van)\s*:\s*\S", re.IGNORECASE)
 _SPEAKER = re.compile(r"^\s*(?:user|human|assistant|system|ai|\[\w+\]|\[\[\w+\]\])\s*:\s", re.IGNORECASE)
 _OPENERS = "\"'“„«‘「『‹"
 _CLOSERS = "\"'”“»’」』›"
@@ -20,16 +20,11 @@ _QUOTE = re.compile(
     r"|„[^“”\n]{1,600}[“”]|«[^»\n]{1,600}»|‘[^’\n](?:[^’\n]|’(?=\w)){1,600}’(?!\w))|「[^」\n]{1,300}」|『[^』\n]{1,300}』"
 )
 _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*(?:\s+|$)|(?<=[。！？])[」』）]*\s*|\n+|(?<=[^\W_])\s+[-–—]{1,2}\s+(?=\w)")
-_NOT_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|nr|mr|mrs|ms|dr|prof|st|z\.b|bzw|d\.h|ca|usw|p\.ex|ej|sr|sra|fig|eq|resp|incl|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.|\b\d{1,2}\.|\b[A-Z]\.|\.\.\.)\s*$",
-    re.IGNORECASE,
+_SHORTENED = (
+    "e\\.g|i\\.e|etc|vs|approx|nr|mr|mrs|ms|dr|prof|st|z\\.b|bzw|d\\.h|ca|usw|p\\.ex|ej|sr|sra|fig|eq|resp|incl"
+    "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
 )
-_ASKS_TO_TREAT = re.compile(
-    r"\b(?:translate|summari[sz]e|proof-?read|rewrite|reword|polish|answer(?:ing)? this|reply to this|what do they|pull the|extract|forward(?:ed|ing)?|"
-    r"pasted?|this (?:mail|e-?mail|message|text|paragraph|letter|ticket|comment|review)|übersetz\w*|fass\w*|tradui\w*|traduc\w*|resum\w*|résum\w*|riassum\w*|"
-    r"vertaal|samenvat\w*|przetłumacz|streść|переведи|翻译|总结|訳して|要約)",
-    re.IGNORECASE,
-)
+_NOT_END = re.compile(rf"(?:\b(?:{_SHORTENED})\.|\b\d{{1,2}}\.|\b[A-Z]\.|\.\.\.)\s*$", re.IGNORECASE)
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 
@@ -63,14 +58,14 @@ def own_blocks(text: str) -> list[str]:
         block = "\n".join(kept).strip()
         if block and not _is_quotation(block) and not (handed_over and len(own) > 0 and not block.endswith("?")):
             own.append(block)
-        handed_over = bool(block) and block.endswith(":") and bool(_ASKS_TO_TREAT.search(block))
+        handed_over = bool(block) and block.endswith(":") and bool(anywhere("hands-over").search(block))
     return own
 
 
 def _own_lines(lines: list[str]) -> list[str]:
     kept: list[str] = []
     for line in lines:
-        if _MAIL_HEAD.match(line) and "@" in line:
+        if "@" in line and re.match(rf"\s*(?:{alternatives('mail-head')})\s*:\s*\S", line, re.IGNORECASE):
             break  # a mail begins; what follows in this paragraph is its sender's
         if not line.lstrip().startswith((">", "|")) and not _SPEAKER.match(line):
             kept.append(line)
@@ -78,7 +73,12 @@ def _own_lines(lines: list[str]) -> list[str]:
 
 
 def _is_quotation(block: str) -> bool:
-    return len(block) > 2 and block[0] in _OPENERS and block.rstrip(".!?,;")[-1:] in _CLOSERS and len(block.split()) > MAX_QUOTE_WORDS
+    return (
+        len(block) > 2
+        and block[0] in _OPENERS
+        and block.rstrip(".!?,;")[-1:] in _CLOSERS
+        and len(block.split()) > MAX_QUOTE_WORDS
+    )
 
 
 def _split(block: str) -> list[str]:

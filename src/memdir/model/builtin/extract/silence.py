@@ -14,8 +14,42 @@ from memdir.model.builtin.extract.match import Shelf, best_match
 from memdir.model.builtin.extract.vetoes import refused, usable
 
 MAX_ODDS = 4.0  # log-odds beyond that are as sure as it gets
-WEIGHED_IN_CORE = ("always", "durable", "want", "forbid", "remember", "because", "change", "praise", "halt", "moment", "suppose", "irony", "others", "compose", "derive", "self", "place", "event", "owner", "decide")
-WEIGHED_IN_TURN = ("suppose", "irony", "others", "compose", "rumour", "moment", "indifferent", "retract", "incident", "because", "change", "durable")
+WEIGHED_IN_CORE = (
+    "always",
+    "durable",
+    "want",
+    "forbid",
+    "remember",
+    "because",
+    "change",
+    "praise",
+    "halt",
+    "moment",
+    "suppose",
+    "irony",
+    "others",
+    "compose",
+    "derive",
+    "self",
+    "place",
+    "event",
+    "owner",
+    "decide",
+)
+WEIGHED_IN_TURN = (
+    "suppose",
+    "irony",
+    "others",
+    "compose",
+    "rumour",
+    "moment",
+    "indifferent",
+    "retract",
+    "incident",
+    "because",
+    "change",
+    "durable",
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +61,9 @@ class Kept:
     odds: float
 
 
-def worth_keeping(conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge) -> list[Kept]:
+def worth_keeping(
+    conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge
+) -> list[Kept]:
     """The candidates that pass every reason to keep quiet, at most a few."""
     stand = [one for one in (usable(conversation, candidate) for candidate in candidates) if one]
     weighed = [weigh(conversation, turns, one, shelf, judge) for one in stand]
@@ -57,9 +93,11 @@ def _logit(share: float) -> float:
 
 def keep_features(turns: Sequence[Turn], candidate: Candidate, match: float) -> dict[str, float]:
     """What speaks for and against keeping a candidate."""
-    row = {name: 1.0 for name in _marks(turns, candidate)}
+    row = dict.fromkeys(_marks(turns, candidate), 1.0)
     best = max(candidate.core, key=lambda one: 1 - one.odds["N"])
-    others = sorted((1 - one.odds["N"] for one in (*candidate.core, *candidate.support) if one is not best), reverse=True)
+    others = sorted(
+        (1 - one.odds["N"] for one in (*candidate.core, *candidate.support) if one is not best), reverse=True
+    )
     masses = sorted((sum(one.odds[letter] for one in candidate.core) for letter in TYPES), reverse=True)
     row |= {
         "bias": 1.0,
@@ -83,8 +121,34 @@ def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
     yield f"type:{candidate.type}"
     yield "first turn" if turn.first else "last turn" if turn.last else "middle turn"
     features = {name for one in candidate.core for name in one.seen.features}
-    yield from (name for name in ("question", "has:path", "has:symbol", "has:quotation", "date:ahead:exact", "date:ahead:vague", "date:today", "date:past") if name in features)
-    yield from (name for name in ("asst:asks", "asst:noted", "asst:offer", "after:action", "after:interrupt", "reply:ack", "reply:refuse", "reply:durable") if name in features)
+    yield from (
+        name
+        for name in (
+            "question",
+            "has:path",
+            "has:symbol",
+            "has:quotation",
+            "date:ahead:exact",
+            "date:ahead:vague",
+            "date:today",
+            "date:past",
+        )
+        if name in features
+    )
+    yield from (
+        name
+        for name in (
+            "asst:asks",
+            "asst:noted",
+            "asst:offer",
+            "after:action",
+            "after:interrupt",
+            "reply:ack",
+            "reply:refuse",
+            "reply:durable",
+        )
+        if name in features
+    )
     if any("retract" in seen.meanings for later in turns if later.index > turn.index for seen in later.seen):
         yield "retracted later"
 
@@ -97,15 +161,16 @@ def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
     settled: list[Kept] = []
     for one in chosen:
         again = one.updates is not None and one.updates.file in claimed
-        if again and not one.candidate.alone:
-            one = Kept(one.candidate, None, one.odds)  # the other part of the turn changes that memory; this part is new
-        elif again:
+        if again and one.candidate.alone:
             continue
-        claimed |= {one.updates.file} if one.updates else set()
-        settled.append(one)
+        # The other part of the turn changes that memory; this part is new.
+        final = Kept(one.candidate, None, one.odds) if again else one
+        claimed |= {final.updates.file} if final.updates else set()
+        settled.append(final)
     return settled
 
 
 def _least(one: Kept, best: Kept, judge: Judge) -> float:
-    """How sure a second memory must be: more so from another turn, where it is mostly an earlier version of the same."""
-    return judge.settings["second" if one.candidate.turn.index == best.candidate.turn.index else "elsewhere"]
+    """How sure a second memory must be: more so from another turn, where it is mostly an earlier version."""
+    same_turn = one.candidate.turn.index == best.candidate.turn.index
+    return judge.settings["second" if same_turn else "elsewhere"]

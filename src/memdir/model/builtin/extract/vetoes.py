@@ -10,19 +10,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdir.model.builtin.extract.candidates import AGENT_TALK, Candidate, Judged
+from memdir.model.builtin.extract.candidates import Candidate, Judged
 from memdir.model.builtin.extract.conversation import Conversation
 from memdir.model.builtin.extract.features import Turn
 from memdir.model.builtin.extract.match import Shelf
+from memdir.model.builtin.extract.phrases import anywhere
 from memdir.model.builtin.extract.wording import without_secrets
 from memdir.model.builtin.extract.words import stems
 
-_INSTRUCTION_FILE = re.compile(r"\b(?:agents|claude|contributing|gemini|readme)(?:\.md)?\b|\bthe md file\b", re.IGNORECASE)
-_DICTATES = re.compile(r"^(?:something like|such as|like this|it should say|saying|in etwa|so etwas wie|quelque chose comme|algo como|algo así|qualcosa come|zoiets als|coś w stylu)\b", re.IGNORECASE)
-_WHERE_IN_CODE = re.compile(r"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+)", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"\b(?:planted|tampered|invisible|hidden|aimed at|addressed to|addresses|meant for|pretends?|imitates?|claims? that you|not from you|not your wish|disregard(?:ed)?|ignor(?:e|ed|ing)|"
-    r"i (?:skip|skipped|won't|don't act|left (?:that|it)|treat)|not (?:acting|following|keeping))\b",
+_PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
+_WHERE_IN_CODE = re.compile(
+    rf"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})",
     re.IGNORECASE,
 )
 _LASTING = frozenset({"durable", "forbid", "want"})
@@ -35,7 +33,11 @@ def usable(conversation: Conversation, candidate: Candidate) -> Candidate | None
     """The candidate without the sentences that may not be kept; None when nothing of its core is left."""
     planted = _planted(conversation)
     core = tuple(one for one in candidate.core if candidate.granted or _sentence_stands(candidate.turn, one, planted))
-    support = tuple(one for one in candidate.support if _sentence_stands(candidate.turn, one, planted) and not _touches(one, planted, least=1))
+    support = tuple(
+        one
+        for one in candidate.support
+        if _sentence_stands(candidate.turn, one, planted) and not _touches(one, planted, least=1)
+    )
     return replace(candidate, core=core, support=support) if core else None
 
 
@@ -55,10 +57,18 @@ def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
 def _is_dictated(turn: Turn, one: Judged) -> bool:
     """Words that the user wants put down for other people."""
     number = one.seen.sentence.number
-    if "c:compose@start" in one.seen.features and "has:colon" in one.seen.features and "durable" not in one.seen.meanings:
+    if (
+        "c:compose@start" in one.seen.features
+        and "has:colon" in one.seen.features
+        and "durable" not in one.seen.meanings
+    ):
         return True
     before = turn.seen[number - 1] if number else None
-    return before is not None and "compose" in before.meanings and bool(_DICTATES.match(one.seen.sentence.text))
+    return (
+        before is not None
+        and "compose" in before.meanings
+        and bool(anywhere("dictates", turn.language).match(one.seen.sentence.text))
+    )
 
 
 def _planted(conversation: Conversation) -> frozenset[str]:
@@ -66,7 +76,7 @@ def _planted(conversation: Conversation) -> frozenset[str]:
     parts: list[str] = []
     for line in conversation.lines:
         if line.kind == "tool_result" or line.role == "assistant":
-            mark = AGENT_TALK if line.kind == "tool_result" else _REFUSAL
+            mark = anywhere("agent-talk" if line.kind == "tool_result" else "refusal")
             parts.extend(part for part in re.split(r"\n|(?<=[.;>])\s", line.text) if mark.search(part))
     return frozenset(stem for part in parts for stem in stems(part))
 
@@ -77,7 +87,9 @@ def _touches(one: Judged, planted: frozenset[str], *, least: int) -> bool:
     return shared >= least and shared >= len(topic) * (0.2 if least == 1 else 0.5)
 
 
-def refused(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, spoken: set[int]) -> bool:
+def refused(
+    conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, spoken: set[int]
+) -> bool:
     """Whether a candidate falls for a reason that the whole conversation gives."""
     if candidate.granted:
         return _taken_back(turns, candidate, spoken)
@@ -112,7 +124,7 @@ def _instructed(candidate: Candidate, shelf: Shelf) -> bool:
     text = " ".join(one.sentence.text for one in candidate.turn.seen)
     topic = _core_topic(candidate)
     share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
-    return share >= INSTRUCTED_SHARE or (share > 0 and bool(_INSTRUCTION_FILE.search(text)))
+    return share >= INSTRUCTED_SHARE or (share > 0 and bool(anywhere("instruction-file").search(text)))
 
 
 def _known_already(candidate: Candidate, shelf: Shelf) -> bool:
@@ -126,7 +138,11 @@ def _looked_up(conversation: Conversation, candidate: Candidate) -> bool:
     """The user repeats what a tool or the assistant has just read out of the project."""
     if any(one.seen.meanings & _LASTING for one in candidate.core):
         return False
-    told = [line for line in conversation.lines[: candidate.turn.index] if line.kind == "tool_result" or line.role == "assistant"]
+    told = [
+        line
+        for line in conversation.lines[: candidate.turn.index]
+        if line.kind == "tool_result" or line.role == "assistant"
+    ]
     known = {stem for line in told for stem in stems(line.text)}
     topic = _core_topic(candidate)
     return bool(topic) and len(topic & known) >= LOOKED_UP_SHARE * len(topic)

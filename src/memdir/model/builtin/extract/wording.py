@@ -7,43 +7,19 @@ from collections.abc import Sequence
 from functools import cache
 
 from memdir.model.builtin.extract.dates import DateSpan
+from memdir.model.builtin.extract.phrases import alternatives, anywhere
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.words import clean
 
-_FILLER = re.compile(
-    r"^(?:(?:ok(?:ay)?|so|and|oh|ah|hm+|um|well|right|anyway|btw|by the way|fyi|nb|note|heads[- ]up(?: for anything scheduled)?|side note|unrelated|quick one|one more|also|"
-    r"no|nope|nah|stop|halt|wait|hold on|yes|yeah|yep|hey|hi|hello|morning|thanks|thank you|please note|remember(?: that)?|keep in mind that|note that|before i forget(?: it)?|"
-    r"und|also|ach|nein|stopp|moin|ja|übrigens|non|oui|bon|alors|bonjour|no no|oye|buenas|ojo|sí|opa|calma|não|gente|boa noite|bom dia|allora|sì|nee|hoi|ja|en|hej|cześć|"
-    r"ну|так|да|нет)[\s,;:!.…—–-]+)+",
-    re.IGNORECASE,
-)
-_REASONS = {
-    "en": r"because|'?cause|cos|so that|otherwise|or else|that's why|that is why|the reason is|as otherwise|since(?! (?:\w+day|\d|\w+ary|march|april|may|june|july|august|\w+ber|"
-    r"new year|then|the (?:first|start|beginning|relaunch|last|upgrade)|we last|last|this|yesterday|before|about))",
-    "de": "weil|denn|damit|sonst|nämlich|da sonst",
-    "fr": "parce qu|car |puisqu|sinon|pour qu|vu que",
-    "es": "porque|ya que|pues |para que|si no |debido",
-    "pt": "porque|pois|já que|senão|para que|por causa",
-    "it": "perché|poiché|altrimenti|siccome|visto che|dato che",
-    "nl": "omdat|want|anders|zodat|doordat",
-    "pl": "bo |ponieważ|gdyż|żeby|inaczej",
-    "sv": "eftersom|annars|därför att",
-    "da": "fordi|ellers",
-    "tr": "çünkü|yoksa",
-    "ru": "потому что|так как|иначе|чтобы|поскольку|а то ",
-    "uk": "тому що|бо |оскільки|інакше",
-    "cs": "protože|jelikož|jinak|aby ",
-}
-_REASON_UNSPACED = re.compile(r"(?:，|、|。|,)?(?=(?:因为|由于|不然|否则|免得|以免|毕竟|なぜなら|때문))")
 _CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
 MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own
 MIN_RULE_LETTERS = 12  # the same where words are not set apart
 
 
-def tidy(sentence: str) -> str:
+def tidy(sentence: str, language: str) -> str:
     """The sentence without opening fillers, begun with a capital and ended with a stop."""
     text = re.sub(r"\s+", " ", clean(sentence)).strip()
-    text = _FILLER.sub("", text).strip(" ,;:") or text
+    text = _filler(language).sub("", text).strip(" ,;:") or text
     text = text.lstrip("-–—*• ")
     if text and text[-1] not in ".!?…。！？":
         text += "。" if ord(text[-1]) > 0x3000 else "."
@@ -60,15 +36,23 @@ def without_secrets(sentence: str) -> str:
 
 
 @cache
+def _filler(language: str) -> re.Pattern[str]:
+    return re.compile(rf"^(?:(?:{alternatives('filler', language)})[\s,;:!.…—–-]+)+", re.IGNORECASE)
+
+
+@cache
 def _reason(language: str) -> re.Pattern[str]:
-    words = _REASONS.get(language)
-    return re.compile(rf"[,;:—–-]?\s+(?=(?:{words})\b)", re.IGNORECASE) if words else _REASON_UNSPACED
+    spaced = language not in ("zh", "ja", "ko")
+    lead = r"[,;:—–-]?\s+" if spaced else "[，、。,;]?"
+    return re.compile(rf"{lead}(?=(?:{alternatives('reason', language)}))", re.IGNORECASE)
 
 
 def rule_and_reason(sentence: str, language: str) -> tuple[str, str]:
     """The sentence cut before its "because"; the second part is empty when there is none."""
     for found in _reason(language).finditer(sentence):
         rule, reason = sentence[: found.start()].strip(" ,;:—–-"), sentence[found.end() :].strip()
+        if anywhere("since").match(reason):
+            continue  # "since the first of May" is a date
         if reason and (len(rule.split()) >= MIN_RULE_WORDS or len(rule) > MIN_RULE_LETTERS):
             return rule, reason
     return sentence, ""

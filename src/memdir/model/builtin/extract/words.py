@@ -16,13 +16,6 @@ _ELISION = re.compile(r"^(l|d|j|n|s|t|m|c|qu|jusqu|lorsqu|puisqu|dell|all|un|nel
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _UKRAINIAN = re.compile(r"[іїєґ]")
-_VARIANTS = {  # how people type, and the word they mean
-    **{"dont": "don't", "doesnt": "doesn't", "didnt": "didn't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't", "wont": "won't", "cant": "can't"},
-    **{"couldnt": "couldn't", "shouldnt": "shouldn't", "wouldnt": "wouldn't", "havent": "haven't", "hasnt": "hasn't", "im": "i'm", "ive": "i've", "thats": "that's"},
-    **{"youre": "you're", "theyre": "they're", "lets": "let's", "whats": "what's", "teh": "the", "nad": "and", "jsut": "just", "pls": "please", "plz": "please"},
-    **{"u": "you", "ur": "your", "agian": "again", "wich": "which", "becuase": "because", "bc": "because", "tho": "though", "alot": "a lot", "recieve": "receive"},
-    **{"tmrw": "tomorrow", "tmr": "tomorrow", "tommorow": "tomorrow", "tomorow": "tomorrow", "tommorrow": "tomorrow", "nver": "never", "alwyas": "always", "alwasy": "always"},
-}
 STEM_LENGTH = 6  # long enough to keep topics apart, short enough that endings of twelve languages fall off
 MIN_LANGUAGE_HITS = 2  # one shared little word is chance, two are a hint
 
@@ -40,16 +33,23 @@ def fold(text: str) -> str:
 def tokens(folded: str) -> list[str]:
     """Words of folded text; elided articles are cut off, runs of Chinese, Japanese and Korean stay whole."""
     words: list[str] = []
+    known = _variants()
     for word in _TOKEN.findall(folded):
-        word = _VARIANTS.get(word, word)
-        cut = _ELISION.match(word) if "'" in word else None
-        words.extend((cut.group(1) + "'", cut.group(2)) if cut else (word,))
+        meant = known.get(word, word)
+        cut = _ELISION.match(meant) if "'" in meant else None
+        words.extend((cut.group(1) + "'", cut.group(2)) if cut else (meant,))
     return words
 
 
 def cjk_runs(folded: str) -> list[str]:
     """The stretches of text written without spaces."""
     return _CJK.findall(folded)
+
+
+@cache
+def _variants() -> dict[str, str]:
+    with open(os.path.join(os.path.dirname(__file__), "variants.txt"), encoding="utf-8") as lines:
+        return dict(line.split() for line in lines if line.strip() and not line.startswith("#"))
 
 
 @cache
