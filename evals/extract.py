@@ -70,9 +70,8 @@ def report(results: list[tuple[Mapping[str, Any], list[Written]]], spent: float)
     types = Counter(one["type"] for one in everything)
     actions = Counter(one["action"].split(":")[0] for one in everything)
     silent = sum(not written for _, written in results)
-    print(
-        f"conversations {len(results)}   written {len(everything)}   silent {silent}   {1000 * spent / max(1, len(results)):.1f} ms each"
-    )
+    each = 1000 * spent / max(1, len(results))
+    print(f"conversations {len(results)}   written {len(everything)}   silent {silent}   {each:.1f} ms each")
     print("types " + ", ".join(f"{name} {count}" for name, count in types.most_common()))
     print("actions " + ", ".join(f"{name} {count}" for name, count in actions.most_common()))
     labelled = [(case, written) for case, written in results if "expect" in case]

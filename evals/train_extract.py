@@ -31,7 +31,7 @@ from memdir.model.builtin.extract.judge import CLASSES, TYPES, Judge, pack
 from memdir.model.builtin.extract.match import Shelf, best_match, match_features, shelve
 from memdir.model.builtin.extract.messages import lines_from_messages
 from memdir.model.builtin.extract.silence import keep_features
-from memdir.model.builtin.extract.vetoes import usable
+from memdir.model.builtin.extract.vetoes import planted_words, usable
 from memdir.model.builtin.extract.words import stems
 
 WRITTEN = Path(__file__).parent / "data" / "extract"
@@ -357,8 +357,9 @@ def fit_matching(
         conversation = one.example.conversation
         shelf = shelve((*conversation.existing, *some), conversation.instructions, familiar)
         for candidate in _true_candidates(one):
-            rows.extend(match_features(conversation, candidate, shelf))
-            answers.extend(memory.file in one.example.updates for memory in shelf.memories)
+            near = match_features(conversation, candidate, shelf)
+            rows.extend(near.values())
+            answers.extend(shelf.memories[at].file in one.example.updates for at in near)
     return fit_two(rows, answers, [1.0] * len(rows), STRENGTH_MATCHING)
 
 
@@ -375,8 +376,9 @@ def _true_candidates(one: Observed) -> Iterable[Candidate]:
 def keep_rows(one: Observed, judge: Judge) -> Iterable[tuple[Row, bool]]:
     """What a judge makes of an example it has not seen, and whether each candidate was right."""
     conversation = one.example.conversation
+    planted = planted_words(conversation)
     for found in find_candidates(conversation, one.turns, judge):
-        candidate = usable(conversation, found)
+        candidate = usable(found, planted)
         if candidate is None or candidate.granted:
             continue
         _, match = best_match(conversation, candidate, one.shelf, judge)

@@ -12,7 +12,7 @@ from datetime import date
 
 from memdir.model.builtin.extract.date_shapes import SHAPES, Frame, Meaning, add
 from memdir.model.builtin.extract.date_unspaced import UNSPACED, meaning
-from memdir.model.builtin.extract.date_words import UNITS, Token, read
+from memdir.model.builtin.extract.date_words import UNITS, Token, may_hold_date, read
 from memdir.model.builtin.extract.phrases import anywhere, at_end
 from memdir.model.builtin.extract.words import cjk_runs, fold
 
@@ -60,9 +60,10 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result = []
     for text in texts:
-        spans = _spaced(text, clock, last)
         if cjk_runs(text):
             spans = _unspaced(text, clock, last)
+        else:
+            spans = _spaced(text, clock, last) if may_hold_date(fold(text), clock.language) else []
         spans.extend(_shifted(text, clock, last, spans))
         if spans:
             last = spans[-1].days[-1]
@@ -83,8 +84,6 @@ def _unspaced(text: str, clock: Clock, last: date | None) -> list[DateSpan]:
 def _spaced(text: str, clock: Clock, last: date | None) -> list[DateSpan]:
     tokens = read(text, clock.language)
     letters = "".join(token.symbol for token in tokens)
-    if not any(letter in "WMUDKJHVo" for letter in letters):
-        return []
     spans: list[DateSpan] = []
     at = 0
     while at < len(tokens):

@@ -11,7 +11,7 @@ from memdir.model.builtin.extract.conversation import Conversation, Existing
 from memdir.model.builtin.extract.features import Turn
 from memdir.model.builtin.extract.judge import TYPES, Judge
 from memdir.model.builtin.extract.match import Shelf, best_match
-from memdir.model.builtin.extract.vetoes import refused, usable
+from memdir.model.builtin.extract.vetoes import planted_words, refused, usable
 
 MAX_ODDS = 4.0  # log-odds beyond that are as sure as it gets
 WEIGHED_IN_CORE = (
@@ -65,7 +65,8 @@ def worth_keeping(
     conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge
 ) -> list[Kept]:
     """The candidates that pass every reason to keep quiet, at most a few."""
-    stand = [one for one in (usable(conversation, candidate) for candidate in candidates) if one]
+    planted = planted_words(conversation)
+    stand = [one for one in (usable(candidate, planted) for candidate in candidates) if one]
     weighed = [weigh(conversation, turns, one, shelf, judge) for one in stand]
     sure = [one for one in weighed if one.odds >= judge.settings["keep dated" if _is_dated(one.candidate) else "keep"]]
     spoken = {one.candidate.turn.index for one in sure}

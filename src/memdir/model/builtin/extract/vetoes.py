@@ -26,12 +26,12 @@ _WHERE_IN_CODE = re.compile(
 _LASTING = frozenset({"durable", "forbid", "want"})
 DUPLICATE_SHARE = 0.75  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
+RECENT_LINES = 8  # of tools and the assistant: what was read out just now
 LOOKED_UP_SHARE = 0.6  # of a candidate's topic that a tool or the assistant had just read out
 
 
-def usable(conversation: Conversation, candidate: Candidate) -> Candidate | None:
+def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
     """The candidate without the sentences that may not be kept; None when nothing of its core is left."""
-    planted = _planted(conversation)
     core = tuple(one for one in candidate.core if candidate.granted or _sentence_stands(candidate.turn, one, planted))
     support = tuple(
         one
@@ -71,7 +71,7 @@ def _is_dictated(turn: Turn, one: Judged) -> bool:
     )
 
 
-def _planted(conversation: Conversation) -> frozenset[str]:
+def planted_words(conversation: Conversation) -> frozenset[str]:
     """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
     parts: list[str] = []
     for line in conversation.lines:
@@ -143,6 +143,6 @@ def _looked_up(conversation: Conversation, candidate: Candidate) -> bool:
         for line in conversation.lines[: candidate.turn.index]
         if line.kind == "tool_result" or line.role == "assistant"
     ]
-    known = {stem for line in told for stem in stems(line.text)}
+    known = {stem for line in told[-RECENT_LINES:] for stem in stems(line.text)}
     topic = _core_topic(candidate)
     return bool(topic) and len(topic & known) >= LOOKED_UP_SHARE * len(topic)

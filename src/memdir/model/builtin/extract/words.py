@@ -22,11 +22,13 @@ MIN_LANGUAGE_HITS = 2  # one shared little word is chance, two are a hint
 
 def clean(text: str) -> str:
     """The text without invisible characters, otherwise as written."""
-    return text.translate(_ZERO_WIDTH)
+    return text if text.isascii() else text.translate(_ZERO_WIDTH)
 
 
 def fold(text: str) -> str:
     """Lower-case compatibility form for looking things up; not for showing."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", clean(text)).translate(_STRAIGHT).casefold().replace("ß", "ss")
 
 
@@ -110,7 +112,7 @@ def stems(text: str) -> list[str]:
     found: list[str] = []
     ignored = _all_stop_words()
     for word in tokens(folded):
-        if _CJK.search(word):
+        if not word.isascii() and _CJK.search(word):
             found.extend(run[at : at + 2] for run in _CJK.findall(word) for at in range(max(1, len(run) - 1)))
         elif word not in ignored and (len(word) > 2 or any(char.isdigit() for char in word)):
             found.append(stem(word))
