@@ -44,7 +44,7 @@ MIN_COUNT = 2  # a feature seen once is chance
 STEPS = 60  # of the optimiser; the ridge makes more of them idle
 BYSTANDERS = (2, 8, 40)  # other people's memories put beside each conversation's own
 # Chosen on the folds: silent on at least 96 % of the conversations that give nothing, dated facts a little easier.
-SETTINGS = {"core": 0.3, "support": 0.3, "keep": 1.6, "keep dated": 1.0, "second": 2.1, "elsewhere": 4.0}
+SETTINGS = {"core": 0.3, "support": 0.3, "keep": 1.6, "keep dated": 1.0, "second": 2.1, "elsewhere": 4.0, "revoke": 0.5}
 _MARK = re.compile(r"\[([FPURW]) ([^\]]*)\]")
 _LETTERS = {name: letter for letter, name in TYPES.items()}
 

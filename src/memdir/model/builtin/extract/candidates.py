@@ -153,19 +153,20 @@ def _support(judged: list[Judged], group: list[int], rivals: set[int], least: fl
         ):
             chosen.append(at)
             at, reach = at + step, reach + 1
-    return [at for at in sorted(chosen) if at not in rivals and not _is_errand(judged[at])]
+    return [at for at in sorted(chosen) if at not in rivals and not is_errand(judged[at])]
 
 
 def _belongs(one: Judged, reach: int, least: float) -> bool:
-    if _is_errand(one):
+    if is_errand(one):
         return False
     return 1 - one.odds["N"] >= (least if reach > 1 else least / 3)
 
 
-def _is_errand(one: Judged) -> bool:
+def is_errand(one: Judged) -> bool:
     """A question, a request for work right now, a joke, or a mere sound."""
     features, meanings = one.seen.features, one.seen.meanings
-    asks = "question" in features or ("c:request@start" in features and not meanings & {"durable", "always", "forbid"})
+    errand = "c:request@start" in features or {"c:moment@start", "c:polite"} <= set(features)
+    asks = "question" in features or (errand and not meanings & {"durable", "always", "forbid"})
     return asks or "irony" in meanings or len(one.seen.sentence.text) < MIN_LETTERS
 
 

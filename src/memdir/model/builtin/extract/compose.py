@@ -1,11 +1,9 @@
-"""Writes a draft: file name, name, specific description, and a body of rule, Why and How to apply (T2, T3)."""
+"""Writes a draft: a body of rule, Why and How to apply, with names, absolute dates and no secrets (T2, T3)."""
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from memdir.model.builtin.extract.candidates import Candidate, Judged
@@ -13,28 +11,28 @@ from memdir.model.builtin.extract.conversation import Conversation, Draft, Exist
 from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
+from memdir.model.builtin.extract.naming import describe, file_name, title
 from memdir.model.builtin.extract.phrases import anywhere
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
-from memdir.model.builtin.extract.words import cjk_runs, fold, stop_words, strip_accents, tokens
 
-MAX_DESCRIPTION = 150  # an index line stays under about that (S7)
-MAX_NAME = 60  # fits a list beside a date
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
-MAX_SLUG_WORDS = 5
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
-_NO_CONTEXT = frozenset(
-    {"remember", "undecided", "onlynow", "retract", "indifferent", "irony"}
-)  # what was said there is not to be kept
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
+LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
+EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
+# A turn with one of these is not quoted even as context: it was not meant to be kept.
+_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Parts:
-    rule: list[str]
-    why: list[str]
-    apply: list[str]
+    rule: list[str] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+    apply: list[str] = field(default_factory=list)
+    lead: str = ""
+    best: float = -1.0
 
 
 def compose(
@@ -44,39 +42,48 @@ def compose(
     parts = _parts(conversation, candidate, updates)
     if not parts.rule:
         return None
-    description = shorten(_lead(parts.rule), MAX_DESCRIPTION)
-    name = updates.name if updates else _name(parts.rule[0])
+    lead = parts.lead or parts.rule[0]
+    description = describe(lead, [text for text in parts.rule if text != lead])
+    name = updates.name if updates else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
-    body = _body(parts, updates)
-    file = updates.file if updates else _file(kind, name, description, taken)
+    body = _body(parts, candidate, updates)
+    file = updates.file if updates else file_name(kind, name, description, taken)
     if holds_secret(f"{name}\n{description}\n{body}"):
         return None
-    return Draft(
-        "update" if updates else "create", file, name, description, kind, body, _sources(conversation, candidate)
-    )
+    sources = _sources(conversation, candidate)
+    return Draft("update" if updates else "create", file, name, description, kind, body, sources)
 
 
 def _parts(conversation: Conversation, candidate: Candidate, updates: Existing | None) -> _Parts:
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = _dates(conversation, candidate, anchors)
     language = candidate.turn.language
-    chosen = sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number)
-    parts = _Parts([], [], [])
-    for one in chosen:
+    parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
+    parts.lead = parts.rule[0] if parts.rule else ""
+    for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number):
         text = _safe(one, dates, candidate.type)
-        if not text:
-            continue
-        if one in candidate.core:
-            rule, reason = rule_and_reason(text, language) if candidate.type in ("feedback", "project") else (text, "")
-            parts.rule.append(tidy(rule, language))
-            parts.why.extend([tidy(reason, language)] if reason else [])
-        else:
-            (parts.apply if anywhere("applies", language).match(text) else parts.why).append(tidy(text, language))
-    adopted = [tidy(text, language) for text in candidate.adopted if not holds_secret(text)]
-    context = _context(candidate)
-    pointed = _pointed_dates(conversation, candidate)
-    return _Parts([*adopted, *parts.rule], parts.why, [*parts.apply, *pointed, *context])
+        if text:
+            _place(parts, one, text, candidate)
+    parts.apply.extend((*_pointed_dates(conversation, candidate), *_context(candidate)))
+    return parts
+
+
+def _place(parts: _Parts, one: Judged, text: str, candidate: Candidate) -> None:
+    """Put a sentence where it belongs: to the rule, its reason, or its use."""
+    language = candidate.turn.language
+    if one in candidate.core:
+        rule, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
+        parts.rule.append(tidy(rule, language))
+        parts.why.extend([tidy(reason, language)] if reason else [])
+        if one.score > parts.best and not candidate.adopted:
+            parts.best, parts.lead = one.score, parts.rule[-1]
+    elif anywhere("applies", language).match(text):
+        parts.apply.append(tidy(text, language))
+    elif candidate.type in EXPLAINED and (one.odds["W"] >= LIKELY_REASON or "because" in one.seen.meanings):
+        parts.why.append(tidy(text, language))
+    else:
+        parts.rule.append(tidy(text, language))
 
 
 def _dates(
@@ -91,7 +98,7 @@ def _dates(
 def _safe(one: Judged, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
     found = dates[one.seen.sentence.number]
-    if kind == "feedback":
+    if kind == "feedback":  # "no releases on Friday" means every Friday
         found = tuple(span for span in found if not (span.weekday and span.vague) and span.grain == "day")
     return without_secrets(with_dates(one.seen.sentence.text, found))
 
@@ -103,7 +110,7 @@ def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str
         return []
     clock = Clock(conversation.now.date(), turn.language)
     days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
-    return [f"The date meant: {', '.join(days)}."] if days else []
+    return [f"The date meant: {', '.join(dict.fromkeys(days))}."] if days else []
 
 
 def _context(candidate: Candidate) -> list[str]:
@@ -118,62 +125,32 @@ def _context(candidate: Candidate) -> list[str]:
     return _quoted("Said when the user had asked", candidate.earlier.seen)
 
 
-def _quoted(title: str, seen: Sequence[Seen]) -> list[str]:
+def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
     text = " ".join(one.sentence.plain for one in seen)
-    if (
-        not text
-        or any(one.meanings & _NO_CONTEXT for one in seen)
-        or len(text.split()) > MAX_CONTEXT_WORDS
-        or holds_secret(text)
-    ):
+    unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
+    if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
         return []
-    return [f"{title}: “{shorten(text, MAX_CONTEXT)}”"]
+    return [f"{heading}: “{shorten(text, MAX_CONTEXT)}”"]
 
 
-def _lead(rule: Sequence[str]) -> str:
-    lead = rule[0]
-    for more in rule[1:]:
-        if len(lead) > MAX_DESCRIPTION // 3:
-            break
-        lead = f"{lead} {more}"
-    return lead.rstrip(".")
-
-
-def _name(rule: str) -> str:
-    head = re.split(r"[.;:!?。；：！？]|,\s|，", rule)[0]
-    head = head if len(head) >= 12 or cjk_runs(head) else rule
-    return shorten(head.strip(), MAX_NAME).rstrip(".…")
-
-
-def _body(parts: _Parts, updates: Existing | None) -> str:
+def _body(parts: _Parts, candidate: Candidate, updates: Existing | None) -> str:
     paragraphs = [" ".join(parts.rule)]
     if parts.why:
         paragraphs.append("**Why:** " + " ".join(parts.why))
     if parts.apply:
         paragraphs.append("**How to apply:** " + " ".join(parts.apply))
+    if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
+        paragraphs.append("(In the user's own words.)")
     if updates:
         paragraphs.append(f"Before this change: {shorten(updates.description or updates.body, MAX_CONTEXT)}")
     return shorten("\n\n".join(paragraphs), MAX_BODY)
 
 
-def _file(kind: str, name: str, description: str, taken: set[str]) -> str:
-    common = frozenset().union(*stop_words().values())
-    words = [strip_accents(word) for word in tokens(fold(f"{name}")) if word not in common]
-    plain = [re.sub(r"[^a-z0-9]", "", word) for word in words]
-    slug = "_".join([word for word in plain if word][:MAX_SLUG_WORDS]) or f"note_{zlib.crc32(description.encode()):08x}"
-    file, number = f"{kind}_{slug}.md", 2
-    while file in taken:
-        file, number = f"{kind}_{slug}_{number}.md", number + 1
-    return file
-
-
 def _sources(conversation: Conversation, candidate: Candidate) -> tuple[str, ...]:
-    lines = [candidate.turn.line.id]
-    if candidate.adopted:
-        before = [
-            line.id
-            for line in conversation.lines[: candidate.turn.index]
-            if line.role == "assistant" and line.kind == "said"
-        ]
-        lines = [*before[-1:], *lines]
-    return tuple(lines)
+    """The lines a draft came from: the user's own, and those he adopted or leaned on."""
+    lines = conversation.lines
+    said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
+    adopted = said[-1:] if candidate.adopted or _pointed_dates(conversation, candidate) else []
+    leaned = any("had asked" in text for text in _context(candidate))
+    earlier = [candidate.earlier.line.id] if leaned and candidate.earlier else []
+    return tuple(dict.fromkeys((*earlier, *adopted, candidate.turn.line.id)))

@@ -58,15 +58,15 @@ def iso_dates(text: str) -> tuple[date, ...]:
 def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]:
     """The dates of consecutive sentences; "the day after" leans on the sentence before."""
     last: date | None = None
-    result = []
+    result: list[tuple[DateSpan, ...]] = []
     for text in texts:
         if cjk_runs(text):
             spans = _unspaced(text, clock, last)
         else:
             spans = _spaced(text, clock, last) if may_hold_date(fold(text), clock.language) else []
         spans.extend(_shifted(text, clock, last, spans))
-        if spans:
-            last = spans[-1].days[-1]
+        exact = [span.days[-1] for span in spans if span.grain == "day"]
+        last = exact[-1] if exact else last
         result.append(tuple(sorted(spans, key=lambda span: span.start)))
     return result
 
@@ -130,7 +130,7 @@ def _span(text: str, phrase: list[Token], meant: Meaning) -> DateSpan:
 
 def _tells_past(text: str, start: int, language: str) -> bool:
     """Whether the words before a date say that it is behind us."""
-    clause = re.split(r"[.;:!?]", text[:start])[-1]
+    clause = re.split(r"[.,;:!?]", text[:start])[-1]
     return bool(anywhere("tells-past", language).search(clause)) and not at_end("toward", language).search(clause)
 
 
@@ -146,7 +146,8 @@ def _is_recurring(text: str, phrase: list[Token], language: str) -> bool:
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> list[DateSpan]:
     """Days that follow from a known date: "nine days later", "a week sooner", "the weekend after"."""
     folded = fold(text)
-    bases = clock.anchors[:MAX_ANCHORS] or ((last or spans[-1].days[-1],) if last or spans else ())
+    named = [span.days[-1] for span in spans if not span.vague]
+    bases = clock.anchors[:MAX_ANCHORS] or tuple(named[-1:] or ([last] if last else []))
     sooner, later = anywhere("earlier", clock.language).search(text), anywhere("later", clock.language).search(text)
     sign = -1 if sooner else 1 if later else 0
     if not bases:

@@ -8,6 +8,7 @@ from memdir.model.builtin.extract.conversation import Conversation, Draft
 from memdir.model.builtin.extract.features import observe
 from memdir.model.builtin.extract.judge import Judge, shipped
 from memdir.model.builtin.extract.match import shelve
+from memdir.model.builtin.extract.revoke import revocations
 from memdir.model.builtin.extract.silence import worth_keeping
 
 
@@ -22,7 +23,7 @@ def draft_with(conversation: Conversation, judge: Judge) -> tuple[Draft, ...]:
     turns = observe(conversation, shelf)
     candidates = find_candidates(conversation, turns, judge)
     taken = {one.file for one in conversation.existing}
-    drafts: list[Draft] = []
+    drafts = revocations(conversation, turns, shelf, judge)
     for kept in worth_keeping(conversation, turns, candidates, shelf, judge):
         draft = compose(conversation, kept.candidate, kept.updates, taken)
         if draft and not any(draft.file == other.file for other in drafts):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdir.model.builtin.extract.candidates import Candidate, Judged
+from memdir.model.builtin.extract.candidates import Candidate, Judged, is_errand
 from memdir.model.builtin.extract.conversation import Conversation
 from memdir.model.builtin.extract.features import Turn
 from memdir.model.builtin.extract.match import Shelf
@@ -26,6 +26,7 @@ _WHERE_IN_CODE = re.compile(
 _LASTING = frozenset({"durable", "forbid", "want"})
 DUPLICATE_SHARE = 0.75  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
+UNSURE = 0.5  # above it a request beside a statement is only a request
 RECENT_LINES = 8  # of tools and the assistant: what was read out just now
 LOOKED_UP_SHARE = 0.6  # of a candidate's topic that a tool or the assistant had just read out
 
@@ -38,7 +39,8 @@ def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
         for one in candidate.support
         if _sentence_stands(candidate.turn, one, planted) and not _touches(one, planted, least=1)
     )
-    return replace(candidate, core=core, support=support) if core else None
+    statements = tuple(one for one in core if one.odds["N"] < UNSURE or not is_errand(one)) or core
+    return replace(candidate, core=statements, support=support) if core else None
 
 
 def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:

@@ -20,7 +20,7 @@ def tidy(sentence: str, language: str) -> str:
     """The sentence without opening fillers, begun with a capital and ended with a stop."""
     text = re.sub(r"\s+", " ", clean(sentence)).strip()
     text = _filler(language).sub("", text).strip(" ,;:") or text
-    text = text.lstrip("-–—*• ")
+    text = text.lstrip("-–—*• ").rstrip(" ,;:-–—")
     if text and text[-1] not in ".!?…。！？":
         text += "。" if ord(text[-1]) > 0x3000 else "."
     return text[:1].upper() + text[1:]
@@ -37,7 +37,10 @@ def without_secrets(sentence: str) -> str:
 
 @cache
 def _filler(language: str) -> re.Pattern[str]:
-    return re.compile(rf"^(?:(?:{alternatives('filler', language)})[\s,;:!.…—–-]+)+", re.IGNORECASE)
+    opening = (
+        rf"(?:{alternatives('filler', language)})[\s,;:!.…—–-]+|(?:{alternatives('counted', language)})\s*[,:.]\s+"
+    )
+    return re.compile(rf"^(?:{opening})+", re.IGNORECASE)
 
 
 @cache
