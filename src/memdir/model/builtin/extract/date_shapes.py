@@ -283,6 +283,11 @@ def _ago(tokens: list[Token], frame: Frame) -> Meaning | None:
     return Meaning((add(frame.today, -_number(tokens), unit),), grain, vague=True)
 
 
+def _before_now(tokens: list[Token], frame: Frame) -> Meaning | None:
+    """German counts back with "vor", which elsewhere is a plain "before"."""
+    return _ago(tokens, frame) if tokens[0].value == "vor" else None
+
+
 def _later(tokens: list[Token], frame: Frame) -> Meaning | None:
     sign = -1 if _pick(tokens, "R") else 1
     bases = frame.anchors or ((frame.last,) if frame.last else ())
@@ -374,6 +379,7 @@ SHAPES: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
         ("IP*N?P*U", _in_units),
         ("N?P*UG", _ago),
         ("gP*N?P*U", _ago),
+        ("RP*NP*U", _before_now),
         ("N?P*U[AR]", _later),
         ("[PT]*WP*[AR]P*H?", _beside),
         ("[AR]P*W", _beside),
@@ -383,6 +389,6 @@ SHAPES: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
         ("D", _offset),
         ("P+o", _day_number),
         ("UN", _day_number),
-        ("[CRASP]P*H", _holiday),
+        ("[CRAS]P*H", _holiday),
     )
 )

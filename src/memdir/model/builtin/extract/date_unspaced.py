@@ -46,17 +46,23 @@ _UNITS = {
     for word in words.split()
 }
 
+_HAN = "[一二三四五六七八九十]{1,3}"
 _NUMBER = "[0-9]{1,3}|[一二三四五六七八九十两]{1,3}|[한두세네]"
 UNSPACED = re.compile(
     r"(?P<full>(?P<y>20\d\d)[年년]\s?(?P<ym>\d{1,2})[月월]\s?(?P<yd>\d{1,2})[日号일])"
-    r"|(?P<md>(?P<m>\d{1,2})[月월]\s?(?P<d>\d{1,2})[日号일])"
-    r"|(?P<week>(?P<which>下下|下|这|本|上|再来週|来週|今週|先週|다다음|다음|이번|지난)(?:个)?\s?(?:周|星期|礼拜|の|주)?\s?の?(?P<day>[一二三四五六日天](?![个月年])|[月火水木金土日]曜日?|[월화수목금토일]요일))"
-    r"|(?P<bare>(?:周|星期|礼拜)(?P<bareday>[一二三四五六日天])|(?P<jaday>[月火水木金土日])曜日?|(?P<koday>[월화수목금토일])요일)"
+    rf"|(?P<md>(?P<m>\d{{1,2}}|{_HAN})[月월]\s?(?P<d>\d{{1,2}}|{_HAN})[日号일])"
+    r"|(?P<week>(?P<zhwhich>下下|下|这|本|上)个?(?:周|星期|礼拜)(?P<zhday>[一二三四五六日天])"
+    r"|(?P<jawhich>再来週|来週|今週|先週)の?(?P<jaday>[月火水木金土日])曜日?"
+    r"|(?P<kowhich>다다음|다음|이번|지난)\s?주\s?(?P<koday>[월화수목금토일])요일)"
+    r"|(?P<bare>(?:周|星期|礼拜)(?P<zhbare>[一二三四五六日天])|(?P<jabare>[月火水木金土日])曜日?|(?P<kobare>[월화수목금토일])요일)"
     r"|(?P<monthend>(?P<mwhich>这个?|本|下个?|今|来|이번|다음)?\s?(?:月底|月末|달\s?말|월말))"
-    r"|(?P<yearend>(?:今年|本年|올해|今)?(?:年底|年末|연말))|(?P<quarterend>(?:本|这个?)?(?:季度末|季末)|四半期末|분기\s?말)"
-    rf"|(?P<count>(?P<n>{_NUMBER})\s?(?:个)?(?P<unit>天|日|周|星期|週間|月|か月|ヶ月|カ月|年|일|주|달|개월|년)(?P<side>之后|以后|后|內|内|後|前|후|뒤|전))"
+    r"|(?P<yearend>(?:今年|本年|올해|今)?(?:年底|年末|연말))"
+    r"|(?P<quarterend>(?:本|这个?)?(?:季度末|季末)|四半期末|분기\s?말)"
+    rf"|(?P<count>(?P<n>{_NUMBER})\s?个?(?P<unit>天|日|周|星期|週間|月|か月|ヶ月|カ月|年|일|주|달|개월|년)\s?"
+    r"(?P<side>之后|以后|后|内|後|前|후|뒤|전))"
     r"|(?P<nextmonth>(?P<nmwhich>下个?月|来月|다음\s?달|这个?月|本月|今月|이번\s?달)\s?の?(?P<nmday>\d{1,2})[日号일])"
-    r"|(?P<offset>大后天|明後日|あさって|一昨日|おととい|今天|明天|后天|昨天|前天|今日|本日|明日|あした|昨日|오늘|내일|모레|글피|어제|그저께)"
+    r"|(?P<offset>大后天|明後日|あさって|一昨日|おととい|今天|明天|后天|昨天|前天|今日|本日|明日|あした|昨日"
+    r"|오늘|내일|모레|글피|어제|그저께)"
     r"|(?P<nextweek>下下周|下周|来週|再来週|다음\s?주)"
     r"|(?P<dom>(?<!\d)(?P<domday>\d{1,2})[号日](?!本|程|报))"
 )
@@ -85,16 +91,18 @@ def _full(found: re.Match[str], _: Frame) -> Meaning | None:
 
 
 def _month_day(found: re.Match[str], frame: Frame) -> Meaning | None:
-    day = month_day(frame, int(found["m"]), int(found["d"]))
+    day = month_day(frame, _count(found["m"]), _count(found["d"]))
     return Meaning((day,)) if day else None
 
 
 def _of_week(found: re.Match[str], frame: Frame) -> Meaning | None:
-    return Meaning((weekday_of_week(frame.today, _WEEKDAYS[found["day"][0]], _WEEKS[found["which"]]),))
+    day = found["zhday"] or found["jaday"] or found["koday"]
+    which = found["zhwhich"] or found["jawhich"] or found["kowhich"]
+    return Meaning((weekday_of_week(frame.today, _WEEKDAYS[day], _WEEKS[which]),))
 
 
 def _bare(found: re.Match[str], frame: Frame) -> Meaning | None:
-    day = found["bareday"] or found["jaday"] or found["koday"]
+    day = found["zhbare"] or found["jabare"] or found["kobare"]
     return Meaning((next_weekday(frame.today, _WEEKDAYS[day]),), vague=True)
 
 
