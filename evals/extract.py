@@ -15,11 +15,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract import Conversation, Draft, Existing, draft_memories, lines_from_messages
+from evals.extract_run import run_case
+from memdir.model.builtin.model import BuiltinModel
 
 Written = dict[str, str]
 
@@ -42,26 +42,8 @@ def main() -> int:
 
 
 def run(case: Mapping[str, Any]) -> list[Written]:
-    """What one conversation leaves behind. The one place to put another way of running extraction."""
-    existing = tuple(
-        Existing(one["file"], one["name"], one["description"], one.get("type"), one["body"])
-        for one in case.get("existing", [])
-    )
-    now = datetime.fromisoformat(case["now"])
-    conversation = Conversation(lines_from_messages(case["messages"]), now, case.get("instructions") or "", existing)
-    return [_written(draft) for draft in draft_memories(conversation)]
-
-
-def _written(draft: Draft) -> Written:
-    action = draft.action if draft.action == "create" else f"{draft.action}:{draft.file}"
-    return {
-        "file": draft.file,
-        "name": draft.name,
-        "description": draft.description,
-        "type": draft.type,
-        "body": draft.body,
-        "action": action,
-    }
+    """What one conversation leaves behind, through the real fork, gate and store."""
+    return run_case(case, BuiltinModel(), "builtin")
 
 
 def report(results: list[tuple[Mapping[str, Any], list[Written]]], spent: float) -> None:
