@@ -1,4 +1,4 @@
-"""The built-in model's answer to the extraction job: read what may be concerned, then write, by the same tools as any model.
+"""The built-in model's answer to the extraction job: read what may be concerned, then write, by the usual tools.
 
 Stateless: what was read and written so far is seen in the messages after the job.
 """
@@ -28,7 +28,9 @@ _DIRECTORY = re.compile(r"`(/[^`\n]+)` (?:exists|is private)|and both exist\. `(
 _TEAM = re.compile(r"`(/[^`\n]+)` is shared")
 _ENTRY = re.compile(r"^- (?:\[(\w+)\] )?(.+?\.md) \((\S+)\)(?:: (.*))?$", re.MULTILINE)
 _NOW = re.compile(r"^Now it is \w+, (\S+?)\.?$", re.MULTILINE)
-_INSTRUCTIONS = re.compile(r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL)
+_INSTRUCTIONS = re.compile(
+    r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
+)
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 _SHARED_TYPES = (MemoryType.PROJECT, MemoryType.REFERENCE)
 
@@ -135,13 +137,18 @@ def _follow(job: _Job, messages: Sequence[Message]) -> None:
 def _concerned(job: _Job) -> list[_Known]:
     """The existing memories that share words with what the user said, nearest first."""
     said = words_of(" ".join(message.text for message in job.said if message.role == "user" and not message.is_meta))
-    scored = [(len(said & words_of(f"{known.description} {known.path.rsplit('/', 1)[-1]}")), known) for known in job.known.values()]
+    scored = [
+        (len(said & words_of(f"{known.description} {known.path.rsplit('/', 1)[-1]}")), known)
+        for known in job.known.values()
+    ]
     near = [(score, known) for score, known in scored if score >= _SHARED_WORDS]
     return [known for _, known in sorted(near, key=lambda pair: -pair[0])[:MAX_READ]]
 
 
 def _conversation(job: _Job) -> Conversation:
-    messages = [{**message_fields(message)["message"], "id": message.id, "isMeta": message.is_meta} for message in job.said]
+    messages = [
+        {**message_fields(message)["message"], "id": message.id, "isMeta": message.is_meta} for message in job.said
+    ]
     existing = tuple(known.existing() for known in job.known.values())
     return Conversation(lines_from_messages(messages), job.now, job.instructions, existing)
 
