@@ -19,11 +19,20 @@ _JOB = re.compile(r"\[memdir job: ([a-z-]+)\]")
 JobHandler = Callable[[Request], Reply]
 
 
+def _extract(request: Request) -> Reply:
+    from memdir.model.builtin.extract_job import answer_extract
+
+    return answer_extract(request)
+
+
+JOBS: Mapping[str, JobHandler] = {"extract": _extract}
+
+
 @dataclass
 class BuiltinModel:
     """Answers at once, the same way every time."""
 
-    jobs: Mapping[str, JobHandler] = field(default_factory=dict)
+    jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         job = job_of(request)
