@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memdir.model.builtin.extract import Existing
+
 from .talk import drafts, memory, only, text_of
 
 FONTS = memory("reference_fonts.md", "Corporate fonts are on the intranet")
@@ -97,7 +99,7 @@ def test_calling_off_what_nobody_noted_deletes_nothing() -> None:
 def test_a_new_memory_never_takes_the_name_of_another_file() -> None:
     script = "u: run it\na: Ran.\nu: benchmarks always run on bench01, never on a laptop, laptops throttle\na: OK."
     first = only(script)
-    other = memory(first.file, "Something else entirely", "Cheese is kept in the cellar.")
+    other = Existing(first.file, "cheese", "Cheese is kept in the cellar", "feedback", "Cheese: cellar.")
     again = only(script, other)
     assert again.action == "create"
     assert again.file != first.file
