@@ -2,9 +2,10 @@
 
     python -m evals.train_extract --conversations DIR --memories DIR --out judge.bin [--predictions OUT.jsonl]
 
-DIR of conversations: `*.jsonl` in the form of the extraction corpus with `spans`; DIR of memories: worlds with
-`memories`, used as bystanders when learning which memory a sentence changes. Our own written examples are added from
-evals/data/extract. `--predictions` writes what each conversation gets from a judge that never saw it (five folds).
+DIR of conversations: `*.jsonl` in the form of the extraction corpus with `spans`. DIR of memories: worlds with
+`memories`, which stand by when learning which memory a sentence changes, and `queries`, plain requests that give
+nothing to remember. Our own written examples come from evals/data/extract. `--predictions` writes what each
+conversation gets from a judge that never saw it (five folds).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,21 @@ FOLDS = 5  # each conversation is judged once by a model that was fitted without
 STRENGTH = 0.12  # inverse of the ridge for sentences: many rare words, little data
 STRENGTH_MATCHING = 1.0  # a dozen features and thousands of pairs need little holding back
 STRENGTH_KEEPING = 0.3  # some sixty features and about a thousand candidates
-WEIGHT_WRITTEN = 0.5  # of a candidate from our own examples when learning what to keep: they are shorter than real talk
+# How much an example counts for sentences and for keeping: ours are shorter than real talk, requests are very many.
+WEIGHTS = {"corpus": (1.0, 1.0), "written": (1.0, 0.5), "request": (0.25, 0.1)}
 MIN_COUNT = 2  # a feature seen once is chance
 STEPS = 60  # of the optimiser; the ridge makes more of them idle
 BYSTANDERS = (2, 8, 40)  # other people's memories put beside each conversation's own
-# Chosen on the folds: silent on at least 96 % of the conversations that give nothing, dated facts a little easier.
-SETTINGS = {"core": 0.3, "support": 0.3, "keep": 1.6, "keep dated": 1.0, "second": 2.1, "elsewhere": 4.0, "revoke": 0.5}
+# Bars on the log-odds, chosen on the folds for precision before recall; dated facts pass a little more easily.
+SETTINGS = {
+    "core": 0.3,
+    "support": 0.3,
+    "keep": 1.4,
+    "keep dated": 0.6,
+    "second": 1.9,
+    "elsewhere": 4.0,
+    "revoke": 0.5,
+}
 _MARK = re.compile(r"\[([FPURW]) ([^\]]*)\]")
 _LETTERS = {name: letter for letter, name in TYPES.items()}
 
@@ -68,7 +79,7 @@ class Example:
     conversation: Conversation
     spans: tuple[Span, ...]
     updates: frozenset[str]
-    written: bool
+    source: str  # corpus, written or request
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,7 @@ def _from_case(case: dict[str, Any]) -> Example:
     updates = frozenset(
         one["action"].removeprefix("update:") for one in case["expect"] if one["action"].startswith("update:")
     )
-    return Example(case["id"], conversation_of(case), spans, updates, written=False)
+    return Example(case["id"], conversation_of(case), spans, updates, "corpus")
 
 
 def conversation_of(case: Mapping[str, Any]) -> Conversation:
@@ -162,7 +173,7 @@ def _from_block(name: str, block: str) -> Example | None:
         heads["rules"][-1],
         existing,
     )
-    return Example(name, conversation, spans, frozenset(heads["> update"]), written=True)
+    return Example(name, conversation, spans, frozenset(heads["> update"]), "written")
 
 
 def _existing(line: str) -> Existing:
@@ -184,6 +195,20 @@ def read_memories(folder: Path | None) -> list[Existing]:
         for world in worlds
         for one in world["memories"]
     ]
+
+
+def read_requests(folder: Path | None) -> list[Example]:
+    """What people ask for in the course of work; none of it is to be remembered."""
+    worlds = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))] if folder else []
+    examples = []
+    for world in worlds:
+        now = datetime.fromisoformat(world["now"].replace("Z", "+00:00"))
+        for number, query in enumerate(world.get("queries", [])):
+            lines = lines_from_messages([{"role": "user", "content": query["query"]}])
+            examples.append(
+                Example(f"{world['world']}:{number}", Conversation(lines, now, "", ()), (), frozenset(), "request")
+            )
+    return examples
 
 
 # ---- observing -----------------------------------------------------------------------------------------------
@@ -245,36 +270,56 @@ def fit(
     """Multinomial logistic regression with a ridge: feature names and their weights by class."""
     counts = Counter(name for row in rows for name in row)
     names = sorted(name for name, count in counts.items() if count >= MIN_COUNT)
-    index = {name: at for at, name in enumerate(names)}
-    packed = [
-        ([index[name] for name in sorted(row) if name in index], [row[name] for name in sorted(row) if name in index])
-        for row in rows
-    ]
-    size = len(names) * classes
+    across, down = _tables(rows, {name: at for at, name in enumerate(names)})
+    size = len(names)
 
     def loss(point: list[float]) -> tuple[float, list[float]]:
-        total = 0.5 / strength * sum(value * value for value in point)
-        slope = [value / strength for value in point]
-        for (columns, values), answer, weight in zip(packed, answers, weights, strict=True):
-            sums = [0.0] * classes
-            for column, value in zip(columns, values, strict=True):
-                base = column * classes
-                for k in range(classes):
-                    sums[k] += value * point[base + k]
-            top = max(sums)
-            powers = [math.exp(one - top) for one in sums]
-            whole = sum(powers)
-            total += weight * (math.log(whole) + top - sums[answer])
-            errors = [weight * power / whole for power in powers]
-            errors[answer] -= weight
-            for column, value in zip(columns, values, strict=True):
-                base = column * classes
-                for k in range(classes):
-                    slope[base + k] += value * errors[k]
-        return total, slope
+        sums = [
+            [math.fsum(map(mul, map(part.__getitem__, columns), values)) for columns, values in across]
+            for part in (point[k * size : (k + 1) * size] for k in range(classes))
+        ]
+        cost, errors = _errors(sums, answers, weights)
+        slope: list[float] = []
+        for k in range(classes):
+            error = errors[k].__getitem__
+            slope.extend(math.fsum(map(mul, map(error, numbers), values)) for numbers, values in down)
+        ridge = 0.5 / strength * math.fsum(value * value for value in point)
+        return cost + ridge, [one + value / strength for one, value in zip(slope, point, strict=True)]
 
-    point = descend(loss, size)
-    return names, [point[at * classes : (at + 1) * classes] for at in range(len(names))]
+    point = descend(loss, size * classes)
+    return names, [[point[k * size + at] for k in range(classes)] for at in range(size)]
+
+
+Table = list[tuple[list[int], list[float]]]
+
+
+def _tables(rows: Sequence[Row], index: Mapping[str, int]) -> tuple[Table, Table]:
+    """The rows as (columns, values), and the columns as (row numbers, values)."""
+    across: Table = []
+    down: Table = [([], []) for _ in index]
+    for number, row in enumerate(rows):
+        some = [(index[name], value) for name, value in sorted(row.items()) if name in index]
+        across.append(([column for column, _ in some], [value for _, value in some]))
+        for column, value in some:
+            down[column][0].append(number)
+            down[column][1].append(value)
+    return across, down
+
+
+def _errors(
+    sums: list[list[float]], answers: Sequence[int], weights: Sequence[float]
+) -> tuple[float, list[list[float]]]:
+    """The cost of the scores (by class, then row), and by how much each is off."""
+    errors: list[list[float]] = [[] for _ in sums]
+    costs: list[float] = []
+    for scores, answer, weight in zip(zip(*sums, strict=True), answers, weights, strict=True):
+        top = max(scores)
+        powers = [math.exp(score - top) for score in scores]
+        whole = math.fsum(powers)
+        costs.append(weight * (math.log(whole) + top - scores[answer]))
+        for k, power in enumerate(powers):
+            errors[k].append(weight * (power / whole - (k == answer)))
+    return math.fsum(costs), errors
 
 
 def descend(loss: Callable[[list[float]], tuple[float, list[float]]], size: int) -> list[float]:
@@ -284,8 +329,8 @@ def descend(loss: Callable[[list[float]], tuple[float, list[float]]], size: int)
     history: list[tuple[list[float], list[float], float]] = []
     for _ in range(STEPS):
         direction = _direction(slope, history)
-        steep = sum(a * b for a, b in zip(direction, slope, strict=True))
-        step = 1.0 if history else 1.0 / max(1.0, math.sqrt(sum(one * one for one in slope)))
+        steep = math.fsum(a * b for a, b in zip(direction, slope, strict=True))
+        step = 1.0 if history else 1.0 / max(1.0, math.sqrt(math.fsum(one * one for one in slope)))
         while True:
             moved = [at + step * way for at, way in zip(point, direction, strict=True)]
             new_value, new_slope = loss(moved)
@@ -294,7 +339,7 @@ def descend(loss: Callable[[list[float]], tuple[float, list[float]]], size: int)
             step /= 2
         change = [after - before for after, before in zip(moved, point, strict=True)]
         turn = [after - before for after, before in zip(new_slope, slope, strict=True)]
-        curve = sum(a * b for a, b in zip(change, turn, strict=True))
+        curve = math.fsum(a * b for a, b in zip(change, turn, strict=True))
         if curve > 1e-12:
             history = [*history[-7:], (change, turn, 1.0 / curve)]
         done = value - new_value < 1e-5 * abs(value)
@@ -308,15 +353,15 @@ def _direction(slope: list[float], history: list[tuple[list[float], list[float],
     way = [-one for one in slope]
     shares = []
     for change, turn, inverse in reversed(history):
-        share = inverse * sum(a * b for a, b in zip(change, way, strict=True))
+        share = inverse * math.fsum(a * b for a, b in zip(change, way, strict=True))
         shares.append(share)
         way = [a - share * b for a, b in zip(way, turn, strict=True)]
     if history:
         change, turn, inverse = history[-1]
-        scale = 1.0 / (inverse * sum(one * one for one in turn))
+        scale = 1.0 / (inverse * math.fsum(one * one for one in turn))
         way = [one * scale for one in way]
     for (change, turn, inverse), share in zip(history, reversed(shares), strict=True):
-        other = inverse * sum(a * b for a, b in zip(turn, way, strict=True))
+        other = inverse * math.fsum(a * b for a, b in zip(turn, way, strict=True))
         way = [a + (share - other) * b for a, b in zip(way, change, strict=True)]
     return way
 
@@ -331,13 +376,14 @@ def fit_two(
 
 def fit_sentences(data: Sequence[Observed]) -> tuple[dict[int, tuple[int, ...]], float]:
     """The judge's table: small whole numbers by the hash of a feature's name."""
-    rows, answers = [], []
+    rows, answers, weights = [], [], []
     for one in data:
         for turn in one.turns:
             for seen in turn.seen:
                 rows.append(dict.fromkeys(seen.features, 1.0))
                 answers.append(CLASSES.index(one.letters[turn.index, seen.sentence.number]))
-    names, points = fit(rows, answers, [1.0] * len(rows), len(CLASSES), STRENGTH)
+                weights.append(WEIGHTS[one.example.source][0])
+    names, points = fit(rows, answers, weights, len(CLASSES), STRENGTH)
     scale = max(abs(value) for point in points for value in point) / 127
     table = {
         zlib.crc32(name.encode()): tuple(round(value / scale) for value in point)
@@ -393,14 +439,14 @@ def keep_rows(one: Observed, judge: Judge) -> Iterable[tuple[Row, bool]]:
 
 def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> tuple[Judge, list[Judge]]:
     """The judge fitted on everything, and one for each fold fitted without it."""
-    familiar = familiarity(examples)
+    familiar = familiarity([one for one in examples if one.source != "request"])
     data = observe_all(examples, familiar)
     blind = [
         _judge([one for at, one in enumerate(data) if at % FOLDS != fold], bystanders, familiar)
         for fold in range(FOLDS)
     ]
     kept = [
-        (at % FOLDS, row, right, WEIGHT_WRITTEN if one.example.written else 1.0)
+        (at % FOLDS, row, right, WEIGHTS[one.example.source][1])
         for at, one in enumerate(data)
         for row, right in keep_rows(one, blind[at % FOLDS])
     ]
@@ -428,13 +474,13 @@ def main() -> int:
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--predictions", type=Path, help="out-of-fold predictions over the given conversations")
     options = parser.parse_args()
-    examples = [*read_corpus(options.conversations), *read_written(WRITTEN)]
+    examples = [*read_corpus(options.conversations), *read_written(WRITTEN), *read_requests(options.memories)]
     judge, folds = train(examples, read_memories(options.memories))
     options.out.write_bytes(pack(judge))
     if options.predictions:
         with options.predictions.open("w", encoding="utf-8") as out:
             for at, one in enumerate(examples):
-                if not one.written:
+                if one.source == "corpus":
                     out.write(
                         json.dumps(
                             {"id": one.id, "written": predictions(one.conversation, folds[at % FOLDS])},

@@ -24,7 +24,7 @@ _SHORTENED = (
     "e\\.g|i\\.e|etc|vs|approx|nr|mr|mrs|ms|dr|prof|st|z\\.b|bzw|d\\.h|ca|usw|p\\.ex|ej|sr|sra|fig|eq|resp|incl"
     "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
 )
-_NOT_END = re.compile(rf"(?:\b(?:{_SHORTENED})\.|\b\d{{1,2}}\.|\b[A-Z]\.|\.\.\.)\s*$", re.IGNORECASE)
+_NOT_END = re.compile(rf"(?:\b(?:{_SHORTENED})\.|\b\d{{1,2}}\.|\b(?-i:[A-Z])\.|\.\.\.)\s*$", re.IGNORECASE)
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 

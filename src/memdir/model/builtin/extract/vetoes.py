@@ -51,6 +51,8 @@ def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
         return False
     if ("irony" in meanings and ("remember" in meanings or not meanings & _LASTING)) or _is_dictated(turn, one):
         return False
+    if "c:ownplan@start" in features and not meanings & {"durable", "always"}:
+        return False
     if "remember" in meanings and _WHERE_IN_CODE.search(one.seen.sentence.text):
         return False
     return bool(without_secrets(one.seen.sentence.text)) and not _touches(one, planted, least=3)

@@ -103,6 +103,8 @@ def stem(word: str) -> str:
     plain = strip_accents(word) if not word.isascii() else word
     if len(plain) > 3 and plain.endswith("s") and not plain.endswith("ss"):
         plain = plain[:-1]
+    if len(plain) > STEM_LENGTH and plain.endswith("ing"):
+        plain = plain[:-3]
     return plain[:STEM_LENGTH]
 
 
