@@ -1,4 +1,4 @@
-"""One conversation of the extraction corpus through the real thing: fork, gate, store, and what is on disk afterwards."""
+"""One conversation of the corpus through the real thing: fork, gate, store, and what is on disk afterwards."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def _turn(case: Mapping[str, Any], name: str) -> FinishedTurn:
         message = message_from_blocks(raw["role"], raw["content"])
         messages.append(Message(message.role, message.content, f"m{number}"))
     instructions = case.get("instructions")
-    context = (user(f"Contents of CLAUDE.md (project instructions):\n{instructions}", is_meta=True),) if instructions else ()
+    context = (
+        (user(f"Contents of CLAUDE.md (project instructions):\n{instructions}", is_meta=True),) if instructions else ()
+    )
     tools = tuple(tool.spec for tool in memory_tools())
     return FinishedTurn(Request(name, tools=tools, messages=(*context, *messages[:-1])), messages[-1])
 
