@@ -1,0 +1,1 @@
+"""Models: the protocol and the providers behind it, the embedded offline one included."""
