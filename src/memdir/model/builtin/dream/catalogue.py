@@ -32,6 +32,7 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
 _CLAUSE = re.compile(r"[;.]\s+")
 _FIGURES = re.compile(r"\d[\d.,:/-]*\d|\d")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+MIN_REMARK_WORDS = 4
 _HOOK_STEPS = (MAX_ENTRY_CHARACTERS, 120, 95, 70)  # line lengths tried in turn until all entries fit the bytes
 
 
@@ -46,18 +47,18 @@ class _Line:
 
 
 class Catalogue:
-    """One index and the pages it is for."""
+    """One index: its lines as the night found them."""
 
-    def __init__(self, desk: Desk, key: str, keys: list[str]) -> None:
+    def __init__(self, desk: Desk, key: str) -> None:
         self._desk = desk
         self._key = key
         self._folder = key.rpartition("/")[0] + "/" if "/" in key else ""
-        self._keys = keys
         data = desk.now(key)
         self.readable = decodes(data)
         text = (data or b"").decode("utf-8", "replace")
         self._bom = "\ufeff" if text.startswith("\ufeff") else ""
         self._ending = "\r\n" if "\r\n" in text else "\n"
+        self._first: dict[str, _Line] = {}
         self._lines = self._parsed(without_frontmatter(text.lstrip("\ufeff")))
 
     def dead(self) -> list[str]:
@@ -76,13 +77,11 @@ class Catalogue:
             if extra:
                 self._move(page, extra)
 
-    def rebuild(self) -> None:
-        """Write the index anew if that changes anything."""
+    def rebuild(self, keys: list[str]) -> None:
+        """Write the index of these pages anew if that changes anything."""
         lines = self._once([kept for line in self._lines if (kept := self._alive(line))])
         listed = {line.key for line in lines if line.entry}
-        for key in self._keys:
-            if key not in listed:
-                lines = self._inserted(lines, self._fresh(key))
+        lines = self._inserted(lines, [self._fresh(key) for key in keys if key not in listed])
         text = self._within_limits(lines)
         data = text.encode("utf-8", "surrogateescape")
         before = self._desk.now(self._key)
@@ -101,6 +100,9 @@ class Catalogue:
                 found[-1] = _Line(last.text, last.key, last.entry, (*last.details, raw))
             else:
                 found.append(_Line(raw))
+        for line in found:
+            if line.entry:
+                self._first.setdefault(line.key, line)
         return found
 
     def _alive(self, line: _Line) -> _Line | None:
@@ -125,16 +127,17 @@ class Catalogue:
         """Whether the line cannot stay: too long, said twice, or its file has a new description."""
         if len(line.text) > MAX_ENTRY_CHARACTERS or page.key != line.key:
             return True
-        first = next(other for other in self._lines if other.key == line.key)
+        if self._first[line.key] is not line:
+            return True
         before = self._desk.before(line.key)
-        return first is not line or before is None or Page(line.key, before, 0.0).head != page.head
+        return self._desk.changed(line.key) and (before is None or Page(line.key, before, 0.0).head != page.head)
 
     def _beyond(self, text: str, page: Page, key: str, *, whole: bool = False) -> list[str]:
         """The parts of a line that its page says nowhere, neither now nor as the night found it."""
         original = self._desk.before(key) or b""
         said = [flat(page.says()), flat(Page(key, original, 0.0).says())]
         known = {token for part in said for token in part.split(" ")}
-        parts = [text] if whole else _CLAUSE.split(text.rstrip("…"))
+        parts = [text] if whole else [part for part in _CLAUSE.split(text.rstrip("…")) if _says_something(part)]
         return [part for part in parts if not is_known(part, said, known)]
 
     def _move(self, page: Page, extra: list[str]) -> None:
@@ -186,13 +189,15 @@ class Catalogue:
         hook = without_secrets(hook) if self._key.startswith(TEAM) else hook
         return Entry(page.key[len(self._folder) :], title, hook)
 
-    def _inserted(self, lines: list[_Line], new: _Line) -> list[_Line]:
-        """The new entry behind the last one that is at least as useful, or before the first entry."""
-        rank = self._rank(new)
-        places = [at for at, line in enumerate(lines) if line.entry and self._rank(line) <= rank]
-        entries = [at for at, line in enumerate(lines) if line.entry]
-        at = places[-1] + 1 if places else entries[0] if entries else len(lines)
-        return [*lines[:at], new, *lines[at:]]
+    def _inserted(self, lines: list[_Line], fresh: list[_Line]) -> list[_Line]:
+        """New entries, each behind the last one that is at least as useful, or before the first entry."""
+        for rank in sorted({self._rank(line) for line in fresh}, reverse=True):
+            group = [line for line in fresh if self._rank(line) == rank]
+            places = [at for at, line in enumerate(lines) if line.entry and self._rank(line) <= rank]
+            entries = [at for at, line in enumerate(lines) if line.entry]
+            at = places[-1] + 1 if places else entries[0] if entries else len(lines)
+            lines = [*lines[:at], *group, *lines[at:]]
+        return lines
 
     def _rank(self, line: _Line) -> int:
         page = self._desk.pages.get(line.key)
@@ -243,3 +248,8 @@ class Catalogue:
             found += [text, *(part for detail in line.details for part in wrapped(detail))]
         body = self._ending.join(found).rstrip("\r\n")
         return f"{self._bom}{body}{self._ending}" if body else ""
+
+
+def _says_something(part: str) -> bool:
+    """Whether a remark in an index is worth a line in a file: "see above" is not."""
+    return len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part) is not None

@@ -13,6 +13,8 @@ from datetime import date, timedelta
 from functools import cached_property
 from importlib import resources
 
+from memdir.model.builtin.dream.words import words_of
+
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 
 _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -99,11 +101,12 @@ class Calendar:
             elif len(parts) == 3 and not line.startswith("#"):
                 tables.setdefault(parts[0], []).append((parts[1], parts[2]))
         self._languages = [_Language(code, lines) for code, lines in tables.items()]
+        self._triggers = frozenset(word for language in self._languages for word in language.triggers)
         self.months = {name: at for language in self._languages for at, name in enumerate(language.months, 1)}
 
     def find(self, text: str, day: date) -> list[Found]:
         """Every relative date in `text`, read from `day`; the longest reading where several overlap."""
-        words = frozenset(re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text.casefold()))
+        words = words_of(text)
         found = [item for language in self._spoken(text, words) for item in self._matches(language, text, words, day)]
         found.sort(key=lambda item: (item.start, -item.end))
         kept: list[Found] = []
@@ -111,6 +114,12 @@ class Calendar:
             if not kept or item.start >= kept[-1].end:
                 kept.append(item)
         return kept
+
+    def may_hold(self, words: frozenset[str], text: str) -> bool:
+        """Whether a text has any word that a relative date needs: a quick look before a close one."""
+        return (
+            not self._triggers.isdisjoint(words) or _EAST.search(text) is not None or _HANGUL.search(text) is not None
+        )
 
     def month_days(self, text: str, day: date) -> list[Found]:
         """Days named without a year ("13 Feb", "July 1st"), read as the one nearest to `day`."""

@@ -37,7 +37,8 @@ class Desk:
     def __init__(self, night: Night) -> None:
         self._before = {file.key: file.data for file in night.files}
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
-        self.doubts: list[Doubt] = []
+        self.changes = 0  # how many were taken over
+        self._doubts: dict[Doubt, None] = {}
         self._records: dict[str, _Record] = {}
         self._contents: dict[str, bytes | None] = {}
         self._taken_in: dict[str, str] = {}
@@ -69,9 +70,11 @@ class Desk:
 
     def doubt(self, keys: Iterable[str], what: str) -> None:
         """Note something that was left alone."""
-        found = Doubt(tuple(keys), what)
-        if found not in self.doubts:
-            self.doubts.append(found)
+        self._doubts[Doubt(tuple(keys), what)] = None
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Everything that was left alone, in the order it was met."""
+        return tuple(self._doubts)
 
     def put(self, change: Change) -> bool:
         """Take a change over, or refuse it with a doubt when it would lose words."""
@@ -80,6 +83,7 @@ class Desk:
             shown = ", ".join(sorted(lost)[:5])
             self.doubt(sorted(change.contents), f"not done, because it would lose {shown}: {change.reason}")
             return False
+        self.changes += 1
         for key, data in change.contents.items():
             self._set(key, data, change.times.get(key))
             record = self._records.setdefault(key, _Record())

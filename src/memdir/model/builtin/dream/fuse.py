@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.dream.page import Page
 from memdir.model.builtin.dream.words import flat, tokens
-from memdir.store.frontmatter import find_block, newline_of, read_fields
 from memdir.store.topic import Topic
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
@@ -29,11 +28,7 @@ class _Block:
 
 def extra_fields(page: Page) -> dict[str, str]:
     """Frontmatter that is not ours: it survives every merge."""
-    block = find_block(page.data)
-    if block is None:
-        return {}
-    fields = read_fields(page.data[block.start : block.end], newline_of(page.data))
-    return {key: value for key, value in fields.items() if key not in _OWN_FIELDS}
+    return {key: value for key, value in page.topic.fields.items() if key not in _OWN_FIELDS}
 
 
 def can_fuse(one: Page, two: Page) -> bool:

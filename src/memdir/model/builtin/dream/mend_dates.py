@@ -18,7 +18,9 @@ from memdir.store.taxonomy import MemoryType
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _MEASURES = ("in day", "in week", "in month", "in fortnight")
 # In a rule or a profile only these are surely meant as days: "last week" may be anybody's last week.
-_SURE_DAYS = frozenset(("day 1", "day -1", "day 2", "day -2", "weekday next", "weekday last", "weekday week+1"))
+_SURE_DAYS = frozenset(
+    ("day 1", "day -1", "day 2", "day -2", "weekday next", "weekday soon", "weekday last", "weekday week+1")
+)
 
 
 def day_of(mtime: float, zone: tzinfo | None) -> date:
@@ -33,6 +35,8 @@ def mend_dates(desk: Desk, calendar: Calendar, phrases: Phrases, zone: tzinfo | 
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
+        if not calendar.may_hold(page.words, page.claims):
+            continue
         day = day_of(page.mtime, zone)
         topic = page.topic
         reading = _Reading(calendar, phrases, page, day)
@@ -44,6 +48,7 @@ def mend_dates(desk: Desk, calendar: Calendar, phrases: Phrases, zone: tzinfo | 
             _shifted(item, sentence.start)
             for sentence in page.sentences
             for item in reading.usable(sentence.text, sentence.label)
+            if not item.operation.startswith("year")  # "last year" in a body is a remark, in a description a date
         ]
         topic = topic.with_body(work.mended(page.body, found))
         if topic.data != page.data:
@@ -114,7 +119,7 @@ class _Reading:
                 yield item
 
     def _is_own_day(self, item: Found, around: str, label: Label) -> bool:
-        if self.page.kind in (None, MemoryType.PROJECT):
+        if self.page.kind in (None, MemoryType.PROJECT) and (label != "why" or item.operation in _SURE_DAYS):
             return item.operation not in _MEASURES or not self.phrases.has("general", around)
         return item.operation in _SURE_DAYS and label != "how" and not self.phrases.has("general", around)
 

@@ -12,14 +12,14 @@ from functools import cached_property
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import PathEscape
 from memdir.model.builtin.dream.prose import Sentence, sentences
+from memdir.model.builtin.dream.words import words_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 
 TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-# What is struck out is no claim any more, and a label says nothing.
-_NOT_A_CLAIM = re.compile(r"~~[^~]*~~|\*\*[^*\n]{1,40}\*\*")
+_STRUCK = re.compile(r"~~[^~]*~~")
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,14 @@ class Page:
 
     @cached_property
     def claims(self) -> str:
-        """Name, description and body without what is struck out and without labels: what the page itself says."""
-        return _NOT_A_CLAIM.sub(" ", f"{self.name}\n{self.description}\n{self.body}")
+        """All text without what is struck out: what the page itself says."""
+        text = self.says()
+        return _STRUCK.sub(" ", text) if "~~" in text else text
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the claims, in lower case."""
+        return words_of(self.claims)
 
     @cached_property
     def head(self) -> str:

@@ -11,6 +11,7 @@ class Phrases:
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
+        self._words: dict[str, list[str]] = {}
         text = resources.files(__package__).joinpath("phrases.txt").read_text(encoding="utf-8")
         lead = ""
         for line in text.splitlines():
@@ -20,15 +21,17 @@ class Phrases:
             if kind == "lead":
                 lead = rf"^(?:(?:{pattern})[,:!]?\s+)*"
                 continue
-            raw = pattern.replace("{lead}", lead) if kind.endswith("*") else rf"(?<!\w)(?:{pattern})(?!\w)"
-            self._lines.setdefault(kind.rstrip("*"), []).append(raw)
+            lines = self._lines if kind.endswith("*") else self._words
+            lines.setdefault(kind.rstrip("*"), []).append(pattern.replace("{lead}", lead))
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def pattern(self, kind: str) -> re.Pattern[str]:
         """The pattern of one kind."""
         known = self._compiled.get(kind)
         if known is None:
-            known = self._compiled[kind] = re.compile("|".join(self._lines[kind]), re.IGNORECASE)
+            words = self._words.get(kind, [])
+            whole = [rf"(?<!\w)(?:{'|'.join(words)})(?!\w)"] if words else []
+            known = self._compiled[kind] = re.compile("|".join([*whole, *self._lines.get(kind, [])]), re.IGNORECASE)
         return known
 
     def has(self, kind: str, text: str) -> bool:

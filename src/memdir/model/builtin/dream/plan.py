@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream.catalogue import Catalogue
 from memdir.model.builtin.dream.cues import Cues
@@ -24,22 +26,29 @@ from memdir.model.builtin.dream.words import Lexicon
 def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
-    values, phrases, calendar = Values(), Phrases(), Calendar()
-    reader = Reader(Lexicon(), values, Cues(values), phrases, calendar)
+    values, cues, phrases, calendar = _tables()
+    reader = Reader(Lexicon(), values, cues, phrases, calendar)
     mend_secrets(desk)
     undated = mend_dates(desk, calendar, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
-    mend_pointers(desk, [key for index in indexes for key in index.dead()])
-    Settling(desk, reader, night.now, undated).run()
-    testimony = Testimony(desk, reader, night.now, undated)
+    mend_pointers(desk, [key for index in indexes.values() for key in index.dead()])
+    settling = Settling(desk, reader, night.now, undated)
+    testimony = Testimony(desk, reader, night.now, undated, settling.once())
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
         testimony.take(statement)
-    Settling(desk, reader, night.now, undated).run()
-    for index in indexes:
+    settling.run()
+    for index in indexes.values():
         index.unload()
-    for index in _catalogues(desk, night):
-        index.rebuild()
-    return Plan(desk.edits(), tuple(desk.doubts))
+    for folder, keys in _shares(desk, indexes).items():
+        indexes[folder].rebuild(keys)
+    return Plan(desk.edits(), desk.doubts())
+
+
+@cache
+def _tables() -> tuple[Values, Cues, Phrases, Calendar]:
+    """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
+    values, phrases = Values(), Phrases()
+    return values, Cues(values, phrases), phrases, Calendar()
 
 
 def _sessions(night: Night) -> tuple[SessionText, ...]:
@@ -52,20 +61,27 @@ def _logs(night: Night) -> list[NightFile]:
     return [file for file in night.files if log_day(file.key) and (since is None or file.mtime > since)]
 
 
-def _catalogues(desk: Desk, night: Night) -> list[Catalogue]:
-    """The index of each part: the team's own, any other that is there, and the main one for the rest."""
-    keys = {file.key for file in night.files if is_index(file.key)} | {INDEX_NAME}
+def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
+    """The indexes by folder: the main one, the team's own, and any other that is there."""
+    folders = {file.key[: -len(INDEX_NAME)] for file in night.files if is_index(file.key)} | {""}
     if any(key.startswith(TEAM) for key in desk.pages):
-        keys.add(f"{TEAM}{INDEX_NAME}")
-    folders = sorted((key[: -len(INDEX_NAME)] for key in keys), key=len, reverse=True)
-    pages: dict[str, list[str]] = {folder: [] for folder in folders}
-    for key in sorted(desk.pages):
-        pages[next(folder for folder in folders if key.startswith(folder))].append(key)
-    found = []
+        folders.add(TEAM)
+    found = {}
     for folder in sorted(folders):
-        catalogue = Catalogue(desk, folder + INDEX_NAME, pages[folder])
+        catalogue = Catalogue(desk, folder + INDEX_NAME)
         if catalogue.readable:
-            found.append(catalogue)
+            found[folder] = catalogue
         else:
             desk.doubt([folder + INDEX_NAME], "the index is not UTF-8: it was left as it is")
     return found
+
+
+def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
+    """Which pages each index lists: every page stands in the index nearest to it."""
+    shares: dict[str, list[str]] = {folder: [] for folder in indexes}
+    nearest = sorted(indexes, key=len, reverse=True)
+    for key in sorted(desk.pages):
+        folder = next((folder for folder in nearest if key.startswith(folder)), None)
+        if folder is not None:
+            shares[folder].append(key)
+    return shares

@@ -42,18 +42,14 @@ def without_secrets(text: str) -> str:
 def mend_secrets(desk: Desk) -> None:
     """Take secrets out of pages that are shared with a team, and report them; the value is named nowhere."""
     for page in desk.open_pages():
+        if page.folder != TEAM:
+            continue
         text = page.data.decode("utf-8")
         found = find_secrets(text)
-        if not found:
-            continue
-        if page.folder != TEAM:
-            desk.doubt([page.key], "it seems to hold a secret; it is private, so it was left")
-            continue
-        gone = frozenset(token for start, end in found for token in tokens(_chunk(text, start, end)))
-        reason = (
-            f"{len(found)} secret(s) taken out of a shared memory: they must be revoked, the history still has them"
-        )
-        desk.put(Change({page.key: without_secrets(text).encode()}, reason, (page.key,), gone))
+        if found:
+            gone = frozenset(token for start, end in found for token in tokens(_chunk(text, start, end)))
+            reason = f"{len(found)} secret(s) taken out of a shared memory: revoke them, the history still has them"
+            desk.put(Change({page.key: without_secrets(text).encode()}, reason, (page.key,), gone))
 
 
 def _looks_secret(value: str) -> bool:

@@ -29,13 +29,13 @@ HOME_LEAD = 1.5  # and how much nearer it must be than the next page
 class Testimony:
     """Takes statements one by one, oldest first."""
 
-    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
+    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], profiles: Profiles) -> None:
         self._desk = desk
         self._reader = reader
         self._now = now
         self._undated = undated
         self._worth = Worth(reader.phrases, reader.values)
-        self._profiles = Profiles(reader.lexicon, desk.open_pages())
+        self._profiles = profiles
 
     def take(self, statement: Statement) -> None:
         """Correct what it disproves; else keep it if it is worth keeping."""
@@ -56,7 +56,7 @@ class Testimony:
     def _is_worth_keeping(self, statement: Statement, evidence: Evidence) -> bool:
         if statement.is_log:
             return self._worth.lasts(evidence.text)
-        return self._worth.is_settled(evidence.text, statement.day.isoformat())
+        return self._worth.is_settled(evidence.text, statement.day)
 
     def _evidence(self, statement: Statement) -> Evidence | None:
         """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
@@ -77,8 +77,7 @@ class Testimony:
 
     def _correct(self, evidence: Evidence) -> bool:
         """Correct every page that the evidence contradicts; whether there was one."""
-        change = evidence.change
-        if not (change.is_change or change.is_outcome or change.is_back):
+        if not evidence.change.matters:
             return False
         done = False
         said = sentence(evidence.text)

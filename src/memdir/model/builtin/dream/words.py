@@ -59,38 +59,47 @@ class Lexicon:
         self._stops = frozenset(word for line in _lines("stop_words.txt") for word in line.split())
         pairs = (line.split() for line in _lines("common_stems.txt"))
         self._background = {stem: float(share) for stem, share in pairs}
-        self._known: dict[str, str] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
 
     def stems(self, text: str) -> list[str]:
         """The stems of the words that carry meaning, in order; stop words left out."""
         known = self._known
-        found = []
+        found: list[str] = []
         for word in _WORD.findall(text.casefold()):
-            stem = known.get(word)
-            if stem is None:
-                stem = known[word] = self._stem(word)
-            if stem:
-                found.append(stem) if stem[0] != "\0" else found.extend(stem[1:].split("\0"))
+            stems = known.get(word)
+            if stems is None:
+                stems = known[word] = self._stems_of(word)
+            found += stems
+        return found
+
+    def stems_of(self, words: Iterable[str]) -> set[str]:
+        """The stems of words that were already told apart."""
+        known = self._known
+        found: set[str] = set()
+        for word in words:
+            stems = known.get(word)
+            if stems is None:
+                stems = known[word] = self._stems_of(word)
+            found.update(stems)
         return found
 
     def background(self, stem: str) -> float:
         """The share of notes at large that hold this stem."""
         return self._background.get(stem, 0.0)
 
-    def _stem(self, word: str) -> str:
+    def _stems_of(self, word: str) -> tuple[str, ...]:
         if word in self._stops:
-            return ""
+            return ()
         word = unicodedata.normalize("NFKC", word)
-        if _EAST.search(word):
-            grams = [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-            return "\0" + "\0".join(grams)
+        if _EAST.search(word):  # no spaces between words: pairs of characters serve instead
+            return tuple(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         if _HANGUL.search(word):
-            return _without_particle(word)
+            return (_without_particle(word),)
         plain = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
         plain = plain.split("'")[0].split("’")[0]
         if plain in self._stops or plain.isdigit() or len(plain) < 2:
-            return ""  # a bare number is a value, and a single letter names nothing
-        return plain if any(c.isdigit() for c in plain) else _light_stem(plain)
+            return ()  # a bare number is a value, and a single letter names nothing
+        return (plain if any(c.isdigit() for c in plain) else _light_stem(plain),)
 
 
 def _without_particle(word: str) -> str:
@@ -138,6 +147,11 @@ class Weights:
         """The weight of a set of stems."""
         of = self.of
         return sum(of(stem) for stem in stems)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The different words of a text, in lower case."""
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def tokens(text: str) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 from memdir.model.builtin.dream.phrases import Phrases
-from memdir.model.builtin.dream.values import Values
+from memdir.model.builtin.dream.values import Value, Values
 
 ENOUGH_LOGGED = 2  # points that make a log line last: it was already worth writing down once
 MAX_SAID_TO_KEEP = 260  # characters: a longer message argues, tells or pastes, and extraction has read it
+
+MIN_DAYS_AWAY = 2  # what is about yesterday or tomorrow is over before it is read again
 
 _NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
 _FULL_DATE = frozenset(("date", "month"))
@@ -35,12 +38,12 @@ class Worth:
         """Whether it is a rumour, a thought or somebody else's words: no evidence of anything."""
         return self._phrases.has("unsure", text)
 
-    def is_settled(self, text: str, said_on: str) -> bool:
+    def is_settled(self, text: str, said_on: date) -> bool:
         """Whether a spoken sentence states something that was decided or dated, beyond the day it was said."""
         if len(text) > MAX_SAID_TO_KEEP or self._phrases.has("passing", text) or not self._phrases.has("settled", text):
             return False
         found = self._values.find(text)
-        dated = any(value.kind in _FULL_DATE and value.value != said_on for value in found)
+        dated = any(_days_away(value, said_on) >= MIN_DAYS_AWAY for value in found)
         measured = any(value.kind not in (*_FULL_DATE, "num", "weekday") for value in found)
         return dated or (measured and _NAME.search(text) is not None)
 
@@ -55,3 +58,13 @@ class Worth:
         points += 1 if self._phrases.has("durable", text) else 0
         points += 2 if self.is_wish(text) else 0
         return points >= ENOUGH_LOGGED
+
+
+def _days_away(value: Value, day: date) -> int:
+    """How far a date is from `day`; a month counts by its beginning, anything else is no date."""
+    if value.kind not in _FULL_DATE:
+        return 0
+    try:
+        return abs((date.fromisoformat(value.value if value.kind == "date" else f"{value.value}-01") - day).days)
+    except ValueError:
+        return 0
