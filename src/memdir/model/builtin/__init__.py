@@ -1,1 +1,1 @@
-"""The embedded model: no key, no network, deterministic; rules and small trained files instead of an LLM."""
+"""The embedded default: a `Model` that needs no key and no network, is deterministic, and says that it is no LLM."""
