@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import FILE_HISTORY, Record
@@ -151,15 +151,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _put(step: Step) -> None:
-    """Write or delete a file of the project; what it may be done with stays as it was."""
     if step.content is None:
         delete_file(step.path)
-        return
-    try:
-        mode = stat.S_IMODE(os.stat(step.path).st_mode)
-    except OSError:
-        mode = None
-    make_folder(os.path.dirname(step.path))
-    write_bytes_atomic(step.path, step.content)
-    if mode is not None:
-        os.chmod(step.path, mode)
+    else:
+        write_project_file(step.path, step.content)
