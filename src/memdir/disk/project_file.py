@@ -1,4 +1,4 @@
-"""Files of a project are the person's, not ours: written as safely as our own, with the permissions they should have."""
+"""Files of a project are the person's: written as safely as our own, with the permissions that they should have."""
 
 from __future__ import annotations
 
