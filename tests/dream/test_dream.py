@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock, Events
-from tests.remember.conftest import topic
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.facts import facts_of, lost_share
@@ -21,6 +19,8 @@ from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
+from tests.conftest import Clock, Events
+from tests.remember.conftest import topic
 
 ONE = topic(
     "Tests", "Integration tests use PostgreSQL 16, never a mock.\n\n**Why:** the incident of 2026-03-02.", "feedback"

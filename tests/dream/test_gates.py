@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock
 
 from memdir.dream.gates import SCAN_SECONDS, DreamGates, Due, NotDue
 from memdir.dream.lock import LOCK_NAME
+from tests.conftest import Clock
 
 
 @pytest.fixture

@@ -149,8 +149,8 @@ def test_what_a_kill_while_taking_left_is_swept(folder: Path) -> None:
 
 
 def race(folder: Path, processes: int, rounds: int) -> list[tuple[int, int]]:
-    """In each round all processes find the same stale holder and try to replace it. Returns, for each round, how many won
-    and how many think that they hold the lock."""
+    """In each round all processes find the same stale holder and try to replace it. Returns, for each round, how many
+    won and how many think that they hold the lock."""
     command = [sys.executable, "-c", RACE, str(folder), str(folder.parent / "guard"), str(NOW)]
     children = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(processes)

@@ -28,6 +28,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Look after",
         (
             ("doctor", "doctor", "check the store, mend what is safe to mend"),
+            ("dream", "dream", "merge, correct, date and prune memories"),
             ("settings", "settings", "show every setting and where it comes from"),
             ("export", "export_memories", "write all memories to a folder or a zip"),
             ("import", "import_memories", "take in memories from a folder or a zip"),

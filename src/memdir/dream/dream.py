@@ -75,6 +75,7 @@ class Dreamer:
     model: Model
     sink: Sink
     clock: Callable[[], float]
+    confirm: Callable[[DreamReport], bool] | None = None
 
     async def dream(self, parent: Request, task: DreamTask, *, is_dry: bool = False) -> DreamReport | NotDreamt:
         """One dream: take the lock, let the fork work on drafts, check them, write them. A failure changes nothing."""
@@ -110,8 +111,11 @@ class Dreamer:
         refused = fault_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
         if refused:
             return NotDreamt("; ".join(refused.reasons), self._keep_aside(workspace))
+        proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
         if is_dry:
-            return DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
+            return proposal
+        if self.confirm and proposal.written and not self.confirm(proposal):
+            return NotDreamt("it was declined")
         if not lock.is_mine():
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
