@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_state import FileState
 from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.gate import allow_all
 from memdir.agent.single_file import SingleFile
 from memdir.agent.tools.tool import Toolbox, ToolContext
-from memdir.agent.verdict import Deny
 from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
 from memdir.model.model import Model, Request
@@ -23,7 +23,7 @@ from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
 from memdir.transcript.compact import Tail, tail_start, whole_calls
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.message import Message, ToolUse, user
+from memdir.transcript.message import Message, user
 from memdir.transcript.tokens import estimate_message, estimate_messages
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would burn tokens every turn (B2)
 MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
+MAX_TURNS = 2  # the summary, and one more for a model that tried to call a tool
 Trigger = Literal["auto", "manual"]
 Method = Literal["session-memory", "model"]
 
@@ -68,6 +69,9 @@ class _Proposal:
     kept: tuple[Message, ...]
 
 
+_Way = Callable[[], Awaitable[_Proposal | Skipped]]
+
+
 @dataclass
 class Compaction:
     """The compaction of one session."""
@@ -89,34 +93,50 @@ class Compaction:
 
         `request` is the conversation's last request: its system prompt, tools and settings. Never raises MemdirError.
         """
-        try:
-            outcome = await self._compact(conversation, request, keep, trigger)
-        except MemdirError as error:
-            outcome = Skipped(f"failed: {type(error).__name__}")
+        reasons = []
+        outcome: Compacted | Skipped | None = None
+        for way in self._ways(conversation, request, keep):
+            try:
+                outcome = await self._try(way, conversation, request, trigger)
+            except MemdirError as error:
+                outcome = Skipped(f"failed: {type(error).__name__}")
+            if isinstance(outcome, Compacted):
+                break
+            reasons.append(outcome.reason)
+        if not isinstance(outcome, Compacted):
+            outcome = Skipped("; ".join(reasons) or self._why_not(conversation))
         self._tell(outcome, trigger)
         return outcome
 
-    async def _compact(
-        self, conversation: Conversation, request: Request, keep: str, trigger: Trigger
-    ) -> Compacted | Skipped:
-        messages = conversation.messages
-        if not messages:
-            return Skipped("nothing_said")
-        if messages[-1].tool_uses:
-            return Skipped("in_a_call")
-        before = overhead_tokens(request) + estimate_messages(messages)
-        ways: list[Callable[[], Awaitable[_Proposal | Skipped]]] = [
+    def _why_not(self, conversation: Conversation) -> str:
+        if not conversation.messages:
+            return "nothing_said"
+        return "in_a_call" if conversation.messages[-1].tool_uses else ""
+
+    def _ways(self, conversation: Conversation, request: Request, keep: str) -> list[_Way]:
+        """How a summary can be had, the best way first (N7)."""
+        if self._why_not(conversation):
+            return []
+        ways: list[_Way] = [
             lambda: self._from_session_memory(conversation),
             lambda: self._from_model(conversation, request, keep),
         ]
-        reasons = []
-        for way in reversed(ways) if keep else ways:
-            proposal = await way()
-            reason = proposal.reason if isinstance(proposal, Skipped) else self._fault(proposal, messages, request)
-            if isinstance(proposal, _Proposal) and not reason:
-                return self._apply(conversation, proposal, trigger, before)
-            reasons.append(reason)
-        return Skipped("; ".join(reasons))
+        return ways[::-1] if keep else ways
+
+    async def _try(
+        self, way: _Way, conversation: Conversation, request: Request, trigger: Trigger
+    ) -> Compacted | Skipped:
+        proposal = await way()
+        if isinstance(proposal, Skipped):
+            return proposal
+        reason = self._fault(proposal, conversation.messages, request)
+        if reason:
+            return Skipped(reason)
+        before = overhead_tokens(request) + estimate_messages(conversation.messages)
+        after = self._after(proposal, request)
+        metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
+        conversation.compact(proposal.summary, proposal.kept, metadata)
+        return Compacted(proposal.method, before, after, len(proposal.kept))
 
     async def _from_session_memory(self, conversation: Conversation) -> _Proposal | Skipped:
         """The notes that were kept all along, and every message that they do not cover."""
@@ -144,12 +164,12 @@ class Compaction:
     async def _summary(self, messages: tuple[Message, ...], request: Request, keep: str) -> str:
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
         prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
-        job = Job(prompt.render(keep=wish), "compact", 1, prompt.hash)
+        job = Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
         for _ in range(MAX_SHORTENINGS):
             try:
-                asked = replace(request, messages=messages)
-                report = await fork(asked, job, Hands(self.model, tools, _refuse))
+                asked = replace(request, messages=messages, raw=None)
+                report = await fork(asked, job, Hands(self.model, tools, allow_all))
                 return report.run.final_text if report.is_complete else ""
             except ModelError as error:
                 if error.kind != "context_too_long":
@@ -173,14 +193,6 @@ class Compaction:
     def _after(self, proposal: _Proposal, request: Request) -> int:
         return overhead_tokens(request) + estimate_messages((proposal.summary, *proposal.kept))
 
-    def _apply(self, conversation: Conversation, proposal: _Proposal, trigger: Trigger, before: int) -> Compacted:
-        after = (
-            before - estimate_messages(conversation.messages) + estimate_messages((proposal.summary, *proposal.kept))
-        )
-        metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
-        conversation.compact(proposal.summary, proposal.kept, metadata)
-        return Compacted(proposal.method, before, after, len(proposal.kept))
-
     def _tell(self, outcome: Compacted | Skipped, trigger: Trigger) -> None:
         if isinstance(outcome, Skipped):
             self.failures += trigger == "auto"
@@ -194,7 +206,3 @@ class Compaction:
             "kept_messages": outcome.kept_messages,
         }
         self.sink.emit(session_compacted(trigger=trigger, work=work))
-
-
-def _refuse(call: ToolUse) -> Deny:
-    return Deny(f"{call.name} is not available here: answer with the summary")

@@ -1,4 +1,4 @@
-"""The notes of a session as a text of fixed sections: how large each is, whether they are whole, how they are cut (N2, N4).
+"""The notes of a session as a text of fixed sections: how large they are, whether they are whole (N2, N4).
 
 The headings of the template are the sections. A line that looks like a heading but is none of them is part of the text.
 """
