@@ -20,7 +20,8 @@ if sys.platform == "win32":
         return descriptor >= 0
 
     def _take_whole(descriptor: int) -> bool:
-        return descriptor >= 0
+        """So nobody is ever taken to be gone."""
+        return descriptor < 0
 
 else:
     import fcntl

@@ -14,8 +14,10 @@ from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.presence import mark_present
 from memdir.transcript.message import Message
 from memdir.transcript.record import message_fields
+from memdir.version import __version__
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+VERSION = f"memdir {__version__}"  # tells our records from another agent's
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -42,7 +44,7 @@ class Transcript:
         self._clock = clock
         self._is_durable = is_durable
         side = {"isSidechain": True, "agentId": agent_id} if agent_id else {"isSidechain": False}
-        self._about = _encode({**side, "sessionId": session_id, "cwd": cwd})[1:-1]
+        self._about = _encode({**side, "sessionId": session_id, "cwd": cwd, "version": VERSION})[1:-1]
         self._descriptor: int | None = None
         self._is_marked = False
         self._is_torn = False
