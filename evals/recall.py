@@ -9,21 +9,26 @@ predictions is `{world, index, files}`; the same figures as the set's own scorer
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memdir.memdir import open_memory
+from memdir.model.choose import choose_model, model_name
 from memdir.recall.card import day_of, make_card
 from memdir.recall.decide import decide
 from memdir.recall.document import Document
 from memdir.recall.embedding import Table, open_table
+from memdir.recall.model_select import select_by_model
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
+from memdir.store.scan import scan
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,14 @@ def main() -> int:
     parser.add_argument("--predictions", required=True, type=Path)
     parser.add_argument("--selector", choices=("local", "model"), default="local")
     options = parser.parse_args()
-    if options.selector == "model":
-        parser.error("the model selector is not wired into this eval yet")
-    run(options.data, options.predictions)
+    run(options.data, options.predictions, _by_model if options.selector == "model" else _answers)
     return 0
 
 
-def run(data: Path, predictions: Path) -> dict[str, float]:
+Answers = Callable[[Path, list[dict[str, Any]], Table], Iterable[list[str]]]
+
+
+def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
     """Predict every message of every world, write and print."""
     table = open_table()
     lines, rows = [], []
@@ -60,13 +66,13 @@ def run(data: Path, predictions: Path) -> dict[str, float]:
             if line.strip()
         ]
         for index, (query, files) in enumerate(
-            zip(queries, _answers(data / "worlds" / world, queries, table), strict=True)
+            zip(queries, answers(data / "worlds" / world, queries, table), strict=True)
         ):
             lines.append(json.dumps({"world": world, "index": index, "files": files}, ensure_ascii=False) + "\n")
             rows.append(_count(query, files))
     predictions.write_text("".join(lines), encoding="utf-8")
     figures = _figures(rows)
-    print("recall, local selector: " + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+    print("recall: " + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     return figures
 
 
@@ -83,6 +89,26 @@ def _answers(world: Path, queries: list[dict[str, Any]], table: Table) -> Iterat
         question = Question(query["query"], table)
         ranking = rank(question, [segment], table)
         yield decide(question, ranking, today=today, recent_tools=query["recent_tools"]).chosen
+
+
+def _by_model(world: Path, queries: list[dict[str, Any]], table: Table) -> list[list[str]]:
+    """The model selector (R2) with the model that settings and environment name."""
+    del table
+    return asyncio.run(_ask_model(world, queries))
+
+
+async def _ask_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:
+    memory = open_memory(".")
+    model = choose_model(memory.settings, memory.environment)
+    name = model_name(memory.settings, memory.environment)
+    headers = scan(str(world / "memory"), limit=None).headers
+    try:
+        return [
+            await select_by_model(query["query"], headers, model=model, name=name, recent_tools=query["recent_tools"])
+            for query in queries
+        ]
+    finally:
+        await model.close()
 
 
 def read_document(path: Path, mtimes: dict[str, str]) -> Document:

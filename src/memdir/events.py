@@ -81,6 +81,11 @@ def session_caught_up(*, sessions: int, files: int, failed: int) -> Event:
     return Event("session.catch_up", sessions=sessions, files=files, failed=failed)
 
 
+def memory_recalled(*, files: int, characters: int) -> Event:
+    """Memories were shown to a model, or none fitted (R5, O2)."""
+    return Event("memory.recall", files=files, characters=characters)
+
+
 def history_failed(*, reason: str) -> Event:
     """A change is on disk but could not be recorded in the history; the next touch tries again."""
     return Event("history.failed", reason=reason)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from memdir.background import Background
     from memdir.events import Sink
     from memdir.model.model import Model
+    from memdir.recall.prefetch import Prefetch
+    from memdir.recall.recall import Recaller
     from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
 
@@ -46,6 +48,7 @@ class MemDir:
         self._prompt: str | None = None
         self._model = model
         self._background: Background | None = None
+        self._recallers: dict[str, Recaller] = {}
 
     @property
     def is_default_place(self) -> bool:
@@ -97,6 +100,51 @@ class MemDir:
         if not text.strip():
             return ""
         return f"Contents of {self.place.index} (the user's memory, kept across conversations):\n\n{text}"
+
+    def recaller(self, scope: str = "project") -> Recaller:
+        """Finds the memories that help with a message (R1)."""
+        if scope not in self._recallers:
+            from memdir.recall.local import LocalSelector
+            from memdir.recall.recall import Recaller
+            from memdir.recall.recall_log import RecallLog
+
+            store = self.store_for(scope)
+            selector = LocalSelector(store.root, store.place.derived)
+            self._recallers[scope] = Recaller(
+                store,
+                selector,
+                project=self.layout.work_tree,
+                log=RecallLog(store.place.state),
+                sink=self.sink,
+                clock=self.clock,
+            )
+        return self._recallers[scope]
+
+    def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
+        """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
+        from memdir.model.choose import choose_model, model_name, provider_of
+        from memdir.recall.prefetch import Prefetch
+
+        recaller = self.recaller()
+        provider = provider_of(self.settings, self.environment) if self._model is None else "given"
+        by_model = self.settings.recall_selector == "model" or (
+            self.settings.recall_selector == "auto" and provider != "builtin"
+        )
+
+        async def choose() -> list[str]:
+            if not self.settings.enabled:
+                return []
+            if not by_model:
+                return recaller.choose(text, recent_tools=recent_tools).keys
+            if self._model is None:
+                self._model = choose_model(self.settings, self.environment)
+            name = model_name(self.settings, self.environment)
+            overrides = self.layout.prompts
+            return await recaller.choose_by_model(
+                text, model=self._model, name=name, recent_tools=recent_tools, overrides=overrides
+            )
+
+        return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
 
     def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:
         """The background work of a session: extraction and dream."""

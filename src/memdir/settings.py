@@ -79,6 +79,14 @@ OPTIONS: tuple[Option, ...] = (
         "eventLogMaxBytes", "int", 1_000_000, doc="The size at which the event log is rotated; three old ones are kept."
     ),
     Option(
+        "recall.selector",
+        "choice",
+        "auto",
+        trusted_only=True,
+        choices=("auto", "local", "model"),
+        doc="Who chooses memories: this machine, a model, or a model where one is configured (R2, R3).",
+    ),
+    Option(
         "extract.everyTurns",
         "int",
         1,
@@ -227,6 +235,7 @@ class Settings:
     worktrees: WorktreePolicy
     event_log: bool
     event_log_max_bytes: int
+    recall_selector: str
     extract_every_turns: int
     dream_hours: int
     dream_sessions: int

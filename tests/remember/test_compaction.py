@@ -9,7 +9,6 @@ import pytest
 
 from memdir.errors import DiskError, ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.jobs import builtin_jobs
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel, calls, says
@@ -247,7 +246,7 @@ async def test_the_built_in_model_summarises_with_what_was_to_be_kept(
     work.ask("The budget code is 4711-A, remember that for the invoice header.")
     work.reply("Noted: the budget code is 4711-A.")
     long_talk(work, 8)
-    machine = compaction(BuiltinModel(builtin_jobs()))
+    machine = compaction(BuiltinModel())
     outcome = await machine.compact(work.talk, work.request(), keep="the budget code")
     assert isinstance(outcome, Compacted)
     text = work.talk.messages[0].text

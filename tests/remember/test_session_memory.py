@@ -11,7 +11,6 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.jobs import builtin_jobs
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
@@ -351,7 +350,7 @@ async def test_the_built_in_model_fills_the_sections(
     keep: Callable[..., SessionMemory], layout: Layout, work: Work, events: Events
 ) -> None:
     """No key, no network: titles, files, commands, errors and what mended them, results, worklog."""
-    memory = keep(BuiltinModel(builtin_jobs()))
+    memory = keep(BuiltinModel())
     last = fix_rounding(work)
     assert memory.after_sampling(last, usage(12_000)) is None
     await memory.settle()
@@ -376,7 +375,7 @@ async def test_the_built_in_model_fills_the_sections(
 async def test_the_built_in_model_adds_to_its_notes_and_keeps_what_the_context_has_lost(
     keep: Callable[..., SessionMemory], layout: Layout, work: Work
 ) -> None:
-    memory = keep(BuiltinModel(builtin_jobs()))
+    memory = keep(BuiltinModel())
     memory.after_sampling(fix_rounding(work), usage(12_000))
     await memory.settle()
     work.talk.compact(user("summary", is_meta=True), [], {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.jobs import builtin_jobs
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Model
 from memdir.model.retry import RetryingModel
@@ -44,4 +43,4 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
 
             return RetryingModel(CommandModel("codex" if settings.model_command == "codex" else "claude"))
         case _:
-            return BuiltinModel(builtin_jobs())
+            return BuiltinModel()
