@@ -1,0 +1,47 @@
+"""One fault from the strike to the verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+
+from . import verify
+from .homes import Scenario
+from .trace import Fault, strike
+
+
+@dataclass
+class Trials:
+    """The faults of one scenario, and which of the disks they left were judged already."""
+
+    scenario: Scenario
+    struck: int = 0
+    states: set[str] = field(default_factory=set)
+    failures: list[str] = field(default_factory=list)
+
+    def suffer(self, fault: Fault) -> None:
+        """Strike, then see that a reader, the next start and the same operation again find everything in order."""
+        home = self.scenario.copy(os.path.join(self.scenario.folder, f"trial-{os.getpid()}"))
+        try:
+            ended = strike(self.scenario, home, fault)
+            self.struck += 1
+            if ended.code != 0 and not ended.was_killed:
+                verify.check_told(ended, home)
+            if "KILL" not in fault.kind:
+                verify.require(not ended.was_killed, "an error killed the process")
+            self.judge(home)
+        except verify.Broken as error:
+            self.failures.append(f"{self.scenario.name}: {fault}: {error}")
+        finally:
+            shutil.rmtree(home)
+
+    def judge(self, home: str) -> None:
+        """Equal disks lead to equal recoveries, so each is judged once."""
+        state = verify.fingerprint(self.scenario, home)
+        if state in self.states:
+            return
+        self.states.add(state)
+        verify.check_reader(self.scenario, home)
+        verify.check_started(self.scenario, home)
+        verify.check_repeated(self.scenario, home)
