@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench clean
+.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -67,7 +67,10 @@ bench-scan: $(STAMP)  ## Scan and rescan beside the floor
 bench-cli: $(STAMP)  ## Cold starts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.cli
 
-bench: bench-scan bench-cli  ## All benchmarks
+bench-history: $(STAMP)  ## One commit from a cold process
+	@$(RUN) $(BIN)/python -m benchmarks.history
+
+bench: bench-scan bench-cli bench-history  ## All benchmarks
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

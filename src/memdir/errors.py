@@ -10,12 +10,34 @@ MemdirError              any failure a person can act on
 ├─ DiskError             the disk refused: full, read-only, no permission, broken
 ├─ LockBusy              another process is writing to the same directory
 ├─ HistoryError          git is missing, or refused
-└─ PromptError           a prompt file is broken, or was given the wrong variables
+├─ PromptError           a prompt file is broken, or was given the wrong variables
+├─ ModelError            a model could not answer; `kind` says why
+└─ BudgetReached         background work has used up what it may today
 
 A message names the thing and what is wrong; `remedy` says what to do about it.
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    ModelFailure = (
+        Literal[
+            "no_sdk",
+            "no_key",
+            "wrong_key",
+            "no_network",
+            "unknown_model",
+            "context_too_long",
+            "rate_limit",
+            "overloaded",
+        ]
+        | Literal["timeout", "interrupted", "bad_request", "bad_reply"]
+    )
+
+RETRYABLE = frozenset(("rate_limit", "overloaded", "timeout", "interrupted", "no_network"))
 
 
 class MemdirError(Exception):
@@ -70,3 +92,28 @@ class HistoryError(MemdirError):
 
 class PromptError(MemdirError):
     exit_code = 12
+
+
+class ModelError(MemdirError):
+    """A model could not answer. `kind` is for callers that branch; `retry_after` is the provider's wish in seconds."""
+
+    exit_code = 13
+
+    def __init__(self, message: str, *, kind: ModelFailure, remedy: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.kind = kind
+        self.retry_after = retry_after
+
+    @property
+    def is_retryable(self) -> bool:
+        return self.kind in RETRYABLE
+
+
+class BudgetReached(MemdirError):
+    """Background work has used up what it may today. `resumes_at` is when it may go on, in seconds since the epoch."""
+
+    exit_code = 14
+
+    def __init__(self, message: str, *, resumes_at: float) -> None:
+        super().__init__(message, remedy="It runs later by itself; `memdir budget` shows where it went")
+        self.resumes_at = resumes_at

@@ -6,7 +6,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
     FieldValue = str | int | float | bool | None | tuple[str, ...]
@@ -54,6 +54,11 @@ def index_truncated(*, lines: int, size_bytes: int, lines_cut: bool, bytes_cut: 
 def request_refused(*, what: str, reason: str) -> Event:
     """A setting, a path or a call was refused."""
     return Event("memory.refused", what=what, reason=reason)
+
+
+def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
+    """An extraction ran, or was skipped and why (X11). `work`: tokens, cache hit, turns, files, refusals."""
+    return Event("memory.extract", **work, prompt_hash=prompt_hash, skipped=skipped)
 
 
 def history_failed(*, reason: str) -> Event:

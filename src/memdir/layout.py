@@ -6,10 +6,9 @@ Paths are plain `str` here and below: this module is loaded by every hook (ADR 0
 from __future__ import annotations
 
 import os
-import unicodedata
 
 from memdir.disk.git_root import canonical_root, work_tree_root
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_inside
 from memdir.errors import PathEscape
 
 TYPE_CHECKING = False
@@ -109,10 +108,19 @@ class Layout:
             return Place(os.path.join(self.home, "agent-memory", name))
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
-        return Place(os.path.join(self.work_tree, PROJECT_FOLDER, folder, name), state=state)
+        root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
+        if not is_inside(root, self.work_tree):  # a link that the repository carries
+            raise PathEscape(
+                f"{root} leads out of the project by a link", remedy="Remove the link; it came with the repository"
+            )
+        return Place(root, state=state)
 
     def session(self, session_id: str) -> str:
         return os.path.join(self.project_home, f"{session_id}.jsonl")
+
+    def session_state(self, session_id: str) -> str:
+        """The little about a session that outlives a crash."""
+        return os.path.join(self.project_home, session_id, "state.json")
 
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.project_home, session_id, "session-memory", "summary.md")
@@ -124,6 +132,15 @@ class Layout:
     @property
     def event_log(self) -> str:
         return os.path.join(self.logs, "events.jsonl")
+
+    @property
+    def ledger(self) -> str:
+        return os.path.join(self.logs, "ledger.jsonl")
+
+    @property
+    def prices(self) -> str:
+        """The user's own prices of models."""
+        return os.path.join(self.home, "prices.json")
 
     @property
     def prompts(self) -> str:
@@ -152,7 +169,11 @@ class Layout:
 
 def nfc(path: str) -> str:
     """One spelling for one path, whatever the file system does to accents (S1)."""
-    return path if path.isascii() else unicodedata.normalize("NFC", path)
+    if path.isascii():
+        return path
+    import unicodedata
+
+    return unicodedata.normalize("NFC", path)
 
 
 def slug_of(path: str) -> str:

@@ -9,7 +9,6 @@ from memdir.errors import MemdirError, SettingsError
 from memdir.events import Nowhere, Several, store_adopted
 from memdir.layout import Layout, Place
 from memdir.settings import Environment, Settings, load_settings, memory_root
-from memdir.store.store import MemoryStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.store.identity import Adoption
+    from memdir.store.store import MemoryStore
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
 
@@ -33,7 +33,7 @@ class MemDir:
         self.clock = clock
         self.sink = sink
         self.place = Place(memory_root(environment, settings, layout))
-        self.store = self._store(self.place, "project")
+        self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
 
     @property
@@ -41,11 +41,16 @@ class MemDir:
         """Whether the memory lies where the home puts it, and not where someone pointed it."""
         return self.place.root == self.layout.default_memory
 
+    @property
+    def store(self) -> MemoryStore:
+        """The project's own store."""
+        if self._project_store is None:
+            self._project_store = self._store(self.place, "project")
+        return self._project_store
+
     def store_for(self, scope: str) -> MemoryStore:
         """The store of a scope: project, user, team, or an agent's own."""
-        if scope == "project":
-            return self.store
-        return self._store(self._place_of(scope), scope)
+        return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
@@ -92,11 +97,16 @@ class MemDir:
         return adoption if adoption.adopted or adoption.candidates else None
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
+        from memdir.store.store import MemoryStore
+
         skip = self.settings.skip_index
         return MemoryStore(place, scope=scope, skip_index=skip, clock=self.clock, sink=self.sink)
 
-    def _place_of(self, scope: str) -> Place:
+    def place_of(self, scope: str) -> Place:
+        """Where a scope's memories lie (A1, E1)."""
         kind, colon, agent = scope.partition(":")
+        if scope == "project":
+            return self.place
         if scope == "user":
             return self.layout.user_memory
         if scope == "team":

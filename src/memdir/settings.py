@@ -78,6 +78,59 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "eventLogMaxBytes", "int", 1_000_000, doc="The size at which the event log is rotated; three old ones are kept."
     ),
+    Option(
+        "model.provider",
+        "choice",
+        "auto",
+        trusted_only=True,
+        choices=("auto", "anthropic", "openai", "command", "builtin"),
+        doc="Who answers. `auto`: the first provider whose key is in the environment, else the built-in model.",
+    ),
+    Option("model.name", "text", None, trusted_only=True, doc="The model's name at its provider."),
+    Option(
+        "model.baseUrl",
+        "text",
+        None,
+        trusted_only=True,
+        doc="Another server that speaks the provider's API: Ollama, vLLM, llama.cpp, OpenRouter …",
+    ),
+    Option(
+        "model.api",
+        "choice",
+        "chat",
+        trusted_only=True,
+        choices=("chat", "responses"),
+        doc="Which of OpenAI's two dialects to speak.",
+    ),
+    Option(
+        "model.command",
+        "choice",
+        "claude",
+        trusted_only=True,
+        choices=("claude", "codex"),
+        doc="The program that is the model when `model.provider` is `command`.",
+    ),
+    Option(
+        "budget.tokensPerDay",
+        "int",
+        2_000_000,
+        trusted_only=True,
+        doc="Tokens a day for background work in all projects; 0: no limit (B2).",
+    ),
+    Option(
+        "budget.tokensPerProject",
+        "int",
+        1_000_000,
+        trusted_only=True,
+        doc="Tokens a day for background work in one project; 0: no limit (B2).",
+    ),
+    Option(
+        "budget.centsPerDay",
+        "int",
+        200,
+        trusted_only=True,
+        doc="US cents a day for background work, by list price; 0: no limit (B2).",
+    ),
 )
 
 
@@ -96,7 +149,18 @@ class Refusal:
 class Environment:
     """What the process environment says, read once."""
 
-    __slots__ = ("bare", "colour", "directory", "disabled", "editor", "home", "remote", "width")
+    __slots__ = (
+        "anthropic_key",
+        "bare",
+        "colour",
+        "directory",
+        "disabled",
+        "editor",
+        "home",
+        "openai_key",
+        "remote",
+        "width",
+    )
 
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")
@@ -109,6 +173,8 @@ class Environment:
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
         self.width = variables.get("COLUMNS", "")
+        self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
+        self.openai_key = variables.get("OPENAI_API_KEY", "")
 
     @staticmethod
     def read(*, bare: bool = False) -> Environment:
@@ -127,6 +193,14 @@ class Settings:
     worktrees: WorktreePolicy
     event_log: bool
     event_log_max_bytes: int
+    model_provider: str
+    model_name: str | None
+    model_base_url: str | None
+    model_api: str
+    model_command: str
+    budget_tokens_per_day: int
+    budget_tokens_per_project: int
+    budget_cents_per_day: int
 
     enabled: bool
     off_because: str

@@ -1,5 +1,5 @@
 """Find the store of a project that was renamed, moved or cloned elsewhere. Without a name, lists the stores whose
-project is gone or that may belong to this one; with the name of one, moves it here."""
+project is gone or that may belong to this one; with the old path of one, moves it here."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.store.identity import StoreRecord
 
-EXAMPLES = ("memdir adopt", "memdir adopt -home-ann-old-name")
+EXAMPLES = ("memdir adopt", "memdir adopt /home/ann/old-name")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="a store's name from the list")
+    parser.add_argument("path", metavar="OLD_PATH", nargs="?", help="where the project was, from the list")
     add_json(parser)
 
 
@@ -31,11 +31,12 @@ def run(options: argparse.Namespace, context: Context) -> int:
     here = identify(layout.project)
     records = [record for record in stores(layout) if record.slug != layout.slug]
     offered = [record for record in records if record.is_orphan or here.is_same_project(record.identity)]
-    if options.store is None:
+    if options.path is None:
         return _list(offered, context, as_json=options.json)
-    chosen = next((record for record in offered if record.slug == options.store), None)
+    wanted = os.path.normpath(options.path)
+    chosen = next((record for record in offered if wanted in (record.identity.root, record.slug)), None)
     if chosen is None:
-        raise MemoryNotFound(f"there is no store {options.store!r} to adopt", remedy="`memdir adopt` lists them")
+        raise MemoryNotFound(f"there is no store of {options.path!r} to adopt", remedy="`memdir adopt` lists them")
     if os.path.isdir(layout.default_memory) and os.listdir(layout.default_memory):
         raise MemdirError(
             f"this project has memories of its own in {layout.default_memory}",
@@ -60,6 +61,6 @@ def _list(records: list[StoreRecord], context: Context, *, as_json: bool) -> int
     elif not records:
         context.terminal.line("Every store's project is where it was.")
     else:
-        rows = [[r.slug, "gone" if r.is_orphan else "still there", r.identity.root] for r in records]
-        context.terminal.table(rows, headers=("store", "project", "path"), styles=("bold", "yellow", "dim"))
+        rows = [["gone" if r.is_orphan else "still there", r.identity.root] for r in records]
+        context.terminal.table(rows, headers=("project", "old path"), styles=("yellow", "bold"))
     return 0

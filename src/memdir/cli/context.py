@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
 
 
+HELP_WIDTH = 100  # the width the help texts and examples are written for
+
+
 def build_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     """The parser of one command: its module's docstring is the description, `EXAMPLES` the epilogue."""
     from memdir.cli.commands import HELP
@@ -27,7 +30,7 @@ def build_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
         prog=f"memdir {name}",
         description=description,
         epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     module.configure(parser)
@@ -47,6 +50,13 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=HELP_WIDTH)
 
 
 class Context:

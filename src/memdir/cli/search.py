@@ -26,8 +26,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.search import search
 
     query = " ".join(options.words)
-    store = context.store()
-    matches = search(store.root, query, limit=options.limit)
+    place = context.require_enabled().place_of(options.scope)
+    matches = search(place.root, query, limit=options.limit)
     if options.json:
         context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
         return 0 if matches else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def width_of(text: str) -> int:
     """How many columns a text takes in a terminal."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     wide = ("W", "F")
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in wide else 1 for c in text)
 

@@ -79,6 +79,15 @@ class Git:
             raise self._failure("commit", status, errors)
         return True
 
+    def complaints(self) -> list[str]:
+        """What git finds wrong with the repository; empty when it is sound."""
+        arguments = ("fsck", "--no-dangling", "--no-progress")
+        status, output, errors = self._call(arguments, b"", None)
+        if status == 0:
+            return []
+        words = (output + errors).decode("utf-8", "replace").splitlines()
+        return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
+
     def _is_anything_staged(self) -> bool:
         if not self.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)):
             return bool(self.run("ls-files"))
@@ -211,13 +220,3 @@ def run_git(
     except OSError as error:
         raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
     return done.returncode, done.stdout, done.stderr
-
-
-def find_git() -> str | None:
-    """The full path of the git command, or None."""
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        for name in ("git", "git.exe") if os.name == "nt" else ("git",):
-            path = os.path.join(folder, name)
-            if os.access(path, os.X_OK) and os.path.isfile(path):
-                return path
-    return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 
 from memdir.errors import PathEscape
 
@@ -27,10 +26,17 @@ _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ l
 _PORTS = tuple(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")
 _DEVICES = frozenset(("con", "prn", "aux", "nul", "clock$", "conin$", "conout$", *_PORTS))
 # Other agents load these as instructions wherever they find them: a memory must never become one.
-_INSTRUCTION_FILES = frozenset(
-    ("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "skill.md")
-    + ("copilot-instructions.md",)
+_AGENT_FILES = (
+    "claude",
+    "claude.local",
+    "agents",
+    "agents.override",
+    "gemini",
+    "qwen",
+    "skill",
+    "copilot-instructions",
 )
+_INSTRUCTION_FILES = frozenset(f"{name}.md" for name in _AGENT_FILES)
 _MAGIC_STEMS = frozenset(("__proto__",))
 # Scripts that people mix inside one word; any other mixture is how look-alikes are built.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"))
@@ -120,11 +126,15 @@ def _fault_of_component(component: str) -> str:
 def _is_normal_form(component: str) -> bool:
     if component.isascii():
         return True
+    import unicodedata
+
     letters = component.translate(_WITHOUT_AM)
     return unicodedata.normalize("NFKC", letters) == letters and unicodedata.normalize("NFC", component) == component
 
 
 def _fault_of_characters(component: str) -> str:
+    import unicodedata
+
     scripts: set[str] = set()
     for character in component:
         if character in _PUNCTUATION:

@@ -23,6 +23,7 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 def check_twins(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Pairs of memories that share most of their words."""
+    memories = sorted(memories, key=lambda memory: memory.key)
     texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, text in enumerate(texts):

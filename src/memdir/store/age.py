@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 _DAY_SECONDS = 86_400
 
 
@@ -20,4 +18,6 @@ def age_words(mtime: float, now: float) -> str:
 
 def iso_time(mtime: float) -> str:
     """A moment as ISO-8601 in UTC, to the second."""
+    from datetime import UTC, datetime
+
     return datetime.fromtimestamp(int(mtime), UTC).isoformat().replace("+00:00", "Z")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_STEM = 48  # a file name that still fits a column of `ls`
 MAX_NAME_WORDS = 7
+NAMELESS = "note"  # the file name of a memory whose title has no letter
 MAX_DESCRIPTION = 200  # longer descriptions are bodies
 
 
@@ -117,13 +118,13 @@ def stem_of(name: str, kind: MemoryType | None) -> str:
     for word in text.split():
         if stem and len((stem + word).encode()) > MAX_STEM:
             break
-        stem = f"{stem}_{word}" if stem else word
-    stem = stem or "memory"
+        stem = f"{stem}_{word}" if stem else word.encode()[:MAX_STEM].decode("utf-8", "ignore")
+    stem = stem or NAMELESS
     prefixed = stem if kind is None or stem.startswith(f"{kind}_") else f"{kind}_{stem}"
     try:
         check_key(prefixed + ".md")
     except PathEscape:
-        return str(kind or "memory")
+        return f"{kind or NAMELESS}_note"
     return prefixed
 
 

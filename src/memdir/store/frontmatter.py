@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import re
 
 _NEEDS_QUOTES_FIRST = frozenset("!&*?|>%@`\"'#{}[],-:")
+_NO_KEY = frozenset(" \t#-")  # how a line starts that belongs to the key above it, or to nobody
+_INDENT = frozenset((" ", "\t"))
+_QUOTES = frozenset(("'", '"'))
 _NUMERIC = frozenset("0123456789.+-_:eEtTzZ ")  # numbers and dates are not text to YAML
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "~", ""))
@@ -70,18 +73,29 @@ def line_ending_of(data: bytes) -> bytes:
 def read_fields(block: bytes, newline: bytes = b"\n") -> dict[str, str]:
     """The keys and values of a frontmatter block; of a key that stands twice the first counts."""
     fields: dict[str, str] = {}
-    lines = block.split(newline)
+    lines = block.decode("utf-8", "replace").split(newline.decode("ascii"))
     for number, line in enumerate(lines):
-        key, colon, value = line.partition(b":")
-        if not colon or line[:1] in (b" ", b"\t", b"#", b"-") or (value and value[:1] not in b" \t\r"):
+        key, colon, value = line.partition(":")
+        if not colon or line[0] in _NO_KEY or (value and value[0] not in " \t\r"):
             continue
-        name = key.decode("utf-8", "replace").strip().strip("\"'")
+        name = key.strip().strip("\"'")
         if name and name not in fields:
-            text = value.decode("utf-8", "replace").strip()
-            if number + 1 < len(lines) and lines[number + 1][:1] in (b" ", b"\t"):
+            text = value.strip()
+            if number + 1 < len(lines) and lines[number + 1][:1] in _INDENT:
                 text = _long_scalar(text, lines[number + 1 :])
-            fields[name] = _scalar(text)
+            fields[name] = _scalar(text) if text[:1] in _QUOTES or " # " in text else text
     return fields
+
+
+def find_simple_block(data: bytes) -> bytes | None:
+    """The frontmatter's lines in a file of the usual form (LF, no BOM, fences without trailing spaces); else None.
+
+    Agrees with `find_block` wherever it answers, at a fraction of its cost: a scan calls it for every file.
+    """
+    if data[:4] != b"---\n":
+        return None
+    end = data.find(b"\n---", 3)
+    return data[4 : end + 1] if data[end + 4 : end + 5] == b"\n" and end >= 0 else None
 
 
 def replace_field(data: bytes, key: str, value: str) -> bytes:
@@ -163,13 +177,13 @@ def _character_of(escape: re.Match[str]) -> str:
     return _ESCAPES.get(code, code)
 
 
-def _long_scalar(first: str, following: list[bytes]) -> str:
+def _long_scalar(first: str, following: list[str]) -> str:
     """A value that goes on in indented lines: folded into one line, except under `|`."""
     lines: list[str] = []
-    for raw in following:
-        if raw.strip() and raw[:1] not in (b" ", b"\t"):
+    for line in following:
+        if line.strip() and line[0] not in _INDENT:
             break
-        lines.append(raw.decode("utf-8", "replace").strip())
+        lines.append(line.strip())
     marker = first[:1] if first[:1] in ("|", ">") else ""
     if not first and any(line.endswith(":") or ": " in line for line in lines):
         return ""  # a nested mapping, not a text

@@ -10,7 +10,8 @@ import os
 import stat
 from contextlib import contextmanager
 
-from memdir.disk.git import BRANCH, Git, find_git
+from memdir.disk.git import BRANCH, Git
+from memdir.disk.programs import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class History:
     @property
     def is_available(self) -> bool:
         """Whether git is there to keep a history at all."""
-        return find_git() is not None
+        return bool(find_program("git"))
 
     @contextmanager
     def held_by(self, lock: int) -> Iterator[None]:
@@ -229,10 +230,7 @@ class History:
 
     def check(self) -> list[str]:
         """What git finds wrong with the repository."""
-        if not self._git.exists:
-            return []
-        output = self._git.run("fsck", "--no-dangling", "--no-progress", accept=range(256))
-        return [line for line in output.decode("utf-8", "replace").splitlines() if not line.startswith("notice")]
+        return self._git.complaints() if self._git.exists else []
 
     def _head(self) -> str:
         """The last commit's id, read from the branch's file: a git process for 40 characters would be dear."""

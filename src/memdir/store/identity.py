@@ -47,8 +47,10 @@ class StoreRecord:
 
     @property
     def is_orphan(self) -> bool:
-        """Whether its project is no longer where it was."""
-        return not os.path.isdir(self.identity.root)
+        """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
+        if not os.path.isdir(self.identity.root):
+            return True
+        return bool(self.identity.root_commits) and not _is_repository(self.identity.root)
 
 
 class Adoption:
@@ -82,9 +84,9 @@ def remember_identity(place: Place, root: str) -> None:
     import json
 
     identity = identify(root)
-    make_folder(place.state)
     text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
-    write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
+    with locked(place.lock):  # whoever holds the lock may sweep temporary files out of the state folder
+        write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
 
 
 def read_identity(path: str) -> Identity | None:
@@ -167,13 +169,17 @@ def _begun_adoption(layout: Layout) -> StoreRecord | None:
 
 
 def _git_lines(root: str, *arguments: str) -> list[str]:
-    if not os.path.lexists(os.path.join(root, ".git")) and not os.path.isfile(os.path.join(root, "HEAD")):
+    if not _is_repository(root):
         return []
     try:
         status, output, _ = run_git(("-C", root, *arguments), timeout_seconds=MAX_GIT_SECONDS)
     except HistoryError:
         return []
     return output.decode("utf-8", "replace").split("\n")[:-1] if status == 0 else []
+
+
+def _is_repository(root: str) -> bool:
+    return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
 
 
 def _plain_remote(url: str) -> str:

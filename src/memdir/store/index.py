@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memdir.store.frontmatter import line_ending_of
+from memdir.store.merge import merge_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Index:
         """Every line that names a memory, in order."""
         return [entry for entry in self._entries if entry]
 
+    def has(self, key: str) -> bool:
+        return any(entry and entry.key == key for entry in self._entries)
+
     def keys(self) -> set[str]:
         return {entry.key for entry in self._entries if entry}
 
@@ -103,6 +107,21 @@ class Index:
             return self._replaced(first, block + self._lines[first])
         gap = b"" if not self.data or self.data.endswith((b"\n", b"\r")) else ending
         return Index(self.data + gap + block)
+
+
+def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Both sides' changes to an index. It never fails: where lines clash, our entries are brought in one by one."""
+    merged = merge_bytes(base, ours, theirs)
+    if merged is not None:
+        return merged
+    before = {entry.key: entry for entry in Index(base).entries()}
+    wanted = {entry.key: entry for entry in Index(ours).entries()}
+    index = Index(theirs).without(before.keys() - wanted.keys())
+    for key, entry in reversed(wanted.items()):
+        known = before.get(key)
+        if known is None or (known.title, known.hook) != (entry.title, entry.hook):
+            index = index.with_entry(entry)
+    return index.data
 
 
 class LoadedIndex:

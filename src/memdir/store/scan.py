@@ -11,7 +11,7 @@ import stat
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.age import iso_time
-from memdir.store.frontmatter import find_block, newline_of, read_fields
+from memdir.store.frontmatter import BOM, FENCE, find_block, find_simple_block, newline_of, read_fields
 from memdir.store.taxonomy import parse_type
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from memdir.store.taxonomy import MemoryType
+
+    _Seen = tuple[int, int, int, "Header | Unreadable"]
 
 MAX_RETURNED = 200  # more than a model can judge by their descriptions
 HEAD_LINES = 30  # frontmatter and a first paragraph
@@ -29,19 +31,43 @@ OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOC
 
 
 class Header:
-    """What the scan knows of one memory."""
+    """What the scan knows of one memory. The frontmatter is parsed when a field is first asked for: of thousands of
+    files only the newest few are."""
 
-    __slots__ = ("description", "key", "mtime_ns", "name", "problem", "raw_type", "size", "type")
+    __slots__ = ("_block", "_fields", "key", "mtime_ns", "problem", "size")
 
-    def __init__(self, key: str, mtime_ns: int, size: int, fields: dict[str, str], problem: str) -> None:
+    def __init__(self, key: str, status: os.stat_result, block: bytes | None, *, problem: str = "") -> None:
         self.key = key
-        self.mtime_ns = mtime_ns
-        self.size = size
-        self.name = fields.get("name") or os.path.basename(key)[:-3]
-        self.description = fields.get("description", "")
-        self.raw_type = fields.get("type", "")
-        self.type: MemoryType | None = parse_type(self.raw_type)
+        self.mtime_ns = status.st_mtime_ns
+        self.size = status.st_size
         self.problem = problem
+        self._block = block
+        self._fields: dict[str, str] | None = None
+
+    @staticmethod
+    def of_fields(key: str, status: os.stat_result, fields: dict[str, str], problem: str) -> Header:
+        header = Header(key, status, None, problem=problem)
+        header._fields = fields
+        return header
+
+    @property
+    def fields(self) -> dict[str, str]:
+        if self._fields is None:
+            self._fields = read_fields(self._block or b"")
+            self._block = None
+        return self._fields
+
+    @property
+    def name(self) -> str:
+        return self.fields.get("name") or self.key.rsplit("/", 1)[-1][:-3]
+
+    @property
+    def description(self) -> str:
+        return self.fields.get("description", "")
+
+    @property
+    def type(self) -> MemoryType | None:
+        return parse_type(self.fields.get("type"))
 
     @property
     def mtime(self) -> float:
@@ -74,22 +100,28 @@ class Scanner:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._seen: dict[str, tuple[int, int, int, Header | Unreadable]] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._result = Scan([], 0, [])
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """All memories below the root, newest first; at most `limit` of them are returned, all are read."""
-        seen: dict[str, tuple[int, int, int, Header | Unreadable]] = {}
         before = self._seen
+        seen: dict[str, _Seen] = {}
+        is_same = True
         for key, entry in walk(self._root):
             known = before.get(key)
             if known is not None:
                 status = _stat(entry)
-                if status and (status.st_mtime_ns, status.st_size, status.st_ino) == known[:3]:
+                if status.st_mtime_ns == known[0] and status.st_size == known[1] and status.st_ino == known[2]:
                     seen[key] = known
                     continue
+            is_same = False
             seen[key] = _read(entry.path, key)
-        self._seen = seen
-        return _result([item[3] for item in seen.values()], limit)
+        if not is_same or len(seen) != len(before):
+            self._seen = seen
+            self._result = _sorted(seen)
+        whole = self._result
+        return Scan(whole.headers[:limit], whole.total, list(whole.unreadable))
 
 
 def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
@@ -133,14 +165,17 @@ def _is_daily_logs(folder: str) -> bool:
     return folder.startswith("logs/") and folder[5:].isdigit()
 
 
-def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+_GONE = os.stat_result((0,) * 10)
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result:
     try:
         return entry.stat(follow_symlinks=False)
     except OSError:
-        return None
+        return _GONE
 
 
-def _read(path: str, key: str) -> tuple[int, int, int, Header | Unreadable]:
+def _read(path: str, key: str) -> _Seen:
     try:
         descriptor = os.open(path, OPEN_FLAGS)
     except OSError as error:
@@ -157,7 +192,9 @@ def _read(path: str, key: str) -> tuple[int, int, int, Header | Unreadable]:
         return 0, -1, 0, Unreadable(key, os.strerror(error.errno or 0))
     finally:
         os.close(descriptor)
-    found = _header(key, status, data)
+    block = find_simple_block(data)
+    is_usual = block is not None and block.count(b"\n") < HEAD_LINES - 1
+    found = Header(key, status, block) if is_usual else _odd_header(key, status, data)
     return status.st_mtime_ns, status.st_size, status.st_ino, found
 
 
@@ -166,16 +203,15 @@ def _is_open_head(data: bytes) -> bool:
     return find_block(data) is None and data.count(newline_of(data)) < HEAD_LINES
 
 
-def _header(key: str, status: os.stat_result, data: bytes) -> Header | Unreadable:
+def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unreadable:
     block = find_block(data)
-    if block is not None and (len(data) <= HEAD_BYTES or data.count(b"\n", 0, block.end) <= HEAD_LINES):
-        fields = read_fields(data[block.start : block.end], newline_of(data))
-        return Header(key, status.st_mtime_ns, status.st_size, fields, "")
+    if block is not None and data.count(newline_of(data), 0, block.end) < HEAD_LINES:
+        return Header.of_fields(key, status, read_fields(data[block.start : block.end], newline_of(data)), "")
     if b"\0" in data:
         return Unreadable(key, "it is not a text file")
-    opened = data.lstrip(b"\xef\xbb\xbf").startswith(b"---")
-    problem = "its frontmatter is never closed" if opened else "it has no frontmatter"
-    return Header(key, status.st_mtime_ns, status.st_size, {"description": _first_words(data)}, problem)
+    opened = data.removeprefix(BOM).startswith(FENCE)
+    problem = "its frontmatter is never closed, or longer than 30 lines" if opened else "it has no frontmatter"
+    return Header.of_fields(key, status, {"description": _first_words(data)}, problem)
 
 
 def _first_words(data: bytes) -> str:
@@ -187,12 +223,18 @@ def _first_words(data: bytes) -> str:
     return ""
 
 
-def _result(found: list[Header | Unreadable], limit: int | None) -> Scan:
-    headers = [item for item in found if isinstance(item, Header)]
-    headers.sort(key=_newest_first)
-    unreadable = [item for item in found if isinstance(item, Unreadable)]
-    return Scan(headers[:limit] if limit is not None else headers, len(headers), unreadable)
+def _sorted(seen: dict[str, _Seen]) -> Scan:
+    headers: list[Header] = []
+    unreadable: list[Unreadable] = []
+    for item in seen.values():
+        found = item[3]
+        if isinstance(found, Header):
+            headers.append(found)
+        else:
+            unreadable.append(found)
+    headers.sort(key=_age_then_key)
+    return Scan(headers, len(headers), unreadable)
 
 
-def _newest_first(header: Header) -> tuple[int, str]:
+def _age_then_key(header: Header) -> tuple[int, str]:
     return -header.mtime_ns, header.key

@@ -10,6 +10,11 @@ from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 MAX_RESULTS = 20
 _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
 _SNIPPET_CHARACTERS = 160
+_FIRST_READ = 16 * 1024  # holds nearly every memory; a larger buffer costs more than a second read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Match:
@@ -30,24 +35,44 @@ def search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
     words = tuple(dict.fromkeys(query.casefold().split()))
     if not words:
         return []
-    found: list[tuple[int, str, str, bytes, int]] = []
+    count_hits = _counter(words)
+    found: list[tuple[int, str, bytes, str]] = []
     most = 1
     for key, entry in walk(root):
-        data, mtime_ns = _read(entry.path)
-        text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
-        hits = sum(word in text for word in words)
+        data = _read(entry.path)
+        hits = count_hits(key, data)
         if hits >= most:
             most = hits
-            found.append((hits, key, text, data, mtime_ns))
-    matches = [_match(key, text, data, mtime_ns, words) for hits, key, text, data, mtime_ns in found if hits == most]
+            found.append((hits, key, data, entry.path))
+    matches = [_match(key, data, path, words) for hits, key, data, path in found if hits == most]
     matches.sort(key=lambda match: (-match.score, -match.mtime_ns, match.key))
     return matches[:limit]
 
 
-def _match(key: str, text: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> Match:
+def _counter(words: tuple[str, ...]) -> Callable[[str, bytes], int]:
+    """Counts the words that a file or its name holds. ASCII is looked for in the bytes: decoding costs more."""
+    needles = [word.encode("utf-8", "replace") for word in words]
+    is_plain = all(word.isascii() for word in words)
+
+    def count(key: str, data: bytes) -> int:
+        if is_plain and data.isascii() and key.isascii():
+            lowered = key.encode("ascii").lower() + data.lower()
+            return sum([needle in lowered for needle in needles])
+        text = (key + data.decode("utf-8", "replace")).casefold()
+        return sum([word in text for word in words])
+
+    return count
+
+
+def _match(key: str, data: bytes, path: str, words: tuple[str, ...]) -> Match:
     topic = Topic(data)
+    text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
     title = f"{key} {topic.name} {topic.description}".casefold()
     score = sum(text.count(word) + _TITLE_WEIGHT * (word in title) for word in words)
+    try:
+        mtime_ns = os.stat(path).st_mtime_ns
+    except OSError:
+        mtime_ns = 0  # deleted since it was read
     return Match(key, score, _snippet(topic, words), topic, mtime_ns)
 
 
@@ -62,14 +87,18 @@ def _snippet(topic: Topic, words: tuple[str, ...]) -> str:
     return ("…" if start else "") + best[start : start + _SNIPPET_CHARACTERS]
 
 
-def _read(path: str) -> tuple[bytes, int]:
+def _read(path: str) -> bytes:
+    """A file's text up to the size of a memory; nothing for what cannot be read."""
     try:
         descriptor = os.open(path, OPEN_FLAGS)
     except OSError:
-        return b"", 0
+        return b""
     try:
-        return os.read(descriptor, MAX_MEMORY_BYTES), os.fstat(descriptor).st_mtime_ns
+        data = os.read(descriptor, _FIRST_READ)
+        while len(data) >= _FIRST_READ and len(data) < MAX_MEMORY_BYTES and (more := os.read(descriptor, _FIRST_READ)):
+            data += more
     except OSError:
-        return b"", 0
+        return b""
     finally:
         os.close(descriptor)
+    return data

@@ -25,7 +25,7 @@ from memdir.disk.swap import replace_file
 from memdir.errors import DiskError, EditConflict, HistoryError, LockBusy, MemoryNotFound
 from memdir.events import Nowhere, change_recovered, history_failed, index_truncated, memory_changed
 from memdir.store.history import OUTSIDE, History, Origin
-from memdir.store.index import Entry, Index, LoadedIndex, load_index
+from memdir.store.index import Entry, Index, LoadedIndex, load_index, merge_index
 from memdir.store.journal import Journal, Operation, read_journal, remove_journal, write_journal
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
@@ -236,7 +236,7 @@ class MemoryStore:
         write_journal(self.place.journal, journal)
         try:
             for operation in journal.operations:
-                operation.after = self._put(operation, merge=merge_bytes)
+                operation.after = self._put(operation, merge=_merge_for(operation.path))
         except BaseException:
             self._roll_back(journal)
             raise
@@ -283,7 +283,11 @@ class MemoryStore:
             except (HistoryError, DiskError) as error:
                 self._sink.emit(history_failed(reason=error.message))
                 return
-        remove_journal(self.place.journal)
+        try:
+            remove_journal(self.place.journal)
+        except DiskError as error:
+            # The change is made and recorded: a journal too many is no reason to deny it, and does it no harm.
+            self._sink.emit(history_failed(reason=error.message))
 
     def _record_before(self, journal: Journal) -> None:
         """What the files held before the change, where the history may not have it yet."""
@@ -341,7 +345,8 @@ class MemoryStore:
         current = self._current(operation.path)
         if current != operation.after:
             wanted = operation.after if current == operation.before else _merged(operation, current)
-            self._put(Operation(operation.path, current, wanted, operation.mtime_ns), merge=merge_bytes)
+            merge = _merge_for(operation.path)
+            self._put(Operation(operation.path, current, wanted, operation.mtime_ns), merge=merge)
 
     def _record_outside(self) -> bool:
         """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
@@ -408,10 +413,15 @@ def _names_in(folder: str) -> list[str]:
         raise disk_error(error, "read the folder", folder) from error
 
 
+def _merge_for(path: str) -> Merge:
+    """How two changes to a file are brought together: an index by its entries, everything else by its lines."""
+    return merge_index if os.path.basename(path) == INDEX_NAME else merge_bytes
+
+
 def _merged(operation: Operation, current: bytes | None) -> bytes:
     """A change set's file with what a person wrote since; EditConflict where only one of them can stay."""
     if operation.before is not None and operation.after is not None and current is not None:
-        merged = merge_bytes(operation.before, operation.after, current)
+        merged = _merge_for(operation.path)(operation.before, operation.after, current)
         if merged is not None:
             return merged
     raise EditConflict(f"{operation.path} was changed by someone else meanwhile")

@@ -26,7 +26,7 @@ _TYPES = {str(kind): kind for kind in MemoryType}
 
 def parse_type(text: str | None) -> MemoryType | None:
     """The type that `text` names, or None: an unknown type counts as none (S6)."""
-    return _TYPES.get(text.strip().lower()) if text else None
+    return _TYPES.get(text) or _TYPES.get(text.strip().lower()) if text else None
 
 
 def guess_type(text: str) -> MemoryType:

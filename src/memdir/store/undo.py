@@ -5,6 +5,7 @@ from __future__ import annotations
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import Commit, FileChange, Origin
+from memdir.store.index import merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -48,7 +49,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     source, blob = _version(store, commits, path, revision)
     data = store.history.contents([blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
-        change.write(key, data, mtime_ns=source.time * 1_000_000_000)
+        change.write(key, data, mtime_ns=_first_recorded(store, path, blob))
         if key.rsplit("/", 1)[-1] != INDEX_NAME:
             change.put_entry(key, Topic(data))
     return source
@@ -92,7 +93,7 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     elif current == before:
         return
     elif key == INDEX_NAME:
-        target = _index_without_change(before or b"", after or b"", current or b"")
+        target = merge_index(after or b"", before or b"", current or b"")
     else:
         target = merge_bytes(after or b"", before or b"", current or b"") if before is not None and current else None
         if target is None:
@@ -103,26 +104,14 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     if target is None:
         change.delete(key)
     else:
-        change.write(key, target, mtime_ns=_time_of(store, file))
+        is_exact = target == before and not file.path.endswith(INDEX_NAME)
+        change.write(key, target, mtime_ns=_first_recorded(store, file.path, file.before) if is_exact else None)
 
 
-def _index_without_change(before: bytes, after: bytes, current: bytes) -> bytes:
-    """The index with one commit's lines taken back, wherever they stand now; the index never stops an undo."""
-    merged = merge_bytes(after, before, current)
-    if merged is not None:
-        return merged
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    removed, added = [line for line in old if line not in new], {line for line in new if line not in old}
-    kept = [line for line in current.splitlines(keepends=True) if line not in added]
-    return b"".join([*(line for line in removed if line not in kept), *kept])
-
-
-def _time_of(store: MemoryStore, file: FileChange) -> int | None:
-    """When the content that comes back was first recorded: an old memory must not look new after an undo (S11)."""
-    if not file.before or file.path.endswith(INDEX_NAME):
-        return None
-    for commit in store.history.log(file.path):
-        if any(known.path == file.path and known.after == file.before for known in commit.files):
+def _first_recorded(store: MemoryStore, path: str, blob: str) -> int | None:
+    """When a content was first recorded: an old memory must not look new because it came back (S11)."""
+    for commit in reversed(store.history.log(path)):
+        if any(file.path == path and file.after == blob for file in commit.files):
             return commit.time * 1_000_000_000
     return None
 

@@ -1,0 +1,39 @@
+"""`make bench-cli`: what a cold process costs beside an empty one."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Row, best_process_seconds, clean_environment, report
+from benchmarks.stores import build_store
+from memdir.layout import Layout
+
+MEMORIES = 2_000
+ROUNDS = 25
+FLOOR = "python -I -c pass"
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as place:
+        home, project = Path(place) / "home", Path(place) / "project"
+        project.mkdir()
+        build_store(Path(Layout(str(home), str(project)).default_memory), MEMORIES)
+        memdir = str(Path(sys.executable).with_name("memdir"))
+        commands = (
+            [sys.executable, "-I", "-c", "pass"],
+            [memdir, "--version"],
+            [memdir, "search", "kalomi", "stotra", "--project", str(project)],
+        )
+        environment = clean_environment(MEMDIR_HOME=str(home))
+        floor, version, search = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
+    rows = [
+        Row("memdir --version", version, FLOOR, floor, 2.5),
+        Row(f"memdir search, {MEMORIES:,} memories", search, FLOOR, floor, 5.0),
+    ]
+    return report("bench-cli: CPU time of a cold process, best of rounds", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Writes the reference pages from the code, and with --check says whether they are up to date.
+
+python -m docs.generate [--check]
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from memdir import errors
+from memdir.cli.commands import GROUPS, MODULES
+from memdir.cli.context import build_parser
+from memdir.errors import MemdirError
+from memdir.settings import OPTIONS
+
+FOLDER = Path(__file__).parent
+NOTICE = "<!-- Made by `make docs` from the code: edit the code, not this page. -->\n"
+
+
+def cli_page() -> str:
+    """Every command with its help, as `memdir COMMAND --help` prints it."""
+    parts = [
+        "# Command line\n",
+        NOTICE,
+        "`memdir --help` lists the commands; `memdir COMMAND --help` prints what stands here.\n",
+    ]
+    for title, commands in GROUPS:
+        parts.append(f"## {title}\n")
+        for name, module, text in commands:
+            help_text = build_parser(name, import_module(f"memdir.cli.{module}")).format_help().rstrip()
+            parts.append(f"### memdir {name}\n\n{text[0].upper()}{text[1:]}.\n\n```text\n{help_text}\n```\n")
+    return "\n".join(parts)
+
+
+def settings_page() -> str:
+    """Every setting with its type, default and meaning."""
+    lines = [
+        "# Settings\n",
+        NOTICE,
+        "JSON objects in these files, strongest first; `memdir settings` shows where each value comes from.\n",
+        "| layer | file | may decide where we write, whom we talk to, what we run |",
+        "|---|---|---|",
+        "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",
+        "| flags | `--set NAME=VALUE` on the command line | yes |",
+        "| local | `<home>/projects/<slug>/settings.json` | yes |",
+        "| user | `<home>/settings.json` | yes |",
+        "| project | `<project>/.memdir/settings.json`, committed | **no**: such a value is refused and reported |",
+        "",
+        "| setting | type | default | from the project layer | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    for option in OPTIONS:
+        kind = " \\| ".join(f"`{choice}`" for choice in option.choices) or option.kind
+        default = {True: "`true`", False: "`false`", None: "–"}.get(option.default, f"`{option.default}`")  # type: ignore[arg-type]
+        allowed = "refused" if option.trusted_only else "yes"
+        lines.append(f"| `{option.name}` | {kind} | {default} | {allowed} | {option.doc} |")
+    lines += ["", "## Environment\n", _environment_table()]
+    return "\n".join(lines)
+
+
+def _environment_table() -> str:
+    rows = (
+        ("`MEMDIR_HOME`", "memdir's home instead of `~/.memdir`"),
+        (
+            "`MEMDIR_DIRECTORY`",
+            "the memory directory itself, a full path, for embedding hosts; goes before everything (S1)",
+        ),
+        ("`MEMDIR_DISABLE`", "`1` turns memory off (S5)"),
+        (
+            "`MEMDIR_REMOTE`",
+            "`1` says that this machine is thrown away later: memory is off unless the next one is set",
+        ),
+        ("`MEMDIR_REMOTE_STORAGE`", "a folder that outlives the machine: the home in remote mode"),
+        ("`VISUAL`, `EDITOR`", "the editor of `memdir edit`"),
+        ("`NO_COLOR`, `FORCE_COLOR`", "no colours, colours also in a pipe"),
+    )
+    return "| variable | meaning |\n|---|---|\n" + "\n".join(f"| {name} | {text} |" for name, text in rows) + "\n"
+
+
+def exit_codes_page() -> str:
+    """Every exit code and what it means."""
+    lines = ["# Exit codes\n", NOTICE, "| code | when |", "|---|---|", "| 0 | done |"]
+    lines.append("| 1 | nothing found, problems found (`doctor`), or a plain failure |")
+    lines.append("| 2 | the command line is wrong |")
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MemdirError)]
+    told = _tree_lines()
+    for kind in sorted(kinds, key=lambda kind: kind.exit_code):
+        if kind is not MemdirError:
+            lines.append(f"| {kind.exit_code} | `{kind.__name__}`: {told[kind.__name__]} |")
+    lines += [
+        "| 70 | a bug in memdir; the details are in `<home>/logs/crash.log` |",
+        "| 130 | interrupted by Ctrl-C |",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _tree_lines() -> dict[str, str]:
+    """The sentences of the tree in the docstring of errors.py."""
+    found = {}
+    for line in (errors.__doc__ or "").splitlines():
+        words = line.strip("├└─ ").split(None, 1)
+        if line.startswith(("├", "└")) and len(words) == 2:
+            found[words[0]] = words[1]
+    return found
+
+
+PAGES = {"reference/cli.md": cli_page, "reference/settings.md": settings_page, "exit-codes.md": exit_codes_page}
+
+
+def main() -> int:
+    stale = []
+    for name, page in PAGES.items():
+        path, text = FOLDER / name, page()
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        print(f"out of date: {', '.join(stale)}; run `make docs`")
+        return 1
+    print(f"{len(PAGES)} pages for {len(MODULES)} commands and {len(OPTIONS)} settings")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

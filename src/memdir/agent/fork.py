@@ -1,0 +1,93 @@
+"""A fork: the parent's request byte for byte, one message with a job, and a state of its own (G1–G3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from memdir.agent.abort import Abort
+from memdir.agent.gate import Gate
+from memdir.agent.loop import AgentRun, run_agent
+from memdir.agent.tools.tool import Toolbox
+from memdir.model.model import CachePolicy, Model, Request, Usage
+from memdir.transcript.message import Message, user
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a fork is to do: the text of its one message, a name for events and the ledger, and how long it may take."""
+
+    text: str
+    label: str
+    max_turns: int
+    prompt_hash: str = ""
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What a fork works with. The box must be its own, with a clone of the parent's file state (G2)."""
+
+    model: Model
+    tools: Toolbox
+    gate: Gate
+
+
+@dataclass(frozen=True)
+class ForkReport:
+    """What a fork did and cost (G3)."""
+
+    job: Job
+    run: AgentRun
+
+    @property
+    def usage(self) -> Usage:
+        return self.run.usage
+
+    def counts(self) -> dict[str, int | float]:
+        """Its cost in figures, for events."""
+        return {
+            "input": self.usage.input,
+            "output": self.usage.output,
+            "cache_read": self.usage.cache_read,
+            "cache_created": self.usage.cache_created,
+            "cache_hit_percent": round(self.usage.hit_percent, 1),
+            "turns": self.run.turns,
+        }
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model came to an end of its own."""
+        return self.run.ending == "done"
+
+
+def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) -> Request:
+    """The parent's request, what was said since it was sent, and the job.
+
+    The cache breakpoint stays where the parent's last one was: the fork reads what the parent wrote and writes nothing
+    of its own that nobody would read again (G2).
+    """
+    last = parent.cache.last_message if parent.cache.last_message is not None else len(parent.messages) - 1
+    cache = CachePolicy(last_message=last, key=parent.cache.key)
+    return replace(parent, messages=(*parent.messages, *since, user(job, is_meta=True)), cache=cache)
+
+
+async def fork(
+    parent: Request,
+    job: Job,
+    hands: Hands,
+    *,
+    since: Sequence[Message] = (),
+    abort: Abort | None = None,
+    on_progress: Callable[[Message], None] | None = None,
+) -> ForkReport:
+    """Run a job beside the conversation. Nothing it reads or writes reaches the parent; no transcript is kept."""
+    run = await run_agent(
+        fork_request(parent, job.text, since=since),
+        hands.model,
+        hands.tools,
+        hands.gate,
+        max_turns=job.max_turns,
+        abort=abort,
+        on_message=on_progress,
+    )
+    return ForkReport(job, run)

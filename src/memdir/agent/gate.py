@@ -1,0 +1,76 @@
+"""The one door for an agent's tool calls: allow, or deny with a reason that the model can act on (G4).
+
+A fork keeps its parent's list of tools, because tools are part of the cache key, and is held here instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memdir.agent.verdict import Allow, Deny
+from memdir.transcript.message import ToolUse
+
+READING = frozenset(("Read", "Grep", "Glob"))
+WRITING = frozenset(("Write", "Edit"))
+
+
+class Gate(Protocol):
+    """Judges one tool call."""
+
+    def __call__(self, call: ToolUse) -> Allow | Deny: ...
+
+
+@dataclass(frozen=True)
+class MemoryGate:
+    """The gate of extraction and dream: read anything harmless, write memories only."""
+
+    roots: tuple[str, ...]
+    cwd: str
+    has_sandbox: bool
+
+    def __call__(self, call: ToolUse) -> Allow | Deny:
+        if call.name in READING:
+            return Allow()
+        if call.name in WRITING:
+            return self._judge_write(call)
+        if call.name == "Bash":
+            return self._judge_command(call)
+        return Deny(
+            f"{call.name} is not available here: only Read, Grep, Glob, read-only Bash, and Edit or Write inside "
+            f"{self._places()} are"
+        )
+
+    def _judge_write(self, call: ToolUse) -> Allow | Deny:
+        path = call.input.get("file_path")
+        if not isinstance(path, str) or "\0" in path:
+            return Deny("file_path is missing or no path")
+        real = os.path.realpath(os.path.join(self.cwd, path))
+        if any(real.startswith(os.path.realpath(root) + os.sep) for root in self.roots):
+            return Allow()
+        return Deny(f"{path} is outside the memory directory: write only below {self._places()}")
+
+    def _judge_command(self, call: ToolUse) -> Allow | Deny:
+        if not self.has_sandbox:
+            return Deny("Bash is not available on this machine (no kernel sandbox): use Read, Grep and Glob")
+        from memdir.agent.shell.judge import judge
+
+        return judge(str(call.input.get("command", "")))
+
+    def _places(self) -> str:
+        return " or ".join(self.roots)
+
+
+def memory_gate(roots: Sequence[str], *, cwd: str) -> MemoryGate:
+    """The gate for a fork that keeps memories below `roots`."""
+    from memdir.agent.sandbox.kind import sandbox_kind
+
+    return MemoryGate(tuple(roots), cwd, has_sandbox=sandbox_kind() is not None)
+
+
+def allow_all(call: ToolUse) -> Allow | Deny:
+    """The gate of a host that asks its user itself."""
+    del call
+    return Allow()

@@ -1,0 +1,105 @@
+"""The one loop: ask the model, run the tools it calls, until it calls no more. Host and forks use it alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from memdir.agent.abort import Abort, Aborted
+from memdir.agent.gate import Gate
+from memdir.agent.tools.tool import Toolbox
+from memdir.agent.verdict import Deny
+from memdir.model.model import Model, Reply, Request, Usage
+from memdir.transcript.message import Message, ToolResult, ToolUse
+
+Ending = Literal["done", "max_turns", "aborted"]
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What came of a run: the messages it added, why it ended, what it cost, what was refused."""
+
+    messages: tuple[Message, ...]
+    ending: Ending
+    usage: Usage
+    turns: int
+    refusals: int
+
+    @property
+    def final_text(self) -> str:
+        return self.messages[-1].text if self.messages and self.messages[-1].role == "assistant" else ""
+
+
+async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
+    request: Request,
+    model: Model,
+    tools: Toolbox,
+    gate: Gate,
+    *,
+    max_turns: int,
+    abort: Abort | None = None,
+    on_message: Callable[[Message], None] | None = None,
+    on_text: Callable[[str], None] | None = None,
+) -> AgentRun:
+    """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError."""
+    turn = _Run(request, model, tools, gate, abort or Abort(), on_message)
+    while turn.turns < max_turns:
+        try:
+            if await turn.step(on_text):
+                return turn.result("done")
+        except Aborted:
+            return turn.result("aborted")
+    return turn.result("max_turns")
+
+
+@dataclass
+class _Run:
+    """The state of one run."""
+
+    request: Request
+    model: Model
+    tools: Toolbox
+    gate: Gate
+    abort: Abort
+    on_message: Callable[[Message], None] | None
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+    refusals: int = 0
+    added: tuple[Message, ...] = ()
+
+    async def step(self, on_text: Callable[[str], None] | None) -> bool:
+        """One request and the tools it calls; True when the model is done."""
+        asked = replace(self.request, messages=(*self.request.messages, *self.added))
+        reply: Reply = await self.abort.guard(self.model.complete(asked, on_text=on_text))
+        self.turns += 1
+        self.usage += reply.usage
+        self._add(reply.message)
+        if not reply.message.tool_uses:
+            return True
+        results = await self.abort.guard(self._run_tools(reply.message.tool_uses))
+        self._add(Message("user", tuple(results)))
+        return False
+
+    async def _run_tools(self, uses: tuple[ToolUse, ...]) -> list[ToolResult]:
+        """All calls at once, results in the order of the calls; one that is cancelled takes the others with it."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._run_tool(use)) for use in uses]
+        return [task.result() for task in tasks]
+
+    async def _run_tool(self, use: ToolUse) -> ToolResult:
+        if self.tools.knows(use.name) and not use.fault:
+            verdict = self.gate(use)
+            if isinstance(verdict, Deny):
+                self.refusals += 1
+                return ToolResult(use.id, f"Refused: {verdict.reason}.", is_error=True)
+        return await self.tools.run(use)
+
+    def _add(self, message: Message) -> None:
+        self.added = (*self.added, message)
+        if self.on_message:
+            self.on_message(message)
+
+    def result(self, ending: Ending) -> AgentRun:
+        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals)

@@ -1,0 +1,172 @@
+"""Read a command's words by its row in the option tables, the way getopt does, and refuse what is not in the row."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from memdir.agent.shell.paths import check_path, check_walk
+from memdir.agent.shell.refusal import Refused, shown
+from memdir.agent.shell.spec import Spec, long_options, names, short_options
+from memdir.agent.shell.words import Word
+
+MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
+
+# Values that are searched for or printed, never opened.
+_TEXT_OPTIONS = names(
+    "e regexp expression F v r replace d t s separator delimiter delimiters field-separator format printf S G "
+    "exclude exclude-dir x E hide ignore I"
+)
+_NUMBER = re.compile(r"[+-]?\d+")
+_LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A command's words, sorted: options with their values, and operands."""
+
+    options: list[tuple[str, str]] = field(default_factory=list)
+    operands: list[Word] = field(default_factory=list)
+
+    def has_any(self, names: str) -> bool:
+        return not {name for name, _ in self.options}.isdisjoint(names.split())
+
+    def values(self, *names: str) -> list[str]:
+        return [value for name, value in self.options if name in names]
+
+
+def check_command(name: str, spec: Spec, words: tuple[Word, ...], *, reads_pipe: bool) -> Arguments:
+    """Sort and judge all words of one command; Refused at the first that its row does not allow."""
+    arguments = read_arguments(name, spec, words)
+    for option, value in arguments.options:
+        if _LONG_NUMBER.fullmatch(value):
+            raise Refused(f"{shown(value)} is too large a number for `{name}`: use a smaller one.")
+        if option not in _TEXT_OPTIONS:
+            check_path(value)
+    check_operands(name, spec, arguments, reads_pipe=reads_pipe)
+    return arguments
+
+
+def read_arguments(name: str, spec: Spec, words: tuple[Word, ...]) -> Arguments:
+    """Options and operands as getopt would see them."""
+    return _Reader(name, spec, words).read()
+
+
+def check_operands(name: str, spec: Spec, arguments: Arguments, *, reads_pipe: bool) -> None:
+    """Judge how many operands there are and what the files among them are called."""
+    operands = arguments.operands
+    if spec.operands == "none" and operands:
+        raise Refused(f"`{name}` takes no operand here: leave {shown(operands[0].text)} out.")
+    if spec.most is not None and (len(operands) > spec.most or any(word.is_pattern for word in operands)):
+        raise Refused(f"`{name}` would write its last file: give at most {spec.most} file, without wildcards.")
+    files = _files(spec, arguments)
+    walks = spec.walks == "always" or arguments.has_any(spec.walks)
+    need_files(name, files, least=0 if walks else spec.least, reads_pipe=reads_pipe)
+    for word in files:
+        check_path(word.text)
+        if walks:
+            check_walk(word.text)
+
+
+def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
+    """Refused when the command would wait for standard input although nothing is piped into it."""
+    if not reads_pipe and (len(files) < least or any(word.text == "-" for word in files)):
+        raise Refused(f"`{name}` would wait for input: name the file to read, or pipe a command into it.")
+
+
+def _files(spec: Spec, arguments: Arguments) -> list[Word]:
+    if spec.operands in ("text", "none"):
+        return []
+    has_pattern = spec.operands == "pattern" and not arguments.has_any(spec.pattern_options)
+    return arguments.operands[1:] if has_pattern else arguments.operands
+
+
+class _Reader:
+    """One pass over the words of one command."""
+
+    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...]) -> None:
+        self._name = name
+        self._spec = spec
+        self._words = words
+        self._at = 0
+        self._found = Arguments()
+
+    def read(self) -> Arguments:
+        while self._at < len(self._words):
+            word = self._words[self._at]
+            self._at += 1
+            if word.text == "--":
+                self._found.operands.extend(self._words[self._at :])
+                break
+            self._one(word)
+        return self._found
+
+    def _one(self, word: Word) -> None:
+        if not word.text.startswith("-") or word.text == "-" or self._is_past_options():
+            self._operand(word)
+        elif word.text.startswith("--"):
+            self._long(word)
+        elif self._spec.number and _NUMBER.fullmatch(word.text):
+            self._found.options.append(("number", word.text))
+        else:
+            self._short(word)
+
+    def _is_past_options(self) -> bool:
+        return self._spec.options_first and bool(self._found.operands)
+
+    def _operand(self, word: Word) -> None:
+        if word.may_become_option and not self._spec.harmless and not self._is_past_options():
+            raise Refused(
+                f"{shown(word.text)} could expand to an option of `{self._name}`: write {shown('./' + word.text)}."
+            )
+        self._found.operands.append(word)
+
+    def _long(self, word: Word) -> None:
+        option, has_value, value = word.text[2:].partition("=")
+        arity = long_options(self._spec.long).get(option)
+        if arity is None or (has_value and arity == "flag"):
+            self._refuse(f"--{option}")
+        if word.is_pattern and (not has_value or word.pattern_at <= len(option) + 2):
+            self._refuse(word.text)
+        if arity == "value" and not has_value:
+            value = self._value(f"--{option}")
+        self._found.options.append((option, value))
+
+    def _short(self, word: Word) -> None:
+        if word.is_pattern:
+            self._refuse(word.text)
+        arities = short_options(self._spec.short)
+        letters = word.text[1:]
+        for at, letter in enumerate(letters):
+            arity = arities.get(letter)
+            if arity is None:
+                self._refuse(f"-{letter}")
+            if arity == "flag":
+                self._found.options.append((letter, ""))
+                continue
+            value = letters[at + 1 :]
+            if value and not self._spec.attached:
+                self._refuse(word.text)
+            if arity == "value" and not value:
+                value = self._value(f"-{letter}")
+            self._found.options.append((letter, value))
+            return
+
+    def _value(self, option: str) -> str:
+        """The next word as the option's value. One that looks like an option is refused: programs differ there."""
+        if self._at >= len(self._words):
+            raise Refused(f"`{self._name} {option}` needs a value: add it.")
+        word = self._words[self._at]
+        self._at += 1
+        if word.text.startswith("-") and word.text != "-" and not _NUMBER.fullmatch(word.text):
+            raise Refused(f"{shown(word.text)} after `{option}` looks like an option: attach it, or leave it out.")
+        if word.is_pattern and not self._spec.harmless:
+            raise Refused(f"{shown(word.text)} after `{option}` could expand to several words: quote it.")
+        return word.text
+
+    def _refuse(self, option: str) -> NoReturn:
+        raise Refused(
+            f"{shown(f'{self._name} {option}')} is not on the list of read-only options: leave it out or spell it "
+            "in full."
+        )

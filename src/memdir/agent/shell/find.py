@@ -1,0 +1,72 @@
+"""Judge `find`: starting points, then tests and actions from a whitelist. None runs, deletes or writes."""
+
+from __future__ import annotations
+
+import re
+
+from memdir.agent.shell.paths import check_path, check_walk
+from memdir.agent.shell.refusal import Refused, shown
+from memdir.agent.shell.spec import names
+from memdir.agent.shell.words import Simple, Word
+
+_ALONE = names(
+    "! ( ) , -a -and -o -or -not -empty -readable -writable -executable -print -print0 -ls -prune -quit -true -false "
+    "-depth -xdev -mount -follow -daystart -noleaf -nouser -nogroup -ignore_readdir_race -noignore_readdir_race -warn "
+    "-nowarn"
+)
+_WITH_TEXT = names(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -regextype -type -xtype -size "
+    "-mtime -mmin -atime -amin -ctime -cmin -used -user -group -uid -gid -perm -maxdepth -mindepth -links -inum "
+    "-fstype -printf"
+)
+_WITH_FILE = names("-newer -anewer -cnewer -samefile")
+_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_FOLLOW = frozenset({"-H", "-L", "-P"})
+
+
+def check_find(command: Simple) -> None:
+    """Refused unless every word is a starting point or a test or action that only reads."""
+    words = command.arguments
+    at = 0
+    while at < len(words) and words[at].text in _FOLLOW:
+        at += 1
+    while at < len(words) and not _starts_expression(words[at].text):
+        _check_start(words[at])
+        at += 1
+    while at < len(words):
+        at += _check_primary(words, at)
+
+
+def _starts_expression(text: str) -> bool:
+    return text.startswith("-") or text in ("!", "(", ")", ",")
+
+
+def _check_start(word: Word) -> None:
+    if word.may_become_option:
+        raise Refused(f"{shown(word.text)} could expand to an action of `find`: write {shown('./' + word.text)}.")
+    check_path(word.text)
+    check_walk(word.text)
+
+
+def _check_primary(words: tuple[Word, ...], at: int) -> int:
+    """How many words this test or action takes."""
+    primary = words[at]
+    if primary.is_pattern:
+        raise Refused(f"{shown(primary.text)} could expand to several words: quote it.")
+    if primary.text in _ALONE:
+        return 1
+    takes_file = primary.text in _WITH_FILE or _NEWER.fullmatch(primary.text)
+    if primary.text in ("-exec", "-execdir"):
+        raise Refused("`find -exec` runs a program: pipe the names instead, as in `find … | xargs grep -l WORD`.")
+    if not takes_file and primary.text not in _WITH_TEXT:
+        raise Refused(
+            f"{shown('find ' + primary.text)} is not on the list of read-only tests and actions: leave it out."
+        )
+    if at + 1 >= len(words):
+        raise Refused(f"{shown('find ' + primary.text)} needs a value: add it.")
+    value = words[at + 1]
+    if value.is_pattern:
+        raise Refused(f"{shown(value.text)} is expanded by the shell before `find` sees it: quote it.")
+    if takes_file:
+        check_path(value.text)
+    return 2

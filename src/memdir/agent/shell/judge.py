@@ -1,0 +1,88 @@
+"""Judge a shell command: Allow when it is provably read-only, else Deny with a reason a model can act on (G4).
+
+Layer 1 reads the syntax twice (`words.py`, `tree.py`), layer 2 the words of each command (`options.py` and the rules).
+Layer 3, the sandbox that runs an allowed command, is `agent/sandbox`. See docs/shell-gate.md and ADR 0010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from memdir.agent.shell import rules
+from memdir.agent.shell.awk import check_awk
+from memdir.agent.shell.check import check_command
+from memdir.agent.shell.find import check_find
+from memdir.agent.shell.git import check_git
+from memdir.agent.shell.jq import check_jq
+from memdir.agent.shell.options import COMMANDS, HINTS
+from memdir.agent.shell.refusal import Refused, shown
+from memdir.agent.shell.sed import check_sed
+from memdir.agent.shell.tree import check_tree
+from memdir.agent.shell.words import Simple, read_commands
+from memdir.agent.shell.xargs import check_xargs
+from memdir.agent.verdict import Allow, Deny
+
+MAX_CHARS = 4_000  # a screenful of file names; longer lines are generated, and nobody reviews them
+MAX_COMMANDS = 20  # more than anyone chains by hand
+MAX_WORDS = 300  # what a long list of files needs
+
+_RULES: Mapping[str, Callable[[Simple], None]] = MappingProxyType(
+    {
+        "any": rules.check_nothing,
+        "archive": rules.check_archive,
+        "awk": check_awk,
+        "command": rules.check_command_builtin,
+        "date": rules.check_date,
+        "find": check_find,
+        "git": check_git,
+        "jq": check_jq,
+        "printf": rules.check_printf,
+        "sed": check_sed,
+        "seq": rules.check_seq,
+        "test": rules.check_test,
+        "version": rules.check_version,
+        "words": rules.check_words,
+        "xargs": check_xargs,
+        "xxd": rules.check_xxd,
+    }
+)
+
+
+def judge(command: str) -> Allow | Deny:
+    """Whether this command line may run in the sandbox. Never raises on any text, and runs nothing."""
+    try:
+        _check(command)
+    except Refused as refusal:
+        return Deny(refusal.reason)
+    except ImportError:
+        return Deny(
+            "The shell parser is not installed, so no command can be judged: use the Read, Grep and Glob tools."
+        )
+    return Allow()
+
+
+def _check(command: str) -> None:
+    if len(command) > MAX_CHARS:
+        raise Refused(f"The command is longer than {MAX_CHARS} characters: split it.")
+    commands = read_commands(command)
+    if len(commands) > MAX_COMMANDS:
+        raise Refused(f"There are more than {MAX_COMMANDS} commands in one call: split it.")
+    if sum(len(simple.words) for simple in commands) > MAX_WORDS:
+        raise Refused(f"There are more than {MAX_WORDS} words in one call: split it.")
+    check_tree(command, commands)
+    for simple in commands:
+        _check_simple(simple)
+
+
+def _check_simple(command: Simple) -> None:
+    spec = COMMANDS.get(command.name)
+    if spec is None:
+        hint = HINTS.get(
+            command.name, "use ls, cat, head, grep, find, wc and the like, or the Read, Grep and Glob tools"
+        )
+        raise Refused(f"{shown(command.name)} is not on the list of read-only commands: {hint}.")
+    if spec.rule:
+        _RULES[spec.rule](command)
+    else:
+        check_command(command.name, spec, command.arguments, reads_pipe=command.reads_pipe)

@@ -1,0 +1,1 @@
+"""What an agent can do: read, search, write, run. One file a tool."""

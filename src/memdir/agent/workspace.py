@@ -1,0 +1,126 @@
+"""A fork's files: what it writes stays a draft until its whole run has succeeded, then becomes one change set.
+
+So a run that fails, is killed or is refused leaves nothing behind and can be repeated with the same messages (X4),
+a run is undone by one command, and what others changed meanwhile is merged, never overwritten (S13, D7).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memdir.agent.files import DiskFiles
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.errors import MemoryNotFound, PathEscape
+from memdir.store.history import Origin
+from memdir.store.index import Index, merge_index
+from memdir.store.store import MemoryStore, entry_for
+from memdir.store.topic import Topic
+
+# A fork has no tool to delete, since it must keep its parent's list of tools (G1): it writes this instead.
+TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file that a fork wrote: where, what stood there, what shall stand there (None: deleted, and why)."""
+
+    store: MemoryStore
+    key: str
+    before: bytes | None
+    after: bytes | None
+    reason: str = ""
+
+
+@dataclass
+class Workspace:
+    """Memory directories seen through a fork's drafts; everything else on disk can be read and not written."""
+
+    stores: Sequence[MemoryStore]
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    _disk: DiskFiles = field(default_factory=DiskFiles)
+
+    @property
+    def has_drafts(self) -> bool:
+        return bool(self.drafts)
+
+    def read(self, path: str) -> bytes:
+        draft = self.drafts.get(os.path.realpath(path))
+        if draft is None:
+            return self._disk.read(path)
+        if draft.after is None:
+            raise MemoryNotFound(f"there is no file {path}: you deleted it")
+        return draft.after
+
+    def write(self, path: str, data: bytes) -> None:
+        store, key = self.locate(path)
+        real = store.path_of(key)
+        known = self.drafts.get(real)
+        before = known.before if known else store.read_bytes(key)
+        tombstone = TOMBSTONE.match(data)
+        if tombstone:
+            self.drafts[real] = Draft(store, key, before, None, tombstone["reason"].decode("utf-8", "replace"))
+        else:
+            self.drafts[real] = Draft(store, key, before, data)
+
+    def walk(self, folder: str) -> Iterator[str]:
+        on_disk = set(self._disk.walk(folder))
+        prefix = os.path.realpath(folder) + os.sep
+        for path, draft in self.drafts.items():
+            if path.startswith(prefix):
+                (on_disk.discard if draft.after is None else on_disk.add)(path)
+        yield from sorted(on_disk)
+
+    def locate(self, path: str) -> tuple[MemoryStore, str]:
+        """The store and key of a path; the innermost store where one lies inside another. PathEscape outside all."""
+        real = os.path.realpath(path)
+        inside = [store for store in self.stores if real.startswith(os.path.realpath(store.root) + os.sep)]
+        if not inside:
+            roots = ", ".join(store.root for store in self.stores)
+            raise PathEscape(f"{path} is outside the memory directory", remedy=f"Write below {roots}")
+        store = max(inside, key=lambda store: len(store.root))
+        key = os.path.relpath(real, os.path.realpath(store.root)).replace(os.sep, "/")
+        store.path_of(key)
+        return store, key
+
+    def changed(self) -> list[Draft]:
+        """The drafts that differ from what stood there."""
+        return [draft for draft in self.drafts.values() if draft.before != draft.after]
+
+    def commit(self, origin: Origin, subject: str) -> list[Draft]:
+        """Write all drafts, one change set a store, merging what others changed since. Returns what was written."""
+        written: list[Draft] = []
+        for store in self.stores:
+            drafts = [draft for draft in self.changed() if draft.store is store]
+            if drafts:
+                self._commit_store(store, drafts, origin, subject)
+                written += drafts
+        self.drafts.clear()
+        return written
+
+    def _commit_store(self, store: MemoryStore, drafts: list[Draft], origin: Origin, subject: str) -> None:
+        reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
+        more = {"Deleted": reasons} if reasons else {}
+        with store.changing(origin, subject, **more) as change:
+            for draft in drafts:
+                if draft.key == INDEX_NAME:
+                    change.edit_index(_merger(draft))
+                elif draft.after is None:
+                    change.delete(draft.key)
+                    change.drop_entry(draft.key)
+                else:
+                    change.write(draft.key, draft.after, base=draft.before)
+                    change.edit_index(_completer(draft.key, Topic(draft.after)))
+
+
+def _merger(draft: Draft) -> Callable[[Index], Index]:
+    """Brings a fork's own edit of the index into the index as it stands now."""
+    return lambda current: Index(merge_index(draft.before or b"", draft.after or b"", current.data))
+
+
+def _completer(key: str, topic: Topic) -> Callable[[Index], Index]:
+    """Gives a written memory the line that its writer forgot; a line that is there stays as it was worded."""
+    entry = entry_for(key, topic.name, topic.description)
+    return lambda index: index if index.has(key) else index.with_entry(entry)

@@ -1,0 +1,1 @@
+"""Models: one protocol, and those that speak it. SDKs are extras, imported when used."""

@@ -1,0 +1,48 @@
+"""The built-in model: the same requests as any model, the same tool calls in answer, by rules instead of weights.
+
+A fork's job is recognised by the first line of its message (`[memdir job: extract]`); everything else is chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from memdir.model.builtin.chat import chat
+from memdir.model.model import Reply, Request
+from memdir.transcript.message import Text
+
+NAME = "builtin"
+_JOB = re.compile(r"\[memdir job: ([a-z-]+)\]")
+
+JobHandler = Callable[[Request], Reply]
+
+
+@dataclass
+class BuiltinModel:
+    """Answers at once, the same way every time."""
+
+    jobs: Mapping[str, JobHandler] = field(default_factory=dict)
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        job = job_of(request)
+        handler = self.jobs.get(job) if job else None
+        reply = handler(request) if handler else chat(request)
+        if on_text and reply.message.text:
+            on_text(reply.message.text)
+        return reply
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def job_of(request: Request) -> str:
+    """The name of the job that a fork was given; empty in a conversation."""
+    for message in reversed(request.messages):
+        if message.role == "user" and message.is_meta:
+            for block in message.content:
+                match = _JOB.match(block.text) if isinstance(block, Text) else None
+                if match:
+                    return match[1]
+    return ""

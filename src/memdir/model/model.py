@@ -1,0 +1,121 @@
+"""The contract between the loop and any model (G1): a request that is exactly what the provider gets, and a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from memdir.transcript.message import Json, Message
+
+DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
+StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal", "other"]
+Provider = Literal["anthropic", "openai-chat", "openai-responses"]
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class SystemBlock:
+    """A part of the system prompt. `ends_prefix` marks the end of a stable part: a cache breakpoint (P6)."""
+
+    text: str
+    ends_prefix: bool = False
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What shapes a reply. Part of the cache key for some providers, so a fork keeps its parent's."""
+
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    thinking_tokens: int = 0
+    json_schema: Mapping[str, Json] | None = None
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class CachePolicy:
+    """Where cache breakpoints stand. `last_message` is the index of the last message that may carry one: a fork keeps
+    its parent's, so that it reads the shared prefix and writes nothing beyond it (G2). None: the very last message."""
+
+    last_message: int | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class RawCall:
+    """The very keyword arguments a host sent to its SDK. They are sent again as they are, the request's messages after
+    them."""
+
+    provider: Provider
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Exactly what a provider gets. A fork is the parent's request and one message more."""
+
+    model: str
+    system: tuple[SystemBlock, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    messages: tuple[Message, ...] = ()
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    cache: CachePolicy = field(default_factory=CachePolicy)
+    raw: RawCall | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one reply, or the sum of several (G3)."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_created: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_created + other.cache_created,
+        )
+
+    @property
+    def prompt(self) -> int:
+        """All tokens sent, cached or not."""
+        return self.input + self.cache_read + self.cache_created
+
+    @property
+    def hit_percent(self) -> float:
+        """The share of the prompt that came from the cache."""
+        return 100.0 * self.cache_read / self.prompt if self.prompt else 0.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's answer."""
+
+    message: Message
+    stop_reason: StopReason
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+
+class Model(Protocol):
+    """Anything that answers requests."""
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        """Answer; `on_text` gets the words as they come. Raises ModelError, nothing else; may be cancelled."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections. Called once, when the model is not needed any more."""
+        ...

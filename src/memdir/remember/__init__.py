@@ -1,0 +1,1 @@
+"""Conversation → files: what is learned from finished turns."""

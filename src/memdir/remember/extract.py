@@ -1,0 +1,232 @@
+"""Extraction: after each finished turn a fork writes down what is worth keeping, without the user waiting (X1–X12).
+
+This module is the machine around the fork: when it runs, over which messages, and what moves when it has succeeded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memdir.agent.abort import Abort
+from memdir.agent.file_state import FileState
+from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.gate import memory_gate
+from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.workspace import Draft, Workspace
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.errors import MemdirError
+from memdir.events import memory_extracted
+from memdir.model.model import Model
+from memdir.prompts.compose import load_prompt
+from memdir.remember.lineage import Lineage, fault_of_trust, trace
+from memdir.remember.lines import Said, Trust, has_prose, take_apart
+from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
+from memdir.session import Session
+from memdir.store.history import Origin
+from memdir.store.scan import manifest
+from memdir.store.secrets import find_secrets
+from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
+from memdir.transcript.message import Message
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
+
+MAX_TURNS = 5  # two are normal: read, write (X8)
+DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
+NOTHING_YET = "(none yet)"
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Memories were written, or there was nothing worth writing."""
+
+    files: tuple[str, ...]
+    report: ForkReport
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Nothing was run, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class ExtractionPlan:
+    """What extraction needs to know besides the conversation."""
+
+    stores: Sequence[MemoryStore]
+    cwd: str
+    every_turns: int = 1
+    is_remote: bool = False
+    overrides: str = ""
+
+
+@dataclass
+class Extraction:
+    """The extraction of one session: at most one run at a time, the newest request waiting behind it."""
+
+    session: Session
+    plan: ExtractionPlan
+    model: Model
+    sink: Sink
+    clock: Callable[[], float]
+    on_saved: Callable[[Sequence[str]], None] | None = None
+    _running: asyncio.Task[None] | None = None
+    _stashed: FinishedTurn | None = None
+    _abort: Abort = field(default_factory=Abort)
+
+    def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
+        """Called by the host at the end of a turn. Returns at once; the work happens behind its back (X1)."""
+        reason = self._why_not(turn)
+        if reason:
+            return self._skip(reason)
+        if self._running is not None:
+            self._stashed = turn  # the newest replaces older ones: it covers their messages too (X5)
+            return None
+        self.session.turns_since_extraction += 1
+        if self.session.turns_since_extraction < self.plan.every_turns:
+            return self._skip("throttled")
+        self._start(turn)
+        return None
+
+    async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
+        """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
+        while self._running is not None:
+            try:
+                await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
+            except TimeoutError:
+                self._stashed = None
+                self._abort.set("shutdown")
+                await asyncio.gather(self._running, return_exceptions=True)
+
+    def _why_not(self, turn: FinishedTurn) -> str:
+        if turn.is_subagent:
+            return "subagent"
+        if self.plan.is_remote:
+            return "remote"
+        if not self.session.memory_is_on:
+            return "memory_off"
+        return "tool_call_in_reply" if turn.reply.tool_uses else ""
+
+    def _start(self, turn: FinishedTurn) -> None:
+        self.session.turns_since_extraction = 0
+        self._running = asyncio.get_running_loop().create_task(self._run_and_trail(turn), name="memdir extraction")
+
+    async def _run_and_trail(self, turn: FinishedTurn) -> None:
+        """One run, then one trailing run over what came meanwhile, and so on until nothing is stashed (X5)."""
+        try:
+            pending: FinishedTurn | None = turn
+            while pending is not None:
+                await self._guarded(pending)
+                pending, self._stashed = self._stashed, None
+                if pending is not None and not self.session.memory_is_on:
+                    self._skip("memory_off")
+                    pending = None
+        finally:
+            self._running = None
+
+    async def _guarded(self, turn: FinishedTurn) -> None:
+        """Background work never breaks the conversation: a failure is an event, and the same messages come again."""
+        try:
+            outcome = await self.extract(turn)
+        except MemdirError as error:
+            self._skip(f"failed: {type(error).__name__}")
+            return
+        if isinstance(outcome, Extracted) and outcome.files and self.on_saved:
+            self.on_saved(outcome.files)
+
+    async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
+        """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
+        new = messages_after(turn.messages, self.session.extract_cursor)
+        roots = [store.root for store in self.plan.stores]
+        if not new:
+            return self._skip("nothing_new")
+        if wrote_below(new, roots, self.plan.cwd):
+            self.session.move_cursor(new[-1].id)
+            return self._skip("main_already_wrote")
+        if not has_prose(new):
+            return self._skip("no_prose")
+        workspace = Workspace(self.plan.stores)
+        report = await self._fork(turn, new, workspace)
+        if not report.is_complete:
+            return self._skip(f"not_finished: {report.run.ending}")
+        files = self._keep(workspace, new, report)
+        self.session.move_cursor(new[-1].id)
+        return Extracted(tuple(files), report)
+
+    async def _fork(self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace) -> ForkReport:
+        state = turn.state.clone() if turn.state else FileState()
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
+        gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
+        hands = Hands(self.model, tools, gate)
+        return await fork(turn.request, self._job(len(new)), hands, since=(turn.reply,), abort=self._abort)
+
+    def _job(self, new_messages: int) -> Job:
+        values = {"new_messages": str(new_messages)}
+        for store, prefix in zip(self.plan.stores, ("", "team_"), strict=False):
+            headers = [header for header in store.scan().headers if prefix or not header.key.startswith("team/")]
+            values[f"{prefix}directory"] = store.root
+            values[f"{prefix}manifest"] = manifest(headers) or NOTHING_YET
+        name = "extract/combined.md" if len(self.plan.stores) > 1 else "extract/private.md"
+        prompt = load_prompt(name, overrides=self.plan.overrides)
+        moment = datetime.fromtimestamp(self.clock()).astimezone()
+        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
+        return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
+
+    def _keep(self, workspace: Workspace, new: Sequence[Message], report: ForkReport) -> list[str]:
+        """Drop the drafts that may not be kept, then write the rest as one change set with its lineage."""
+        said = list(take_apart(new))
+        refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, said)]
+        for path in refused:
+            del workspace.drafts[path]
+        topics = {draft.key: Topic(draft.after) for draft in workspace.changed() if draft.after and _is_topic(draft)}
+        lineages = {key: trace(topic, said) for key, topic in topics.items()}
+        origin = _origin(self.session.id, lineages)
+        subject = "extract " + (", ".join(lineages) or "nothing new")
+        written = workspace.commit(origin, subject)
+        files = [draft.key for draft in written if draft.key != INDEX_NAME]
+        self._tell(report, written, refused=len(refused))
+        return files
+
+    def _tell(self, report: ForkReport, written: Sequence[Draft], *, refused: int) -> None:
+        topics = [draft for draft in written if draft.key != INDEX_NAME]
+        team = sum(draft.store.scope == "team" for draft in topics)
+        work = {
+            **report.counts(),
+            "private_files": len(topics) - team,
+            "team_files": team,
+            "refusals": report.run.refusals + refused,
+        }
+        self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
+
+    def _skip(self, reason: str) -> Skipped:
+        self.sink.emit(memory_extracted(work={}, skipped=reason))
+        return Skipped(reason)
+
+
+def _is_topic(draft: Draft) -> bool:
+    return draft.key != INDEX_NAME and draft.after is not None
+
+
+def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
+    """Why a draft is not kept: it may not be what it claims to be, or it holds a secret."""
+    if not _is_topic(draft) or draft.after == draft.before:
+        return ""
+    text = (draft.after or b"").decode("utf-8", "replace")
+    if find_secrets(text):
+        return "it holds a secret"
+    return fault_of_trust(Topic(draft.after or b""), said)
+
+
+def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
+    messages = dict.fromkeys(message for lineage in lineages.values() for message in lineage.messages if message)
+    trust = min((lineage.trust for lineage in lineages.values()), default=Trust.ASSISTANT)
+    told = "; ".join(f"{key} = {lineage.trust.word}: {' '.join(lineage.messages)}" for key, lineage in lineages.items())
+    return Origin("extract", session=session_id, messages=tuple(messages), trust=trust.word, reason=told)

@@ -1,0 +1,47 @@
+"""A finished turn, as the host hands it over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memdir.agent.file_state import FileState
+from memdir.agent.gate import WRITING
+from memdir.model.model import Request
+from memdir.transcript.message import Message
+
+
+@dataclass(frozen=True)
+class FinishedTurn:
+    """The request that got the final reply, and that reply. `request.messages` is the conversation before it."""
+
+    request: Request
+    reply: Message
+    is_subagent: bool = False
+    state: FileState | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return (*self.request.messages, self.reply)
+
+
+def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:
+    """What came after the cursor's message; everything when that message is gone (X4: compaction)."""
+    for at in range(len(messages) - 1, -1, -1):
+        if cursor and messages[at].id == cursor:
+            return tuple(messages[at + 1 :])
+    return tuple(messages)
+
+
+def wrote_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> bool:
+    """Whether the main agent itself wrote into a memory directory in these messages (X3)."""
+    real_roots = [os.path.realpath(root) + os.sep for root in roots]
+    for message in messages:
+        for use in message.tool_uses:
+            path = use.input.get("file_path")
+            if use.name in WRITING and isinstance(path, str):
+                real = os.path.realpath(os.path.join(cwd, path))
+                if any(real.startswith(root) for root in real_roots):
+                    return True
+    return False

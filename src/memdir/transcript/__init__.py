@@ -1,0 +1,1 @@
+"""Conversations: messages, and the files they are kept in."""

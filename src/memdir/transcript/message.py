@@ -1,0 +1,84 @@
+"""Messages as the loop, the providers and the transcripts share them. Every provider renders these to its own form.
+
+Rendering the same message twice gives the same bytes: that is what lets a fork share its parent's prompt cache (G1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Role = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """A model's wish to use a tool. `fault` says why its arguments could not be read; the loop answers with it."""
+
+    id: str
+    name: str
+    input: Mapping[str, Json] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What came of a tool use."""
+
+    tool_use_id: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A block that only its own provider understands (thinking, reasoning), kept as its JSON text."""
+
+    provider: str
+    json: str
+
+
+Block: TypeAlias = Text | ToolUse | ToolResult | Opaque
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation. `is_meta` marks what the host put in: the model sees it, nobody said it."""
+
+    role: Role
+    content: tuple[Block, ...]
+    id: str = ""
+    is_meta: bool = False
+    timestamp: str = ""
+
+    @property
+    def text(self) -> str:
+        """Its words, without tools and thinking."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        return tuple(block for block in self.content if isinstance(block, ToolUse))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return tuple(block for block in self.content if isinstance(block, ToolResult))
+
+
+def user(text: str, *, message_id: str = "", is_meta: bool = False) -> Message:
+    """A message of plain words from the user's side."""
+    return Message("user", (Text(text),), message_id, is_meta)
+
+
+def assistant(text: str, *, message_id: str = "") -> Message:
+    """A message of plain words from the assistant."""
+    return Message("assistant", (Text(text),), message_id)

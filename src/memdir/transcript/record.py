@@ -1,0 +1,116 @@
+"""Lines of a transcript: one JSON object each, in the form that Claude Code uses too (J1, J2).
+
+Messages are `user` and `assistant` records; everything else is kept as it was read and understood by whoever knows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memdir.transcript.message import Block, Json, Message, Opaque, Role, Text, ToolResult, ToolUse
+
+MESSAGE_TYPES = ("user", "assistant")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line: its type, its place in the tree, and everything else it says."""
+
+    type: str
+    uuid: str = ""
+    parent: str = ""
+    timestamp: str = ""
+    is_sidechain: bool = False
+    is_meta: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> Message | None:
+        """The message of a user or assistant record."""
+        raw = self.fields.get("message")
+        if self.type not in MESSAGE_TYPES or not isinstance(raw, dict):
+            return None
+        role: Role = "assistant" if self.type == "assistant" else "user"
+        return Message(role, blocks_from(raw.get("content")), self.uuid, self.is_meta, self.timestamp)
+
+
+def parse_record(line: bytes) -> Record | None:
+    """The record of one line; None for a line that is no JSON object with a type."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return None
+    return Record(
+        type=found["type"],
+        uuid=_text(found.get("uuid")),
+        parent=_text(found.get("parentUuid")),
+        timestamp=_text(found.get("timestamp")),
+        is_sidechain=found.get("isSidechain") is True,
+        is_meta=found.get("isMeta") is True,
+        fields=found,
+    )
+
+
+def message_fields(message: Message) -> dict[str, Any]:
+    """What a message's record holds besides its place in the tree."""
+    content = [_block_fields(block) for block in message.content]
+    fields: dict[str, Any] = {"type": message.role, "message": {"role": message.role, "content": content}}
+    return {**fields, "isMeta": True} if message.is_meta else fields
+
+
+def blocks_from(content: object) -> tuple[Block, ...]:
+    """The blocks of a message as it stands in a transcript; what is not understood is kept as it is."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if not isinstance(content, list):
+        return ()
+    return tuple(_block_from(block) for block in content if isinstance(block, dict))
+
+
+def _block_from(block: dict[str, Any]) -> Block:
+    match block.get("type"):
+        case "text":
+            return Text(_text(block.get("text")))
+        case "tool_use":
+            given = block.get("input")
+            arguments: dict[str, Json] = given if isinstance(given, dict) else {}
+            return ToolUse(_text(block.get("id")), _text(block.get("name")), arguments, _text(block.get("fault")))
+        case "tool_result":
+            content = block.get("content")
+            return ToolResult(_text(block.get("tool_use_id")), _result_text(content), block.get("is_error") is True)
+        case "opaque":
+            return Opaque(_text(block.get("provider")), _text(block.get("json")))
+        case _:
+            return Opaque("anthropic", json.dumps(block))
+
+
+def _block_fields(block: Block) -> dict[str, Any]:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case ToolUse(tool_id, name, arguments, fault):
+            fields = {"type": "tool_use", "id": tool_id, "name": name, "input": dict(arguments)}
+            return {**fields, "fault": fault} if fault else fields
+        case ToolResult(tool_use_id, content, is_error):
+            return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error}
+        case Opaque("anthropic", text):
+            parsed: dict[str, Any] = json.loads(text)
+            return parsed
+        case Opaque(provider, text):
+            return {"type": "opaque", "provider": provider, "json": text}
+
+
+def _result_text(content: object) -> str:
+    if isinstance(content, list):
+        parts = (part.get("text", f"[{part.get('type')}]") if isinstance(part, dict) else str(part) for part in content)
+        return "\n".join(str(part) for part in parts)
+    return _text(content)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

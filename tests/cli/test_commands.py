@@ -1,0 +1,272 @@
+"""The command line as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Ran
+
+from memdir.memdir import open_memory
+
+Memdir = Callable[..., Ran]
+
+
+def answer(ran: Ran) -> Any:
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def memory_folder(project: Path) -> Path:
+    return Path(open_memory(project).place.root)
+
+
+def test_remember_list_show_search_forget_undo(memdir: Memdir, project: Path) -> None:
+    ran = memdir("remember", "Deploys are frozen until 2026-12-01: the auditors are in the house")
+    assert ran.code == 0
+    assert ran.out.startswith("Remembered project project_deploys_are_frozen_until_2026_12_01.md")
+    assert "Deploys are frozen" in memdir("list").out
+    assert "auditors are in the house" in memdir("show", "frozen").out
+    assert "project_deploys" in memdir("search", "AUDITORS").out
+    assert memdir("search", "unicorn").code == 1
+    assert memdir("forget", "frozen").code == 0
+    assert "Nothing is remembered" in memdir("list").out
+    assert memdir("undo").out.startswith("Took back")
+    assert "Deploys are frozen" in memdir("list").out
+
+
+def test_remember_takes_its_parts_as_given(memdir: Memdir, project: Path) -> None:
+    words = ("remember", "text", "--type", "feedback", "--name", "Title", "--description", "A line: with colon")
+    answered = answer(memdir(*words, "--json"))
+    assert answered["file"] == "feedback_title.md"
+    assert (memory_folder(project) / "feedback_title.md").read_text() == (
+        '---\nname: Title\ndescription: "A line: with colon"\ntype: feedback\n---\n\ntext\n'
+    )
+    assert answer(memdir(*words, "--json"))["new"] is False
+
+
+def test_remember_reads_standard_input_and_refuses_nothing(memdir: Memdir) -> None:
+    assert memdir("remember", "-", stdin="from a pipe\n").code == 0
+    ran = memdir("remember", "   ")
+    assert (ran.code, ran.out) == (5, "")
+    assert "empty" in ran.err
+
+
+def test_scopes_are_kept_apart(memdir: Memdir) -> None:
+    memdir("remember", "I know databases", "--scope", "user")
+    memdir("remember", "Rule of the team", "--scope", "team")
+    assert [m["name"] for m in answer(memdir("list", "--scope", "user", "--json"))["memories"]] == ["I know databases"]
+    assert [m["file"] for m in answer(memdir("list", "--json"))["memories"]] == ["team/project_rule_of_the_team.md"]
+    assert memdir("list", "--scope", "galaxy").code == 3
+
+
+def test_list_filters_by_type_and_reports_what_it_cannot_read(memdir: Memdir, project: Path) -> None:
+    memdir("remember", "a", "--type", "user")
+    memdir("remember", "b", "--type", "feedback")
+    (memory_folder(project) / "plain.md").write_text("no frontmatter")
+    (memory_folder(project) / "junk.md").write_bytes(b"\0\1\2")
+    assert [m["type"] for m in answer(memdir("list", "--type", "user", "--json"))["memories"]] == ["user"]
+    assert [m["file"] for m in answer(memdir("list", "--type", "none", "--json"))["memories"]] == ["plain.md"]
+    ran = memdir("list")
+    assert "junk.md was left out: it is not a text file" in ran.err
+
+
+def test_show_raw_is_the_file_byte_for_byte(memdir_command: str, project: Path) -> None:
+    import subprocess
+
+    folder = memory_folder(project)
+    folder.mkdir(parents=True)
+    data = b"\xef\xbb\xbf---\r\nname: x\r\n---\r\n\x1b[31mred\xff"
+    (folder / "x.md").write_bytes(data)
+    done = subprocess.run([memdir_command, "show", "x", "--raw"], cwd=project, capture_output=True, check=True)
+    assert done.stdout == data
+
+
+def test_the_path_is_the_last_line_and_exists(memdir: Memdir, project: Path) -> None:
+    ran = memdir("path")
+    assert Path(ran.out.splitlines()[-1]) == memory_folder(project)
+    assert memory_folder(project).is_dir()
+    assert answer(memdir("path", "--json"))["history"].endswith("history.git")
+
+
+def test_prompt_prints_the_section_and_the_index(memdir: Memdir, monkeypatch: pytest.MonkeyPatch) -> None:
+    memdir("remember", "Something")
+    assert memdir("prompt").out.startswith("# Memory\n")
+    assert "Contents of" not in memdir("prompt").out
+    assert "- [Something]" in memdir("prompt", "--index").out
+    monkeypatch.setenv("MEMDIR_DISABLE", "1")
+    assert memdir("prompt").out == ""
+    assert answer(memdir("prompt", "--json"))["enabled"] is False
+
+
+def test_off_is_said_with_its_reason(memdir: Memdir) -> None:
+    for words in (("remember", "x", "--bare"), ("list", "--set", "memoryEnabled=false")):
+        ran = memdir(*words)
+        assert ran.code == 1
+        assert "memory is off" in ran.err
+
+
+def test_log_diff_restore_and_why(memdir: Memdir, project: Path) -> None:
+    memdir("remember", "First words", "--name", "note")
+    path = memory_folder(project) / "project_note.md"
+    path.write_text(path.read_text().replace("First words", "Other words"))
+    log = answer(memdir("log", "--json"))
+    assert [entry["source"] for entry in log] == ["outside", "cli"]
+    diff = memdir("diff")
+    assert "-First words" in diff.out and "+Other words" in diff.out
+    assert "+First words" in memdir("diff", log[1]["id"][:8]).out
+    assert "outside memdir" in memdir("why", "note").out
+    assert memdir("restore", "note").code == 0
+    assert "First words" in path.read_text()
+    path.unlink()
+    assert memdir("restore", "project_note.md", "--at", log[0]["id"][:8]).code == 0
+    assert "Other words" in path.read_text()
+    assert "project_note.md" in memdir("log", "project_note.md").out
+    assert memdir("diff", "nothing-like-it").code == 6
+
+
+def test_before_the_first_change_there_is_nothing_to_show(memdir: Memdir) -> None:
+    assert "Nothing has changed yet" in memdir("log").out
+    assert memdir("diff").code == 6
+    assert memdir("undo").code == 6
+
+
+def test_edit_opens_the_editor_and_checks_what_comes_back(
+    memdir: Memdir, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memdir("remember", "Old text", "--name", "note")
+    path = memory_folder(project) / "project_note.md"
+
+    def editor(script: str) -> None:
+        (tmp_path / "editor.sh").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "editor.sh").chmod(0o755)
+        monkeypatch.setenv("EDITOR", str(tmp_path / "editor.sh"))
+
+    editor('sed -i "s/Old text/New text/" "$1"')
+    assert memdir("edit", "note").out.startswith("Saved")
+    assert "New text" in path.read_text()
+    editor("true")
+    assert "Nothing changed" in memdir("edit", "note").out
+    editor('echo "no frontmatter any more" > "$1"')
+    ran = memdir("edit", "note")
+    assert ran.code == 5
+    assert "New text" in path.read_text(), "what is no memory is not taken"
+    draft = ran.err.split("Your text is kept in ")[1].strip()
+    assert Path(draft).read_text() == "no frontmatter any more\n"
+    editor("exit 3")
+    assert "status 3" in memdir("edit", "note").err
+    monkeypatch.setenv("EDITOR", "/no/such/editor")
+    assert "cannot be started" in memdir("edit", "note").err
+    editor(f'sed -i "s/New text/Mine/" "$1"; sed -i "s/New text/Theirs/" "{path}"')
+    ran = memdir("edit", "note")
+    assert ran.code == 7
+    assert "Theirs" in path.read_text()
+    assert "Mine" in Path(ran.err.split("Your text is kept in ")[1].strip()).read_text()
+
+
+def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> None:
+    (project / ".memdir").mkdir()
+    (project / ".memdir" / "settings.json").write_text('{"memoryDirectory": "/etc", "skipIndex": true}')
+    answered = answer(memdir("settings", "--json"))
+    assert answered["settings"]["skipIndex"] == {"value": True, "from": "project"}
+    assert answered["refused"][0]["name"] == "memoryDirectory"
+    assert "refused: memoryDirectory" in memdir("settings").out
+    assert memdir("settings", "--set", "nonsense=1").code == 3
+    assert memdir("settings", "--set", "nonsense").code == 1
+
+
+def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
+    memdir("remember", "One")
+    assert "Exported 1 memories" in memdir("export", str(tmp_path / "out.zip")).out
+    assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
+        "project_one.md"
+    ]
+    assert "1 were there already" in memdir("import", str(tmp_path / "out.zip")).out
+    assert memdir("import", str(tmp_path / "nowhere")).code == 8
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "CLAUDE.md").write_text("x")
+    ran = memdir("import", str(folder))
+    assert ran.code == 1
+    assert "instructions" in ran.out
+
+
+def test_a_moved_project_says_that_it_found_its_memory(memdir: Memdir, project: Path, git: Callable[..., str]) -> None:
+    """I1."""
+    git("init", "--quiet", cwd=project)
+    git("commit", "--quiet", "--allow-empty", "-m", "first", cwd=project)
+    memdir("remember", "Kept")
+    away = project.rename(project.with_name("elsewhere"))
+    project.mkdir()
+    ran = memdir("path", cwd=away)
+    assert "took it over" in ran.err, "the old place is no repository any more"
+    assert "Kept" in memdir("list", cwd=away).out
+
+
+def test_adopt_takes_over_a_store_that_nothing_but_a_person_can_assign(memdir: Memdir, project: Path) -> None:
+    """Without git nothing proves that a moved folder is the same project."""
+    memdir("remember", "Kept")
+    away = project.rename(project.with_name("elsewhere"))
+    assert memdir("list", cwd=away).out.startswith("Nothing")
+    assert "gone" in memdir("adopt", cwd=away).out
+    [offered] = answer(memdir("adopt", "--json", cwd=away))
+    assert offered["root"] == str(project)
+    assert memdir("adopt", "/no/such/project", cwd=away).code == 6
+    memdir("path", cwd=away)
+    assert memdir("adopt", str(project), cwd=away).code == 0
+    assert "Kept" in memdir("list", cwd=away).out
+    assert "Every store" in memdir("adopt", cwd=away).out
+
+
+def test_adopt_never_mixes_two_stores(memdir: Memdir, project: Path) -> None:
+    memdir("remember", "Kept")
+    away = project.rename(project.with_name("elsewhere"))
+    memdir("remember", "New here", cwd=away)
+    ran = memdir("adopt", str(project), cwd=away)
+    assert ran.code == 1
+    assert "memdir import" in ran.err
+
+
+def test_a_wrong_command_or_option_teaches(memdir: Memdir) -> None:
+    ran = memdir("serch", "x")
+    assert ran.code == 2
+    assert "memdir search" in ran.err
+    assert memdir("search").code == 2
+    assert memdir("list", "--no-such-option").code == 2
+
+
+def test_errors_are_json_where_json_was_asked_for(memdir: Memdir) -> None:
+    ran = memdir("show", "nothing", "--json")
+    assert ran.code == 6
+    assert json.loads(ran.out)["kind"] == "MemoryNotFound"
+
+
+def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.cli.path.run", lambda options, context: 1 / 0)
+    ran = memdir("path")
+    assert ran.code == 70
+    assert "ZeroDivisionError" in ran.err and "Traceback" not in ran.err
+    log = Path(os.environ["MEMDIR_HOME"], "logs", "crash.log")
+    assert "ZeroDivisionError" in log.read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("help",), ("-h",)])
+def test_the_overview_lists_every_command(memdir: Memdir, words: tuple[str, ...]) -> None:
+    from memdir.cli.commands import MODULES
+
+    out = memdir(*words).out
+    assert all(f"  {name} " in out for name in MODULES)
+
+
+def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
+    from memdir.cli.commands import MODULES
+
+    for name in MODULES:
+        ran = memdir("help", name)
+        assert ran.code == 0
+        assert "examples:\n  " in ran.out, name
+        assert max(len(line) for line in ran.out.splitlines()) <= 130, name

@@ -1,0 +1,139 @@
+"""Fixtures every test may use. Each test has an empty home of its own and a clean environment."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memdir.cli.entry import main
+from memdir.events import Event
+from memdir.layout import Place
+from memdir.store.store import MemoryStore
+
+NOW = 1_790_000_000.0  # 2026-09-21, a Monday
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting of the machine that runs the tests reaches them; the home is a folder of the test's own."""
+    for name in list(os.environ):
+        if name.startswith(
+            ("MEMDIR_", "GIT_", "CLAUDE", "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "VISUAL", "EDITOR", "COLUMNS")
+        ):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "user-home"))
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@dataclass
+class Events:
+    """A sink that keeps what it gets."""
+
+    events: list[Event]
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def names(self) -> list[str]:
+        return [event.name for event in self.events]
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events([])
+
+
+class Clock:
+    """A clock that stands still until told otherwise."""
+
+    def __init__(self, now: float = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, events: Events, clock: Clock) -> MemoryStore:
+    return MemoryStore(Place(str(tmp_path / "memory")), sink=events, clock=clock)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def memdir(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs the command line in this process, in the project's folder."""
+
+    def run(*words: str, stdin: str = "", cwd: Path = project) -> Ran:
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        try:
+            code = main(words)
+        except SystemExit as exit_:  # argparse leaves this way
+            code = exit_.code if isinstance(exit_.code, int) else 1
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def memdir_command() -> str:
+    """The installed `memdir` program."""
+    found = shutil.which("memdir", path=str(Path(sys.executable).parent))
+    assert found, "memdir is not installed beside this Python: run `make setup`"
+    return found
+
+
+@pytest.fixture
+def git() -> Callable[..., str]:
+    """Runs the real git with an identity of its own."""
+
+    def run(*arguments: str, cwd: Path) -> str:
+        identity = ("-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main")
+        done = subprocess.run(["git", *identity, *arguments], cwd=cwd, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def repository(tmp_path: Path, git: Callable[..., str]) -> Path:
+    """A git repository with one commit."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git("init", "--quiet", cwd=folder)
+    (folder / "README").write_text("hello\n", encoding="utf-8")
+    git("add", "README", cwd=folder)
+    git("commit", "--quiet", "--message=first", cwd=folder)
+    return folder

@@ -1,0 +1,190 @@
+"""The doctor (O1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Ran
+
+from memdir.memdir import open_memory
+
+Memdir = Callable[..., Ran]
+
+
+@pytest.fixture
+def folder(project: Path, memdir: Memdir) -> Path:
+    """A store with one healthy memory."""
+    memdir("remember", "The release train leaves on 2026-12-01 with the payment rewrite on board", "--name", "train")
+    return Path(open_memory(project).place.root)
+
+
+def write(folder: Path, key: str, body: str, description: str = "about something", kind: str = "project") -> None:
+    path = folder / key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\nname: {key}\ndescription: {description}\ntype: {kind}\n---\n\n{body}\n", encoding="utf-8")
+    path.chmod(0o600)
+
+
+def found(memdir: Memdir, *words: str) -> dict[str, list[dict[str, Any]]]:
+    """Findings by check."""
+    by_check: dict[str, list[dict[str, Any]]] = {}
+    for finding in json.loads(memdir("doctor", "--json", *words).out)["findings"]:
+        by_check.setdefault(finding["check"], []).append(finding)
+    return by_check
+
+
+def test_a_healthy_store_is_called_healthy(memdir: Memdir, folder: Path) -> None:
+    ran = memdir("doctor")
+    assert ran.code == 0
+    assert "1 memories looked at: healthy" in ran.out
+
+
+def test_an_empty_store_is_healthy(memdir: Memdir) -> None:
+    assert memdir("doctor").code == 0
+
+
+def test_unreadable_untyped_and_malformed_files_are_found(memdir: Memdir, folder: Path) -> None:
+    (folder / "junk.md").write_bytes(b"\0\1\2")
+    (folder / "link.md").symlink_to("/etc/passwd")
+    (folder / "plain.md").write_text("no frontmatter")
+    (folder / "untyped.md").write_text("---\nname: x\ndescription: d\n---\n")
+    write(folder, "odd.md", "x", kind="opinion")
+    findings = found(memdir)
+    assert {finding["file"] for finding in findings["unreadable"]} == {"junk.md", "link.md"}
+    assert {finding["file"] for finding in findings["form"]} == {"plain.md", "odd.md"}
+    assert [finding["file"] for finding in findings["type"]] == ["untyped.md"]
+    assert memdir("doctor").code == 1
+
+
+def test_near_duplicates_and_echoes_of_instruction_files_are_found(memdir: Memdir, folder: Path, project: Path) -> None:
+    rule = "Integration tests always talk to a real PostgreSQL database and never to a mock of it"
+    write(folder, "one.md", rule)
+    write(folder, "two.md", rule + ", since the incident")
+    (project / "AGENTS.md").write_text(
+        "# Rules\n\nEvery pull request needs two reviews and a changelog line before merging.\n"
+    )
+    write(folder, "echo.md", "Every pull request needs two reviews and a changelog line before merging.")
+    findings = found(memdir)
+    assert [(f["file"], "two.md" in f["message"]) for f in findings["duplicate"]] == [("one.md", True)]
+    assert [finding["file"] for finding in findings["echo"]] == ["echo.md"]
+
+
+def test_the_index_is_compared_with_the_files_and_mended(memdir: Memdir, folder: Path) -> None:
+    write(folder, "new.md", "x")
+    index = folder / "MEMORY.md"
+    index.write_text("# Mine\n- [Gone](gone.md)\n" + index.read_text() * 2 + "- [Web](https://example.org)\n")
+    messages = [finding["message"] for finding in found(memdir)["index"]]
+    assert [message.split(":")[0] for message in messages] == [
+        "1 lines name no file",
+        "1 memories have no line",
+        "1 memories have two lines",
+    ]
+    ran = memdir("doctor", "--fix")
+    assert ran.code == 0
+    assert "repaired the index" in ran.out
+    text = index.read_text()
+    assert text.startswith("# Mine\n") and "new.md" in text and "gone.md" not in text and "https://example.org" in text
+    memdir("undo")
+    assert "gone.md" in index.read_text()
+
+
+def test_an_overlong_index_and_overlong_lines_are_reported(memdir: Memdir, folder: Path) -> None:
+    with (folder / "MEMORY.md").open("a") as index:
+        index.write("".join(f"note {number} {'x' * 220}\n" for number in range(220)))
+    messages = " ".join(finding["message"] for finding in found(memdir)["index"])
+    assert "221 lines" in messages
+    assert "longer than 150 characters" in messages
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ship it next Friday", "freeze starts tomorrow", "ab übermorgen", "来週の金曜日", "hasta mañana", "in 3 weeks"],
+)
+def test_relative_dates_are_found_in_several_languages(memdir: Memdir, folder: Path, text: str) -> None:
+    write(folder, "date.md", text)
+    assert [finding["file"] for finding in found(memdir)["date"]] == ["date.md"]
+
+
+def test_relative_words_in_quotes_or_code_are_left_alone(memdir: Memdir, folder: Path) -> None:
+    write(folder, "date.md", 'Write "tomorrow" as a date; `today()` is a function.')
+    assert "date" not in found(memdir)
+
+
+def test_secrets_are_reported_by_kind_never_by_value(memdir: Memdir, folder: Path) -> None:
+    token = "ghp" + "_" + secrets.token_hex(18)
+    write(folder, "secret.md", f"use {token} to log in")
+    ran = memdir("doctor", "--json")
+    assert [finding["file"] for finding in found(memdir)["secret"]] == ["secret.md"]
+    assert token not in ran.out
+    assert ran.code == 1
+
+
+def test_claims_about_files_that_are_gone_are_notes(memdir: Memdir, folder: Path, project: Path) -> None:
+    (project / "src").mkdir()
+    (project / "src" / "here.py").write_text("")
+    write(
+        folder, "claim.md", "See src/here.py and src/gone.py, not https://example.org/a/b.html or docs.example.com/a.md"
+    )
+    assert [f["message"] for f in found(memdir)["reference"]] == ["it names src/gone.py, which is not in the project"]
+
+
+def test_refused_settings_orphans_and_git_are_reported(
+    memdir: Memdir, folder: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (project / ".memdir").mkdir()
+    (project / ".memdir" / "settings.json").write_text('{"memoryDirectory": "/etc"}')
+    other = tmp_path / "other"
+    other.mkdir()
+    memdir("remember", "x", "--project", str(other))
+    other.rename(tmp_path / "moved")
+    monkeypatch.setenv("PATH", "/nowhere")
+    findings = found(memdir)
+    assert "memoryDirectory" in findings["settings"][0]["message"]
+    assert "which is gone" in findings["orphan"][0]["message"]
+    assert "git is not installed" in findings["history"][0]["message"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits")
+def test_open_permissions_are_found_and_closed(memdir: Memdir, folder: Path) -> None:
+    write(folder, "sub/open.md", "x")
+    (folder / "sub").chmod(0o755)
+    (folder / "sub" / "open.md").chmod(0o644)
+    folder.chmod(0o755)
+    assert "3 files or folders" in found(memdir)["permissions"][0]["message"]
+    memdir("doctor", "--fix")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "sub" / "open.md").stat().st_mode) == 0o600
+
+
+def test_a_damaged_history_is_an_error_and_memories_are_still_read(memdir: Memdir, folder: Path) -> None:
+    history = folder.parent / "memory.state" / "history.git"
+    for path in (history / "objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o600)
+            path.write_bytes(b"damaged")
+    assert "damaged" in found(memdir)["history"][0]["message"]
+    assert "payment rewrite" in memdir("show", "train").out
+
+
+def test_a_change_cut_short_is_reported_and_completed(memdir: Memdir, folder: Path) -> None:
+    from memdir.store.journal import Journal, Operation, write_journal
+
+    write_journal(
+        str(folder.parent / "memory.state" / "journal"),
+        Journal("x\n\nSource: cli\n", [Operation("n.md", None, b"new")]),
+    )
+    assert "cut short" in found(memdir)["journal"][0]["message"]
+    assert "completed" in memdir("doctor", "--fix").out
+    assert (folder / "n.md").read_bytes() == b"new"
+
+
+def test_a_giant_memory_is_reported(memdir: Memdir, folder: Path) -> None:
+    write(folder, "huge.md", "x" * 1_100_000)
+    assert [finding["file"] for finding in found(memdir)["size"]] == ["huge.md"]

@@ -1,0 +1,403 @@
+"""The machine around extraction, clause by clause, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.remember.conftest import Bench, topic
+
+from memdir.errors import ModelError
+from memdir.model.model import Reply, Request
+from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.remember.extract import Extracted, Skipped
+from memdir.session import Session
+from memdir.store.catalogue import add_memory
+from memdir.store.history import Origin
+from memdir.store.store import MemoryStore
+from memdir.transcript.message import Message, ToolUse
+
+RULE = topic("No mocks", "Tests use a real database, never mocks.\n\n**Why:** mocks hid a broken migration.")
+SAID = "Don't mock the database in tests, use a real one: mocks hid a broken migration last quarter."
+
+
+def writes_rule(bench: Bench) -> list[object]:
+    return [bench.write("feedback_no_mocks.md", RULE), says("Kept.")]
+
+
+async def test_a_finished_turn_becomes_a_memory_a_line_a_commit_and_a_notice(bench: Bench) -> None:
+    """X1, X9, X11, S14."""
+    model = ScriptedModel(writes_rule(bench))
+    talk = bench.talk(model)
+    assert talk.extraction.turn_ended(talk.says(SAID)) is None
+    await talk.extraction.drain()
+    assert bench.read("feedback_no_mocks.md") == RULE
+    assert "feedback_no_mocks.md" in bench.read("MEMORY.md"), "the line its writer forgot"
+    assert bench.saved == [("feedback_no_mocks.md",)]
+    commit = bench.store.history.log()[0]
+    assert (commit.source, commit.trailers["Session"], commit.trailers["Trust"]) == ("extract", "session-1", "user")
+    assert commit.trailers["Messages"].split() == ["m1"]
+    [event] = [event for event in bench.events.events if event.name == "memory.extract"]
+    assert (event.fields["private_files"], event.fields["team_files"], event.fields["turns"]) == (1, 0, 2)
+    assert event.fields["prompt_hash"]
+    assert bench.session.extract_cursor == "m2"
+
+
+async def test_the_turn_s_end_returns_before_any_work_is_done(bench: Bench) -> None:
+    model = ScriptedModel(writes_rule(bench))
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    assert model.requests == []
+    await talk.extraction.drain()
+    assert len(model.requests) == 2
+
+
+async def test_the_fork_gets_the_conversation_the_reply_and_one_job(bench: Bench) -> None:
+    """G1, X7: everything it needs is in the job."""
+    add_memory(bench.store, "Old fact", kind=None, origin=Origin("cli"))
+    model = ScriptedModel([says("Nothing.")])
+    talk = bench.talk(model)
+    turn = talk.says(SAID)
+    talk.extraction.turn_ended(turn)
+    await talk.extraction.drain()
+    sent = model.requests[0].messages
+    assert sent[:-1] == turn.messages
+    job = sent[-1].text
+    assert job.startswith("[memdir job: extract]")
+    assert bench.store.root in job
+    assert "old_fact.md" in job
+    assert "newest 2 messages" in job
+    assert "2026-09-2" in job.splitlines()[-1], "today, as part of the message"
+
+
+@pytest.mark.parametrize("case", ["subagent", "remote", "memory_off", "tool_call_in_reply"])
+async def test_what_does_not_start_a_run(bench: Bench, case: str) -> None:
+    """X1, S5."""
+    model = ScriptedModel([])
+    talk = bench.talk(model, is_remote=case == "remote")
+    turn = talk.says(SAID)
+    if case == "memory_off":
+        bench.session.memory_is_on = False
+    if case == "tool_call_in_reply":
+        turn = type(turn)(turn.request, Message("assistant", (ToolUse("t", "Read"),), "m2"))
+    if case == "subagent":
+        turn = type(turn)(turn.request, turn.reply, is_subagent=True)
+    assert talk.extraction.turn_ended(turn) == Skipped(case)
+    await talk.extraction.drain()
+    assert model.requests == []
+    assert bench.skips == [case]
+
+
+async def test_throttle_counts_eligible_turns_only(bench: Bench) -> None:
+    """X2."""
+    model = ScriptedModel([says("-")] * 2)
+    talk = bench.talk(model, every_turns=3)
+    started = []
+    for number in range(6):
+        talk.extraction.turn_ended(talk.says(f"Sentence number {number} of this long conversation"))
+        await talk.extraction.drain()
+        started.append(len(model.requests))
+    assert started == [0, 0, 1, 1, 1, 2]
+
+
+async def test_the_main_agent_s_own_write_makes_the_fork_step_back(bench: Bench) -> None:
+    """X3."""
+    model = ScriptedModel([says("-")])
+    talk = bench.talk(model)
+    path = os.path.join(bench.store.root, "a.md")
+    talk.extraction.turn_ended(
+        talk.uses_tool("Remember: tabs", "Write", {"file_path": path, "content": "x"}, "Created")
+    )
+    await talk.extraction.drain()
+    assert bench.skips == ["main_already_wrote"]
+    assert bench.session.extract_cursor == "m4"
+    talk.extraction.turn_ended(talk.says("And something else entirely, in the next turn"))
+    await talk.extraction.drain()
+    assert "newest 2 messages" in model.requests[0].messages[-1].text
+
+
+async def test_a_write_elsewhere_is_no_memory(bench: Bench, project: Path) -> None:
+    model = ScriptedModel([says("-")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(
+        talk.uses_tool("Write a file for me", "Write", {"file_path": str(project / "a.py")}, "ok")
+    )
+    await talk.extraction.drain()
+    assert len(model.requests) == 1
+
+
+async def test_a_failed_run_is_retried_with_the_same_messages(bench: Bench) -> None:
+    """X4."""
+    model = ScriptedModel([ModelError("down", kind="overloaded"), *writes_rule(bench)])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert bench.skips == ["failed: ModelError"]
+    assert bench.session.extract_cursor == ""
+    talk.extraction.turn_ended(talk.says("Thanks, go on with the other thing"))
+    await talk.extraction.drain()
+    assert "newest 4 messages" in model.requests[1].messages[-1].text
+    assert bench.read("feedback_no_mocks.md") == RULE
+
+
+async def test_a_run_that_breaks_off_leaves_nothing_behind(bench: Bench) -> None:
+    """X4: half of a run would be learned twice when it is repeated."""
+    model = ScriptedModel([bench.write("a.md", RULE), ModelError("down", kind="overloaded")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert not os.path.exists(os.path.join(bench.store.root, "a.md"))
+
+
+async def test_at_most_five_turns(bench: Bench) -> None:
+    """X8."""
+    model = ScriptedModel([calls(("Glob", {"pattern": "*"}))] * 9)
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert len(model.requests) == 5
+    assert bench.skips == ["not_finished: max_turns"]
+
+
+async def test_a_cursor_whose_message_is_gone_counts_all(bench: Bench) -> None:
+    """X4: compaction."""
+    model = ScriptedModel([says("-")])
+    bench.session.extract_cursor = "gone"
+    talk = bench.talk(model)
+    talk.says("First words of the conversation")
+    talk.extraction.turn_ended(talk.says("Second words of it"))
+    await talk.extraction.drain()
+    assert "newest 4 messages" in model.requests[0].messages[-1].text
+
+
+class Gated:
+    """A model that answers when the test lets it."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = list(replies)
+        self.requests: list[Request] = []
+        self.gate = asyncio.Event()
+        self.started = asyncio.Event()
+
+    async def complete(self, request: Request, *, on_text: object = None) -> Reply:
+        self.requests.append(request)
+        self.started.set()
+        await self.gate.wait()
+        return self.replies.pop(0) if self.replies else says("-")
+
+    async def close(self) -> None: ...
+
+
+async def test_turns_that_end_during_a_run_are_covered_by_one_trailing_run(bench: Bench) -> None:
+    """X5: the newest request replaces older ones; X2: trailing runs are exempt from the throttle."""
+    model = Gated()
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("The first thing I have to say"))
+    await model.started.wait()
+    talk.extraction.turn_ended(talk.says("The second thing I have to say"))
+    talk.extraction.turn_ended(talk.says("The third thing I have to say"))
+    model.gate.set()
+    await talk.extraction.drain()
+    assert len(model.requests) == 2
+    assert "newest 4 messages" in model.requests[1].messages[-1].text
+    assert bench.session.extract_cursor == "m6"
+
+
+async def test_the_switch_turned_off_in_mid_session_stops_the_trailing_run(bench: Bench) -> None:
+    """S5."""
+    model = Gated()
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("The first thing I have to say"))
+    await model.started.wait()
+    talk.extraction.turn_ended(talk.says("The second thing I have to say"))
+    bench.session.memory_is_on = False
+    model.gate.set()
+    await talk.extraction.drain()
+    assert len(model.requests) == 1
+    assert "memory_off" in bench.skips
+
+
+async def test_code_and_tool_output_alone_start_nothing(bench: Bench) -> None:
+    """X6."""
+    model = ScriptedModel([])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(
+        talk.uses_tool("```\nx = 1\n```", "Bash", {"command": "ls"}, "a long listing of files", '{"a": 1}')
+    )
+    await talk.extraction.drain()
+    assert bench.skips == ["no_prose"]
+    assert bench.session.extract_cursor == "", "X4: it moves only after success or X3"
+
+
+async def test_a_shutdown_waits_for_the_last_turn_but_not_for_ever(bench: Bench) -> None:
+    """X10."""
+    model = Gated()
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await model.started.wait()
+    await talk.extraction.drain(wait_seconds=0.01)
+    assert bench.skips == ["not_finished: aborted"]
+    assert bench.session.extract_cursor == ""
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_the_cursor_outlives_the_process(bench: Bench) -> None:
+    """X10."""
+    talk = bench.talk(ScriptedModel(writes_rule(bench)))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert Session.load("session-1", bench.session.layout).extract_cursor == "m2"
+    assert Session.load("another", bench.session.layout).extract_cursor == ""
+    Path(bench.session.layout.session_state("session-1")).write_text("{damaged")
+    assert Session.load("session-1", bench.session.layout).extract_cursor == ""
+
+
+async def test_team_mode_has_both_directories_and_both_indexes(bench: Bench) -> None:
+    """X7, E2: the combined form."""
+    team = MemoryStore(bench.store.place.team(), scope="team")
+    team.ensure()
+    add_memory(team, "Team rule one", kind=None, origin=Origin("cli"))
+    path = os.path.join(team.root, "project_freeze.md")
+    freeze = topic("Freeze", "Merge freeze from 2026-10-01 for the mobile release.", "project")
+    model = ScriptedModel([calls(("Write", {"file_path": path, "content": freeze})), says("Kept.")])
+    talk = bench.talk(model, stores=[bench.store, team])
+    talk.extraction.turn_ended(talk.says("There is a merge freeze from 2026-10-01 for the mobile release."))
+    await talk.extraction.drain()
+    job = model.requests[0].messages[-1].text
+    assert team.root in job and "team_rule_one.md" in job and "always private" in job
+    assert "project_freeze.md" in Path(team.root, "MEMORY.md").read_text()
+    [event] = [event for event in bench.events.events if event.name == "memory.extract"]
+    assert (event.fields["private_files"], event.fields["team_files"]) == (0, 1)
+
+
+async def test_refused_tools_come_back_as_results(bench: Bench, tmp_path: Path) -> None:
+    """G4, G5."""
+    outside = tmp_path / "outside.md"
+    steps = [
+        calls(
+            ("Write", {"file_path": str(outside), "content": "x"}),
+            ("Bash", {"command": "rm -rf /"}),
+            ("SendMail", {"to": "x"}),
+        ),
+        says("-"),
+    ]
+    model = ScriptedModel(steps)
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    results = model.requests[1].messages[-1].tool_results
+    assert [result.is_error for result in results] == [True, True, True]
+    assert "memory directory" in results[0].content
+    assert not outside.exists()
+
+
+async def test_an_update_is_an_edit_of_the_file_that_is_there(bench: Bench) -> None:
+    Path(bench.store.root, "feedback_no_mocks.md").write_text(RULE)
+    path = os.path.join(bench.store.root, "feedback_no_mocks.md")
+    model = ScriptedModel(
+        [
+            calls(("Read", {"file_path": path})),
+            calls(
+                ("Edit", {"file_path": path, "old_string": "never mocks", "new_string": "never mocks, also not fakes"})
+            ),
+            says("Updated."),
+        ]
+    )
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("By the way, fakes of the database are no better than mocks"))
+    await talk.extraction.drain()
+    assert "also not fakes" in bench.read("feedback_no_mocks.md")
+
+
+async def test_what_a_person_changed_during_the_run_is_merged(bench: Bench) -> None:
+    """S13."""
+    path = Path(bench.store.root, "feedback_no_mocks.md")
+    path.write_text(RULE)
+
+    def person_edits(request: Request) -> Reply:
+        path.write_text(RULE + "\n**How to apply:** all storage tests.\n")
+        return calls(("Edit", {"file_path": str(path), "old_string": "Tests use", "new_string": "All tests use"}))
+
+    model = ScriptedModel([calls(("Read", {"file_path": str(path)})), person_edits, says("-")])
+    talk = bench.talk(model)
+    outcome = await talk.extraction.extract(talk.says(SAID))
+    assert isinstance(outcome, Extracted | Skipped)
+    text = path.read_text()
+    assert "How to apply" in text
+
+
+KILLED = """
+import asyncio, sys
+from memdir.layout import Layout, Place
+from memdir.events import Nowhere
+from memdir.model.model import Request
+from memdir.model.scripted import calls
+from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.turn import FinishedTurn
+from memdir.session import Session
+from memdir.store.store import MemoryStore
+from memdir.transcript.message import assistant, user
+import time
+
+class Slow:
+    count = 0
+    async def complete(self, request, *, on_text=None):
+        self.count += 1
+        if self.count == 1:
+            memory = "---\\nname: a\\ndescription: d\\ntype: user\\n---\\n"
+            return calls(("Write", {"file_path": sys.argv[1] + "/a.md", "content": memory}))
+        print("in mid-run", flush=True)
+        await asyncio.sleep(60)
+
+async def main():
+    store = MemoryStore(Place(sys.argv[1]))
+    session = Session.load("s", Layout(sys.argv[2], sys.argv[3]))
+    extraction = Extraction(session, ExtractionPlan([store], sys.argv[3]), Slow(), Nowhere(), time.time)
+    request = Request("m", messages=(user("I am a data scientist by trade", message_id="m1"),))
+    extraction.turn_ended(FinishedTurn(request, assistant("ok", message_id="m2")))
+    await extraction.drain()
+
+asyncio.run(main())
+"""
+
+
+def test_a_run_killed_in_the_middle_is_repeated_by_the_next_process(
+    bench: Bench, tmp_path: Path, project: Path
+) -> None:
+    """X4, X10: kill -9, then a new process."""
+    home = str(tmp_path / "home")
+    command = [sys.executable, "-c", KILLED, bench.store.root, home, str(project)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout and child.stdout.readline() == "in mid-run\n"
+        os.kill(child.pid, signal.SIGKILL)
+    assert os.listdir(bench.store.root) == []
+    assert Session.load("s", bench.session.layout).extract_cursor == ""
+
+
+async def test_events_hold_no_text_of_the_conversation(bench: Bench) -> None:
+    """V1."""
+    talk = bench.talk(ScriptedModel(writes_rule(bench)))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    text = json.dumps(
+        [[event.name, {key: str(value) for key, value in event.fields.items()}] for event in bench.events.events]
+    )
+    assert "mock" not in text
+
+
+async def test_the_turn_s_end_is_quick_whatever_the_store_holds(bench: Bench) -> None:
+    for number in range(300):
+        Path(bench.store.root, f"m{number}.md").write_text(topic(f"n{number}", "x"))
+    talk = bench.talk(ScriptedModel([says("-")]))
+    turn = talk.says(SAID)
+    start = time.process_time()
+    talk.extraction.turn_ended(turn)
+    assert time.process_time() - start < 0.002
+    await talk.extraction.drain()

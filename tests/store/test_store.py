@@ -1,0 +1,320 @@
+"""Change sets: whole, serialised, recorded (S13, S14)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.conftest import Clock, Events
+
+from memdir.errors import EditConflict, MemoryNotFound, PathEscape
+from memdir.layout import Place
+from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
+from memdir.store.history import Origin
+from memdir.store.journal import Journal, Operation, write_journal
+from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import Topic
+
+CLI = Origin("cli")
+
+
+def add(store: MemoryStore, text: str, kind: MemoryType = MemoryType.PROJECT) -> str:
+    return add_memory(store, text, kind=kind, origin=CLI).memory.key
+
+
+def test_a_memory_is_a_file_and_a_line_and_a_commit(store: MemoryStore, events: Events) -> None:
+    key = add(store, "The release branch is cut on 2026-12-01. Mobile waits for it.")
+    assert key == "project_the_release_branch_is_cut_on_2026_12_01.md"
+    assert Path(store.place.index).read_text() == (f"- [The release branch is cut on 2026-12-01]({key})\n")
+    [commit] = store.history.log()
+    assert commit.subject == "remember The release branch is cut on 2026-12-01"
+    assert {file.path: file.verb for file in commit.files} == {"MEMORY.md": "added", key: "added"}
+    assert events.names == ["memory.changed"]
+
+
+def test_everything_on_disk_is_private(store: MemoryStore) -> None:
+    add(store, "secret plans")
+    for path in (store.root, store.place.state, store.place.index):
+        assert stat.S_IMODE(os.stat(path).st_mode) & 0o077 == 0
+
+
+def test_the_same_text_twice_is_one_memory(store: MemoryStore) -> None:
+    first = add_memory(store, "Tabs, not spaces", kind=MemoryType.FEEDBACK, origin=CLI)
+    second = add_memory(store, "Tabs, not spaces", kind=MemoryType.FEEDBACK, origin=CLI)
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.memory.key == second.memory.key
+    assert len(store.scan().headers) == 1
+
+
+def test_another_text_under_the_same_title_gets_a_file_of_its_own(store: MemoryStore) -> None:
+    keys = [add_memory(store, text, kind=None, name="Same", origin=CLI).memory.key for text in ("one", "two", "three")]
+    assert keys == ["same.md", "same_2.md", "same_3.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("Über uns!", "über_uns.md"),
+        ("設計の決定", "設計の決定.md"),
+        ("../../etc/passwd", "etc_passwd.md"),
+        ("CON", "note_note.md"),
+        ("!!!", "note.md"),
+        ("a" * 300, "a" * 48 + ".md"),
+        ("é" * 300, "é" * 24 + ".md"),
+    ],
+)
+def test_any_title_gives_a_safe_file_name(store: MemoryStore, name: str, key: str) -> None:
+    assert add_memory(store, "text", kind=None, name=name, origin=CLI).memory.key == key
+
+
+def test_an_edit_changes_the_file_and_its_line(store: MemoryStore) -> None:
+    key = add(store, "Old words")
+    before = store.read(key).topic
+    saved = save_memory(store, key, before.with_field("description", "New words").data, origin=CLI, base=before.data)
+    assert saved.topic.description == "New words"
+    assert "New words" in Path(store.place.index).read_text()
+
+
+def test_what_someone_else_changed_meanwhile_is_merged_not_overwritten(store: MemoryStore) -> None:
+    key = add_memory(
+        store, "one\n\ntwo\n\nthree", kind=MemoryType.PROJECT, name="n", description="d", origin=CLI
+    ).memory.key
+    base = store.read(key).topic.data
+    Path(store.path_of(key)).write_bytes(base.replace(b"three", b"THREE"))
+    save_memory(store, key, base.replace(b"one", b"ONE"), origin=CLI, base=base)
+    assert store.read(key).topic.body == "\nONE\n\ntwo\n\nTHREE\n"
+    with pytest.raises(EditConflict, match="same lines"):
+        save_memory(store, key, base.replace(b"one", b"uno"), origin=CLI, base=base)
+
+
+def test_forgetting_takes_the_file_and_the_line(store: MemoryStore) -> None:
+    key, other = add(store, "One"), add(store, "Two")
+    forget_memory(store, key, origin=CLI)
+    assert [header.key for header in store.scan().headers] == [other]
+    assert key not in Path(store.place.index).read_text()
+    with pytest.raises(MemoryNotFound):
+        forget_memory(store, key, origin=CLI)
+
+
+def test_a_memory_is_found_by_file_title_or_part(store: MemoryStore) -> None:
+    add_memory(store, "x", kind=None, name="Real database", origin=CLI)
+    add_memory(store, "y", kind=None, name="Real people", origin=CLI)
+    for wanted in (
+        "real_database.md",
+        "real_database",
+        "Real Database",
+        "datab",
+        str(Path(store.root) / "real_database.md"),
+    ):
+        assert find_key(store, wanted) == "real_database.md"
+    with pytest.raises(MemoryNotFound, match="fits 2 memories"):
+        find_key(store, "real")
+    with pytest.raises(MemoryNotFound, match="no memory"):
+        find_key(store, "nothing like it")
+
+
+def test_a_hand_edit_is_a_commit_of_its_own_at_the_next_touch(store: MemoryStore) -> None:
+    """S14: by whomever, a person in an editor too."""
+    key = add(store, "First")
+    path = Path(store.path_of(key))
+    path.write_text(path.read_text() + "by hand\n")
+    (Path(store.root) / "own.md").write_text("written without memdir\n")
+    add(store, "Second")
+    subjects = [(commit.source, [file.path for file in commit.files]) for commit in store.history.log()]
+    assert subjects[1] == ("outside", ["own.md", key])
+    assert subjects[0][0] == subjects[2][0] == "cli"
+
+
+def test_the_history_is_a_real_git_repository(store: MemoryStore) -> None:
+    add(store, "Something")
+    done = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=store.place.history, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "remember Something\n"
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=store.place.history, capture_output=True, text=True, check=True
+    )
+    assert status.stdout == ""
+    assert not (Path(store.root) / ".git").exists()
+
+
+def test_git_attributes_and_ignore_files_change_nothing(store: MemoryStore) -> None:
+    """A repository of the user's own configuration could convert line endings or hide files: bytes stay bytes."""
+    root = Path(store.root)
+    add(store, "First")
+    (root / ".gitattributes").write_text("* text eol=crlf ident\n*.md filter=evil\n")
+    (root / ".gitignore").write_text("*\n")
+    (root / "crlf.md").write_bytes(b"one\r\ntwo\n$Id$\r\n")
+    add(store, "Second")
+    blob = next(file.after for commit in store.history.log("crlf.md") for file in commit.files)
+    assert store.history.contents([blob])[blob] == b"one\r\ntwo\n$Id$\r\n"
+
+
+def test_trailers_carry_session_messages_and_trust_and_cannot_be_forged(store: MemoryStore) -> None:
+    origin = Origin("extract", session="s-1", messages=("m1", "m2"), trust="user", reason="said\n\nSource: person")
+    with store.changing(origin, "subject\nSource: person\x01\x02") as change:
+        change.write("a.md", b"---\nname: a\n---\n")
+    [commit] = store.history.log()
+    assert commit.trailers == {
+        "Source": "extract",
+        "Session": "s-1",
+        "Messages": "m1 m2",
+        "Trust": "user",
+        "Reason": "said Source: person",
+    }
+    assert commit.subject == "subject Source: person"
+
+
+def test_an_error_inside_the_block_changes_nothing(store: MemoryStore) -> None:
+    add(store, "First")
+    with pytest.raises(ZeroDivisionError), store.changing(CLI, "x") as change:
+        change.write("a.md", b"half")
+        raise ZeroDivisionError
+    assert store.read_bytes("a.md") is None
+    assert len(store.history.log()) == 1
+
+
+def test_a_change_set_that_cannot_be_written_whole_is_rolled_back(store: MemoryStore) -> None:
+    key = add(store, "First")
+    (Path(store.root) / "blocked").write_text("a file where a folder is needed")
+    with pytest.raises(PathEscape), store.changing(CLI, "x") as change:
+        change.write(key, b"new")
+        change.write("blocked/a.md", b"cannot be")
+    assert store.read(key).topic.body == "\nFirst\n"
+    assert not os.path.exists(store.place.journal)
+
+
+def test_keys_from_outside_are_checked(store: MemoryStore) -> None:
+    with pytest.raises(PathEscape), store.changing(CLI, "x") as change:
+        change.write("../escape.md", b"x")
+    with pytest.raises(PathEscape):
+        store.read("../../etc/passwd.md")
+
+
+def journal_of(store: MemoryStore, *operations: Operation) -> None:
+    write_journal(store.place.journal, Journal(Origin("extract", session="s").message("cut short"), list(operations)))
+
+
+def test_a_killed_change_set_is_completed_with_its_own_lineage(store: MemoryStore, events: Events) -> None:
+    key = add(store, "First")
+    before = store.read_bytes(key)
+    journal_of(store, Operation(key, before, b"after"), Operation("new.md", None, b"new"))
+    (Path(store.root) / ".memdir-tmp-aa").write_bytes(b"half")
+    store.ensure()
+    assert store.read_bytes(key) == b"after"
+    assert store.read_bytes("new.md") == b"new"
+    commit = store.history.log()[0]
+    assert (commit.subject, commit.source, commit.trailers["Recovered"]) == ("cut short", "extract", "yes")
+    assert sorted(os.listdir(store.root)) == ["MEMORY.md", "new.md", key]
+    assert not os.path.exists(store.place.journal)
+    assert "memory.recovered" in events.names
+
+
+def test_what_a_person_wrote_after_the_crash_wins_and_ours_is_in_the_history(store: MemoryStore) -> None:
+    key = add(store, "First")
+    journal_of(store, Operation(key, store.read_bytes(key), b"ours"))
+    Path(store.path_of(key)).write_bytes(b"theirs")
+    store.ensure()
+    assert store.read_bytes(key) == b"theirs"
+    newest, ours = store.history.log(key)[:2]
+    assert (newest.source, ours.source) == ("outside", "extract")
+    assert store.history.contents([ours.files[0].after]) == {ours.files[0].after: b"ours"}
+
+
+def test_a_damaged_journal_is_put_aside_not_believed(store: MemoryStore) -> None:
+    add(store, "First")
+    for data in (
+        b"",
+        b"memdir-journal 1\n",
+        b"memdir-journal 1\n{}\n",
+        b'memdir-journal 1\n{"message":"x","files":[{"path":"a.md","before":null,"after":99,"mtime_ns":null}]}\nshort',
+        b"\0" * 50,
+    ):
+        Path(store.place.journal).write_bytes(data)
+        store.ensure()
+        assert not os.path.exists(store.place.journal)
+    assert len(store.scan().headers) == 1
+
+
+def test_abandoned_git_locks_stop_nothing(store: MemoryStore) -> None:
+    add(store, "First")
+    for name in ("index.lock", "HEAD.lock", "refs/heads/main.lock"):
+        (Path(store.place.history) / name).write_text("")
+    folder = Path(store.place.history) / "objects" / "aa"
+    folder.mkdir(exist_ok=True)
+    (folder / "tmp_obj_x").write_text("half")
+    add(store, "Second")
+    assert len(store.history.log()) == 2
+    assert not (folder / "tmp_obj_x").exists()
+
+
+def test_without_git_everything_else_works(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing-here"))
+    key = add(store, "First")
+    assert store.read(key).topic.body == "\nFirst\n"
+    assert not store.history.is_available
+    assert store.history.log() == []
+    assert not os.path.exists(store.place.journal)
+    forget_memory(store, key, origin=CLI)
+    assert store.scan().headers == []
+
+
+def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(store: MemoryStore, events: Events) -> None:
+    add(store, "First")
+    objects = Path(store.place.history) / "objects"
+    objects.rename(objects.with_name("away"))
+    key = add(store, "Second")
+    assert store.read(key).name == "Second"
+    assert "history.failed" in events.names
+    objects.with_name("away").rename(objects)
+    add(store, "Third")
+    assert [commit.subject for commit in store.history.log()][:2] == ["remember Third", "remember Second"]
+
+
+def test_in_skip_index_mode_only_topic_files_are_written(tmp_path: Path) -> None:
+    """S12."""
+    store = MemoryStore(Place(str(tmp_path / "memory")), skip_index=True)
+    key = add(store, "First")
+    assert os.listdir(store.root) == [key]
+    forget_memory(store, key, origin=CLI)
+
+
+def test_the_team_directory_shares_its_project_s_history(store: MemoryStore) -> None:
+    """E1: its own index, inside the memory directory."""
+    team = MemoryStore(store.place.team(), scope="team")
+    key = add(team, "Shared rule")
+    assert Path(store.root, "team", "MEMORY.md").exists()
+    assert [file.path for file in store.history.log()[0].files] == ["team/MEMORY.md", f"team/{key}"]
+    assert [header.key for header in store.scan().headers] == [f"team/{key}"]
+
+
+def test_a_folder_left_empty_by_a_deletion_is_removed(store: MemoryStore) -> None:
+    with store.changing(CLI, "add") as change:
+        change.write("area/deep/a.md", b"---\nname: a\n---\n")
+    forget_memory(store, "area/deep/a.md", origin=CLI)
+    assert os.listdir(store.root) == []
+
+
+def test_loading_an_overlong_index_emits_an_event(store: MemoryStore, events: Events) -> None:
+    """S8, V1."""
+    store.ensure()
+    Path(store.place.index).write_text("- [x](x.md)\n" * 300)
+    loaded = store.load_index()
+    assert loaded.lines_cut and not loaded.bytes_cut
+    assert (events.events[-1].name, events.events[-1].fields["lines"]) == ("index.truncated", 300)
+
+
+def test_many_changes_are_packed(store: MemoryStore, clock: Clock) -> None:
+    add(store, "First")
+    sample = Path(store.place.history) / "objects" / "17"
+    sample.mkdir(exist_ok=True)
+    for number in range(20):
+        (sample / f"{number:038x}").write_bytes(b"")
+    for path in sample.iterdir():
+        path.unlink()
+    assert store.history.check() == []
+    assert Topic(store.read(add(store, "Second")).topic.data).name == "Second"

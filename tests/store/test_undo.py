@@ -1,0 +1,131 @@
+"""Undo and restore, byte for byte (S14)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.conftest import Clock
+
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.store.catalogue import add_memory, forget_memory, save_memory
+from memdir.store.history import Origin
+from memdir.store.store import MemoryStore
+from memdir.store.undo import restore, undo
+
+CLI = Origin("cli")
+ODD = b"\xef\xbb\xbf---\r\nname: odd\r\ndescription: d\r\n---\r\n\r\nbytes \xff\xfe, no newline at end"
+
+
+def files(store: MemoryStore) -> dict[str, bytes]:
+    root = Path(store.root)
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.md")}
+
+
+def test_each_undo_goes_one_change_further_back(store: MemoryStore) -> None:
+    states = []
+    for text in ("One", "Two", "Three"):
+        states.append(files(store) if os.path.isdir(store.root) else {})
+        add_memory(store, text, kind=None, origin=CLI)
+    for state in reversed(states):
+        undo(store)
+        assert files(store) == state
+    with pytest.raises(MemoryNotFound, match="nothing to undo"):
+        undo(store)
+
+
+def test_an_undo_can_be_undone(store: MemoryStore) -> None:
+    add_memory(store, "One", kind=None, origin=CLI)
+    before = files(store)
+    undo(store)
+    assert files(store) == {}
+    undo(store, store.history.log()[0].id[:10])
+    assert files(store) == before
+
+
+def test_odd_bytes_come_back_exactly(store: MemoryStore) -> None:
+    add_memory(store, "One", kind=None, origin=CLI)
+    (Path(store.root) / "odd.md").write_bytes(ODD)
+    store.record_outside_changes()
+    forget_memory(store, "odd.md", origin=CLI)
+    restore(store, "odd.md")
+    assert store.read_bytes("odd.md") == ODD
+    undo(store)
+    undo(store)
+    assert store.read_bytes("odd.md") == ODD
+
+
+def test_a_hand_edit_is_undone_like_any_change(store: MemoryStore) -> None:
+    key = add_memory(store, "One", kind=None, origin=CLI).memory.key
+    before = store.read_bytes(key)
+    Path(store.path_of(key)).write_bytes(b"ruined")
+    undone = undo(store)
+    assert undone.commit.source == "outside"
+    assert store.read_bytes(key) == before
+
+
+def test_undoing_an_old_change_keeps_later_ones(store: MemoryStore) -> None:
+    first = add_memory(store, "One", kind=None, origin=CLI).memory.key
+    commit = store.history.log()[0].id
+    second = add_memory(store, "Two", kind=None, origin=CLI).memory.key
+    undo(store, commit)
+    assert set(files(store)) == {"MEMORY.md", second}
+    assert first not in files(store)["MEMORY.md"].decode()
+    assert second in files(store)["MEMORY.md"].decode()
+
+
+def test_lines_changed_since_are_merged_or_refused(store: MemoryStore) -> None:
+    key = add_memory(store, "a\n\nb\n\nc", kind=None, name="n", description="d", origin=CLI).memory.key
+    base = store.read(key).topic.data
+    save_memory(store, key, base.replace(b"\na\n", b"\nA\n"), origin=CLI)
+    change = store.history.log()[0].id
+    save_memory(store, key, store.read(key).topic.data.replace(b"\nc\n", b"\nC\n"), origin=CLI)
+    undo(store, change)
+    assert store.read(key).topic.body == "\na\n\nb\n\nC\n"
+    save_memory(store, key, store.read(key).topic.data.replace(b"\na\n", b"\nx\n"), origin=CLI)
+    with pytest.raises(EditConflict, match="restore"):
+        undo(store, change)
+
+
+def test_restore_without_a_change_takes_the_version_before_the_newest(store: MemoryStore) -> None:
+    key = add_memory(store, "One", kind=None, origin=CLI).memory.key
+    first = store.read(key).topic
+    save_memory(store, key, first.with_body("\nTwo\n").data, origin=CLI)
+    save_memory(store, key, first.with_body("\nThree\n").data, origin=CLI)
+    restore(store, key)
+    assert store.read(key).topic.body == "\nTwo\n"
+    oldest = store.history.log(key)[-1].id
+    restore(store, key, oldest[:8])
+    assert store.read_bytes(key) == first.data
+
+
+def test_what_comes_back_is_as_old_as_it_was(store: MemoryStore, clock: Clock) -> None:
+    """S11: an old memory must not look new because it was deleted and brought back."""
+    key = add_memory(store, "One", kind=None, origin=CLI).memory.key
+    saved = clock.now
+    clock.now += 90 * 86_400
+    forget_memory(store, key, origin=CLI)
+    undo(store)
+    assert store.read(key).mtime == saved
+    forget_memory(store, key, origin=CLI)
+    restore(store, key)
+    assert store.read(key).mtime == saved
+
+
+def test_unknown_changes_and_files_are_named(store: MemoryStore) -> None:
+    add_memory(store, "One", kind=None, origin=CLI)
+    with pytest.raises(MemoryNotFound, match="deadbeef"):
+        undo(store, "deadbeef")
+    with pytest.raises(MemoryNotFound, match="--help"):
+        undo(store, "--help")
+    with pytest.raises(MemoryNotFound, match="never.md"):
+        restore(store, "never.md")
+    with pytest.raises(MemoryNotFound, match="no earlier version"):
+        restore(store, "one.md")
+
+
+def test_without_git_the_remedy_is_named(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(HistoryError, match="Install git"):
+        undo(store)

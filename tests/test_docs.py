@@ -1,0 +1,55 @@
+"""Documentation is product: no path that is missing, no page out of date, no ADR out of form."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+NAMED = re.compile(r"(?<![\w/.<~-])((?:src|docs|tests|examples|benchmarks|evals|\.ci)/[\w./-]*\w)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [target for target in LINK.findall(text) if "://" not in target and page.name != "file-format.md"]
+    for target in links:
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target in NAMED.findall(text):
+        assert (ROOT / target).exists(), f"{page.name} names {target}"
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.generate", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/adr/*.md")), ids=lambda page: page.name)
+def test_a_decision_has_its_three_parts_on_one_page(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.match(r"\d{4}-[a-z0-9-]+\.md$", page.name)
+    assert text.startswith(f"# {page.name[:4]} ")
+    for part in ("**Context.**", "**Decision.**", "**Consequences.**"):
+        assert part in text
+    assert len(text.splitlines()) <= 60
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in PAGES:
+        for named in re.findall(r"(?:`|^)make ([a-z -]+)(?:`|  |$)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            for target in named.split():
+                assert target.strip("-") in targets | {"bench", "eval"}, f"{page.name} names make {target}"
+
+
+def test_no_page_or_source_names_a_machine_path() -> None:
+    for path in [*PAGES, *ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md")]:
+        assert "/work/" not in path.read_text(encoding="utf-8"), path

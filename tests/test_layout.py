@@ -1,0 +1,71 @@
+"""Every path (S3, A1, A2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import PathEscape
+from memdir.layout import MAX_SLUG, Layout, Place, safe_agent_name, slug_of
+
+
+@pytest.mark.parametrize(
+    ("path", "slug"),
+    [
+        ("/home/ann/my.project_1", "-home-ann-my-project-1"),
+        ("/home/ann/Größe", "-home-ann-Gr--e"),
+        ("/home/ann/😀", "-home-ann---"),
+    ],
+)
+def test_the_slug_is_the_one_claude_code_makes(path: str, slug: str) -> None:
+    """S3, FACTS: every UTF-16 unit outside [A-Za-z0-9] is a dash, so that homes can be shared."""
+    assert slug_of(path) == slug
+
+
+def test_overlong_slugs_are_shortened_and_stay_apart() -> None:
+    first, second = "/" + "a" * 300 + "/one", "/" + "a" * 300 + "/two"
+    assert slug_of(first) != slug_of(second)
+    assert slug_of(first) == slug_of(first)
+    assert len(slug_of(first)) <= MAX_SLUG + 13
+
+
+def test_another_agent_s_home_of_the_same_layout_is_served_as_it_is(tmp_path: Path, project: Path) -> None:
+    """S3: with the home set to ~/.claude, Claude Code's memories are ours."""
+    claude = tmp_path / ".claude" / "projects" / slug_of(str(project)) / "memory"
+    assert Layout(str(tmp_path / ".claude"), str(project)).default_memory == str(claude)
+
+
+def test_agents_have_memories_of_their_own(tmp_path: Path, project: Path) -> None:
+    """A1: what lies in the repository keeps its lock and history in the home."""
+    layout = Layout(str(tmp_path / "home"), str(project))
+    assert layout.agent_memory("rev:iewer", "user").root == str(tmp_path / "home" / "agent-memory" / "rev-iewer")
+    shared = layout.agent_memory("reviewer", "project")
+    local = layout.agent_memory("reviewer", "local")
+    assert shared.root == str(project / ".memdir" / "agent-memory" / "reviewer")
+    assert local.root == str(project / ".memdir" / "agent-memory-local" / "reviewer")
+    for place in (shared, local):
+        assert place.history.startswith(str(tmp_path / "home"))
+    assert shared.history != local.history
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [("a:b", "a-b"), ("../../x", "-..-x"), ("é x", "--x"), ("a/b\\c", "a-b-c"), ("x" * 400, "x" * 200)],
+)
+def test_agent_names_are_safe_folder_names(name: str, safe: str) -> None:
+    """A2."""
+    assert safe_agent_name(name) == safe
+
+
+@pytest.mark.parametrize("name", ["", "..", "///", "é"])
+def test_an_agent_name_without_letters_is_refused(name: str) -> None:
+    with pytest.raises(PathEscape):
+        safe_agent_name(name)
+
+
+def test_a_place_knows_its_neighbours() -> None:
+    place = Place("/h/projects/p/memory")
+    assert (place.state, place.prefix) == ("/h/projects/p/memory.state", "")
+    assert place.team().root == "/h/projects/p/memory/team"
+    assert (place.team().state, place.team().prefix) == (place.state, "team/")

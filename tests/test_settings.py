@@ -1,0 +1,163 @@
+"""Five layers and how far each is trusted (S1, S2, S5)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import SettingsError
+from memdir.layout import Layout
+from memdir.settings import OPTIONS, Environment, Settings, load_settings, memory_root
+
+
+class Layers:
+    """Writes settings files of each layer and loads them."""
+
+    def __init__(self, tmp_path: Path, project: Path) -> None:
+        self.environment: dict[str, str] = {"MEMDIR_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "user-home")}
+        self.layout = Layout(str(tmp_path / "home"), str(project))
+        self.managed = tmp_path / "managed.json"
+        self.paths = {
+            "managed": self.managed,
+            "local": Path(self.layout.local_settings),
+            "user": Path(self.layout.user_settings),
+            "project": Path(self.layout.project_settings),
+        }
+
+    def write(self, layer: str, content: object) -> None:
+        path = self.paths[layer]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+    def load(self, flags: dict[str, str] | None = None, *, bare: bool = False) -> Settings:
+        environment = Environment(self.environment, bare=bare)
+        return load_settings(environment, self.layout, flags=flags, managed_path=str(self.managed))
+
+    def root(self) -> str:
+        return memory_root(Environment(self.environment), self.load(), self.layout)
+
+
+@pytest.fixture
+def layers(tmp_path: Path, project: Path) -> Layers:
+    return Layers(tmp_path, project)
+
+
+def test_without_any_file_everything_is_default_and_memory_is_on(layers: Layers) -> None:
+    settings = layers.load()
+    assert settings.enabled
+    assert settings.origins == {}
+    assert [settings.value(option) for option in OPTIONS] == [option.default for option in OPTIONS]
+
+
+def test_the_strongest_layer_wins(layers: Layers) -> None:
+    for layer, size in (("project", 1), ("user", 2), ("local", 3)):
+        layers.write(layer, {"eventLogMaxBytes": size})
+        settings = layers.load()
+        assert (settings.event_log_max_bytes, settings.origins["eventLogMaxBytes"]) == (size, layer)
+    settings = layers.load({"eventLogMaxBytes": "4"})
+    assert (settings.event_log_max_bytes, settings.origins["eventLogMaxBytes"]) == (4, "flags")
+    layers.write("managed", {"eventLogMaxBytes": 5})
+    assert layers.load({"eventLogMaxBytes": "4"}).event_log_max_bytes == 5
+
+
+@pytest.mark.parametrize("option", [option.name for option in OPTIONS if option.trusted_only])
+def test_a_repository_cannot_decide_where_we_write(layers: Layers, option: str) -> None:
+    """S2: a hostile repository could otherwise point memory at ~/.ssh."""
+    value = {"memoryDirectory": "~/.ssh", "worktrees": "isolated"}.get(option, "x")
+    layers.write("project", {option: value, "skipIndex": True})
+    settings = layers.load()
+    assert option not in settings.origins
+    assert settings.skip_index, "harmless settings of the same file are used"
+    [refusal] = settings.refused
+    assert (refusal.name, refusal.layer) == (option, "project")
+    assert "repository" in refusal.reason
+    assert layers.root() == layers.layout.default_memory
+
+
+def test_where_memory_lies_first_match_wins(layers: Layers, tmp_path: Path) -> None:
+    """S1."""
+    assert layers.root() == layers.layout.default_memory
+    layers.write("user", {"memoryDirectory": "~/mine"})
+    assert layers.root() == os.path.join(os.environ["HOME"], "mine")
+    layers.environment["MEMDIR_DIRECTORY"] = str(tmp_path / "e\u0301tude")
+    assert layers.root() == str(tmp_path / "étude"), "NFC-normalised"
+
+
+def test_relative_places_are_refused(layers: Layers) -> None:
+    layers.write("user", {"memoryDirectory": "memories"})
+    with pytest.raises(SettingsError, match="absolute"):
+        layers.load()
+    with pytest.raises(SettingsError, match="full path"):
+        Environment({"MEMDIR_DIRECTORY": "memories"})
+
+
+@pytest.mark.parametrize(
+    ("variables", "bare", "reason"),
+    [
+        ({"MEMDIR_DISABLE": "1"}, True, "MEMDIR_DISABLE"),
+        ({}, True, "--bare"),
+        ({"MEMDIR_REMOTE": "1"}, False, "remote"),
+        ({"MEMDIR_DISABLE": "0", "MEMDIR_REMOTE": "false"}, False, ""),
+        ({"MEMDIR_REMOTE": "1", "MEMDIR_REMOTE_STORAGE": "/mnt/kept"}, False, ""),
+    ],
+)
+def test_on_or_off_first_match_wins(layers: Layers, variables: dict[str, str], bare: bool, reason: str) -> None:
+    """S5."""
+    layers.environment |= variables
+    settings = layers.load(bare=bare)
+    assert settings.enabled == (not reason)
+    assert reason in settings.off_because
+
+
+def test_the_setting_turns_memory_off_and_remote_storage_is_a_home(layers: Layers) -> None:
+    layers.write("local", {"memoryEnabled": False})
+    assert "local settings" in layers.load().off_because
+    variables = {"MEMDIR_REMOTE": "1", "MEMDIR_REMOTE_STORAGE": "/mnt/kept"}
+    assert Environment(variables).home == "/mnt/kept"
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"skipIndex": 1}', '{"eventLogMaxBytes": "many"}', '{"worktrees": "all"}', "\udc00"]
+)
+def test_a_broken_file_of_the_user_s_is_an_error_that_names_it(layers: Layers, content: str) -> None:
+    path = layers.paths["user"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    with pytest.raises(SettingsError, match=r"settings\.json"):
+        layers.load()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"skipIndex": 1}', "[" * 100_000, " " * (1 << 20) + "{}"])
+def test_a_broken_file_of_a_repository_is_reported_and_not_used(layers: Layers, content: str) -> None:
+    layers.write("project", content)
+    settings = layers.load()
+    assert len(settings.refused) == 1
+    assert not settings.skip_index
+
+
+def test_unknown_settings_are_reported_with_the_nearest_name(layers: Layers) -> None:
+    layers.write("user", {"memoryEnable": False})
+    [refusal] = layers.load().refused
+    assert "memoryEnabled" in refusal.reason
+    with pytest.raises(SettingsError, match="skipIndex"):
+        layers.load({"skipIndx": "true"})
+
+
+def test_nested_objects_and_dotted_names_say_the_same(layers: Layers) -> None:
+    layers.write("user", '\ufeff{"unknown": {"inner": 1}}')
+    assert [refusal.name for refusal in layers.load().refused] == ["unknown.inner"]
+
+
+def test_settings_are_frozen(layers: Layers) -> None:
+    with pytest.raises(AttributeError, match="frozen"):
+        layers.load().skip_index = True
+
+
+def test_every_option_is_declared_as_an_attribute() -> None:
+    declared = {
+        name for name in Settings.__annotations__ if name not in ("enabled", "off_because", "origins", "refused")
+    }
+    assert declared == {option.attribute for option in OPTIONS}
