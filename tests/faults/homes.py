@@ -42,6 +42,11 @@ class Scenario:
     source: str = "cli"  # who the history must name for what is new
 
     @property
+    def begins_calm(self) -> bool:
+        """Whether nothing waits to be finished before the operation."""
+        return not self.name.startswith("recover")
+
+    @property
     def home(self) -> str:
         return os.path.join(self.folder, "home")
 
@@ -236,6 +241,7 @@ def _write_import(material: str) -> None:
 SCENARIOS: dict[str, tuple[str, bool, Callable[[MemDir], None]]] = {
     "create": ("create", True, _nothing),
     "edit": ("edit", True, _nothing),
+    "overwrite": ("overwrite", True, _edit_by_hand),
     "delete": ("delete", True, _nothing),
     "index": ("index", True, _lose_a_line),
     "commit": ("commit", True, _edit_by_hand),

@@ -40,6 +40,12 @@ def edit(store: MemoryStore, material: str) -> None:
     save_memory(store, EDITED, edited, origin=CLI, base=data)
 
 
+def overwrite(store: MemoryStore, material: str) -> None:
+    """Without a base: whatever stands there is replaced, also what a person wrote a moment ago."""
+    data = Topic.compose(name="Real database", description="Overwritten", kind=MemoryType.FEEDBACK, body="New text.\n")
+    save_memory(store, EDITED, data.data, origin=CLI)
+
+
 def delete(store: MemoryStore, material: str) -> None:
     if store.read_bytes(DELETED) is not None:  # a second run after a crash finds the work done
         forget_memory(store, DELETED, origin=CLI)
@@ -73,6 +79,7 @@ def start(store: MemoryStore, material: str) -> None:
 OPERATIONS: dict[str, Callable[[MemoryStore, str], None]] = {
     "create": create,
     "edit": edit,
+    "overwrite": overwrite,
     "delete": delete,
     "index": index,
     "commit": commit,

@@ -26,10 +26,10 @@ class Trials:
         try:
             ended = strike(self.scenario, home, fault)
             self.struck += 1
-            if ended.code != 0 and not ended.was_killed:
-                verify.check_told(ended, home)
-            if "KILL" not in fault.kind:
-                verify.require(not ended.was_killed, "an error killed the process")
+            if ended.was_killed:
+                verify.require("KILL" in fault.kind, "an error killed the process")
+            else:
+                verify.check_outcome(self.scenario, home, ended)
             self.judge(home)
         except verify.Broken as error:
             self.failures.append(f"{self.scenario.name}: {fault}: {error}")

@@ -47,6 +47,19 @@ def check_told(ended: Ended, home: str) -> None:
     require(home in ended.err or ".md" in ended.err, f"the message names nothing: {ended.err!r}")
 
 
+def check_outcome(scenario: Scenario, home: str, ended: Ended) -> None:
+    """Success means that it is done. An error means that nothing was, and that nothing will be by itself."""
+    files = files_of(scenario.place(home).root)
+    if ended.code == 0:
+        require(files == dict(scenario.after), f"success was claimed: {_difference(files, scenario)}")
+        return
+    check_told(ended, home)
+    if scenario.begins_calm:
+        require(files == dict(scenario.before), f"an error, and yet: {_difference(files, scenario)}")
+        waits = os.path.exists(scenario.place(home).journal)
+        require(not waits, "an error, and yet the change waits to be completed")
+
+
 def check_started(scenario: Scenario, home: str) -> None:
     """After the next start nothing of the crash is left: a whole change set or none of it, and no stray file."""
     ended = run(scenario.command("start"), home)
@@ -112,6 +125,10 @@ def check_recorded(scenario: Scenario, home: str, files: Files, *, source: str =
         recorded == on_disk,
         f"the history does not hold what is on disk: {set(recorded.items()) ^ set(on_disk.items())}",
     )
+    listed = git(scenario, home, "rev-list", "--objects", "HEAD").stdout
+    held = {line.split()[0] for line in listed.splitlines()}
+    for path, data in scenario.before.items():
+        require(blob_id(data) in held, f"what {path} held before is nowhere in the history")
     for path, data in files.items():
         if data in (scenario.before.get(path), None) or scenario.name == "recover_edited":
             continue

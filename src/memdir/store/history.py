@@ -175,7 +175,7 @@ class History:
             return None
 
     def _journal_time_ns(self) -> int:
-        """When this change set began, by the file system's own clock: no git ran for it before its journal was there."""
+        """When this change set began, by the file system's own clock: no git writes before the journal is there."""
         try:
             return os.stat(self._place.journal).st_mtime_ns
         except OSError:

@@ -1,8 +1,8 @@
 """The change set being written, kept aside until it is whole: a killed process is completed by the next one (S13).
 
 A journal holds everything needed to finish: the message, and for each file the bytes before and after. It is written
-in one piece before the first file is touched and removed when the history has it and nothing is left aside. So a journal
-that is there means work cut short, and no journal means that there is nothing to mend.
+in one piece before the first file is touched and removed when the history has it and nothing is left aside. So where
+there is a journal, work was cut short, and where there is none, there is nothing to mend.
 """
 
 from __future__ import annotations

@@ -274,19 +274,14 @@ class MemoryStore:
 
     def _record(self, journal: Journal, message: str, *, is_before_recorded: bool) -> None:
         """Commit, then drop the journal. A history that fails keeps the journal, so that the lineage is not lost."""
-        contents = {operation.path: operation.after for operation in journal.operations}
-        if self.history.is_available:
-            try:
+        try:
+            if self.history.is_available:
                 if not is_before_recorded:
                     self._record_before(journal)
-                self.history.record(message, (*contents, *journal.found), when=self._clock(), contents=contents)
-            except (HistoryError, DiskError) as error:
-                self._sink.emit(history_failed(reason=error.message))
-                return
-        try:
+                self._commit(message, journal)
+            # A journal that cannot be removed is no reason to deny a change that is made and recorded.
             remove_journal(self.place.journal)
-        except DiskError as error:
-            # The change is made and recorded: a journal too many is no reason to deny it, and does it no harm.
+        except (HistoryError, DiskError) as error:
             self._sink.emit(history_failed(reason=error.message))
 
     def _record_before(self, journal: Journal) -> None:
@@ -294,6 +289,15 @@ class MemoryStore:
         before = {operation.path: operation.before for operation in journal.operations if operation.before is not None}
         if before:
             self.history.record_contents(_outside_message(list(before)), before, when=self._clock())
+
+    def _commit(self, message: str, journal: Journal) -> None:
+        contents = {operation.path: operation.after for operation in journal.operations}
+        paths = (*contents, *journal.found)
+        try:
+            self.history.record(message, paths, when=self._clock(), contents=contents)
+        except HistoryError:
+            self.history.settle()  # a git that was killed, ours or a person's, left locks that stop every later one
+            self.history.record(message, paths, when=self._clock(), contents=contents)
 
     # Recovering ---------------------------------------------------------------------------------------------------
 
@@ -359,7 +363,7 @@ class MemoryStore:
             if paths:
                 journal = Journal(_outside_message(paths), [], found=tuple(paths))
                 write_journal(self.place.journal, journal)
-                self.history.record(journal.message, paths, when=self._clock())
+                self._commit(journal.message, journal)
                 remove_journal(self.place.journal)
         except (HistoryError, DiskError) as error:
             self._sink.emit(history_failed(reason=error.message))
