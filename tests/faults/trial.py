@@ -7,8 +7,10 @@ import shutil
 from dataclasses import dataclass, field
 
 from . import verify
-from .homes import Scenario
-from .trace import Fault, strike
+from .homes import Ended, Scenario
+from .trace import Fault, Missed, strike
+
+MAX_SHOTS = 8  # at a call that stands at another ordinal in each run
 
 
 @dataclass
@@ -22,19 +24,28 @@ class Trials:
 
     def suffer(self, fault: Fault) -> None:
         """Strike, then see that a reader, the next start and the same operation again find everything in order."""
-        home = self.scenario.copy(os.path.join(self.scenario.folder, f"trial-{os.getpid()}"))
-        try:
-            ended = strike(self.scenario, home, fault)
-            self.struck += 1
-            if ended.was_killed:
-                verify.require("KILL" in fault.kind, "an error killed the process")
-            else:
-                verify.check_outcome(self.scenario, home, ended)
-            self.judge(home)
-        except verify.Broken as error:
-            self.failures.append(f"{self.scenario.name}: {fault}: {error}")
-        finally:
-            shutil.rmtree(home)
+        for _ in range(MAX_SHOTS):
+            home = self.scenario.copy(os.path.join(self.scenario.folder, f"trial-{os.getpid()}"))
+            try:
+                ended = strike(self.scenario, home, fault)
+                self.struck += 1
+                self._check(fault, home, ended)
+                return
+            except Missed as miss:
+                fault = miss.closer
+            except verify.Broken as error:
+                self.failures.append(f"{self.scenario.name}: {fault}: {error}")
+                return
+            finally:
+                shutil.rmtree(home)
+        self.failures.append(f"{self.scenario.name}: {fault}: never hit")
+
+    def _check(self, fault: Fault, home: str, ended: Ended) -> None:
+        if ended.was_killed:
+            verify.require("KILL" in fault.kind, "an error killed the process")
+        else:
+            verify.check_outcome(self.scenario, home, ended)
+        self.judge(home)
 
     def judge(self, home: str) -> None:
         """Equal disks lead to equal recoveries, so each is judged once."""

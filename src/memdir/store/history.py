@@ -144,6 +144,22 @@ class History:
         self._stage(contents)
         return self._commit_staged(message, when)
 
+    def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        """Those of these bytes that no commit holds."""
+        from hashlib import sha1
+
+        if not self._git.exists or not self._head():
+            held: set[bytes] = set()
+        else:
+            held = {line[:40] for line in self._git.run("rev-list", "--objects", "HEAD").split(b"\n")}
+        found = {}
+        for path, data in contents.items():
+            if data is not None:
+                blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+                if blob.encode("ascii") not in held:
+                    found[path] = data
+        return found
+
     def _make_sure_it_exists(self) -> None:
         if not self._git.exists:
             self._git.create()
