@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import tempfile
@@ -10,11 +11,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import memdir
+
 from . import trace
 from .homes import SCENARIOS, Scenario, prepare
 
-PYTHON_KINDS = ("SIGKILL", *trace.ERRORS)
-GIT_KINDS = ("SIGKILL", "KILLALL", *trace.ERRORS)
+KILLS = {"python": ("SIGKILL",), "git": ("SIGKILL", "KILLALL")}
+# These get every error at every call; the others, which do the same things in another order, one error at each in turn.
+NAMED = ("create", "edit", "delete", "index", "commit", "import")
 _COUNTED = "faults:"  # the properties of a test that are summed up at the end
 
 
@@ -25,12 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """All: a test for each scenario, process and kind of fault. Sample: one for each scenario and process."""
     if {"who", "kinds"} <= set(metafunc.fixturenames):
-        grouped = {"python": [(kind,) for kind in PYTHON_KINDS], "git": [(kind,) for kind in GIT_KINDS]}
-        if not is_thorough(metafunc.config):
-            grouped = {"python": [PYTHON_KINDS], "git": [GIT_KINDS]}
-        cases = [(name, who, kinds) for name in SCENARIOS for who, group in grouped.items() for kinds in group]
-        names = [f"{name}-{who}-{kinds[0] if len(kinds) == 1 else 'some'}" for name, who, kinds in cases]
+        cases = [
+            (name, who, kinds)
+            for name in SCENARIOS
+            for who in KILLS
+            for kinds in kinds_for(name, who, thorough=is_thorough(metafunc.config))
+        ]
+        names = [f"{name}-{who}-{kinds[0] if len(kinds) == 1 else 'mixed'}" for name, who, kinds in cases]
         metafunc.parametrize(("scenario", "who", "kinds"), cases, ids=names, indirect=["scenario"])
+
+
+def kinds_for(name: str, who: str, *, thorough: bool) -> list[tuple[str, ...]]:
+    """The kinds of fault of each test; several kinds take turns."""
+    if not thorough:
+        return [(*KILLS[who], *trace.ERRORS)]
+    errors = [(error,) for error in trace.ERRORS] if name in NAMED else [trace.ERRORS]
+    return [*((kill,) for kill in KILLS[who]), *errors]
 
 
 def is_thorough(config: pytest.Config) -> bool:
@@ -45,6 +59,9 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def workplace() -> Iterator[str]:
     """A folder in memory where there is one: the faults are injected, so nothing depends on the disk being slow."""
+    compileall.compile_dir(
+        os.path.dirname(memdir.__file__), quiet=2
+    )  # else the first runs open more files than later ones
     fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="memdir-faults-", dir=fast)
     yield folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from . import operate
 
 SCRIPT = str(Path(operate.__file__))
 PERSON = "\n# By hand\n\nA line that no program understands.\n"
+# The parts of file names that differ from run to run: ours, and git's for objects and packs on their way.
+RANDOM = re.compile(r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+|(?<=\.tmp-)\d+")
 Files = dict[str, bytes]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import is_thorough
 from .homes import SCENARIOS
 
 SAMPLE = ("create", "delete")  # in the default run, with a few sizes
@@ -29,15 +30,17 @@ def why_not() -> str:
     return "" if done.returncode == 0 else f"a small file system cannot be mounted here: {done.stderr.strip()}"
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", SCENARIOS if is_thorough(metafunc.config) else SAMPLE)
+
+
 def test_a_full_disk_loses_nothing(
     name: str, thorough: bool, tmp_path: Path, count: Callable[[str, int], None]
 ) -> None:
     """S13, for the disk that was full from some call on: memdir's clean-up fails as well, and git's."""
     if why_not():
         pytest.skip(why_not())
-    if not thorough and name not in SAMPLE:
-        pytest.skip("in the default run only some operations; `make test-faults` does all")
     module = f"{__package__}.full_disk"
     tests = Path(__file__).parents[__package__.count(".") + 1]
     command = [*UNSHARE, sys.executable, "-m", module, str(tmp_path), name, str(16 if thorough else 3)]

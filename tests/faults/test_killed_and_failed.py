@@ -12,7 +12,7 @@ from .homes import Scenario
 from .trace import PYTHON, Call, Fault, calls_of
 from .trial import Trials
 
-SAMPLE = 5  # faults of each scenario and process in the default run
+SAMPLE = 4  # faults of each scenario and process in the default run
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("strace")]
 
@@ -24,7 +24,7 @@ def test_no_fault_loses_anything(
     calls = [call for call in _calls(scenario) if (call.process == PYTHON) == (who == "python")]
     assert calls
     trials = Trials(scenario)
-    for fault in _all(calls, kinds) if thorough else _some(calls, kinds):
+    for fault in _every(calls, kinds) if thorough else _some(calls, kinds):
         trials.suffer(fault)
     count(f"calls of {who} killed or failed", trials.struck)
     count("different disks left by them, each started and repeated", len(trials.states))
@@ -39,11 +39,10 @@ def _calls(scenario: Scenario) -> list[Call]:
         shutil.rmtree(home)
 
 
-def _all(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
-    return [Fault(call, kind) for kind in kinds for call in calls]
+def _every(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
+    return [Fault(call, kinds[number % len(kinds)]) for number, call in enumerate(calls)]
 
 
 def _some(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
     """Spread over the whole operation, every kind in turn."""
-    chosen = [calls[len(calls) * number // SAMPLE] for number in range(SAMPLE)]
-    return [Fault(call, kinds[number % len(kinds)]) for number, call in enumerate(chosen)]
+    return _every([calls[len(calls) * number // SAMPLE] for number in range(SAMPLE)], kinds)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from .homes import Ended, Scenario, run
+from .homes import RANDOM, Ended, Scenario, run
 
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS")
 _OPEN = ("openat", "open", "creat")
@@ -37,9 +37,6 @@ _LINE = re.compile(r"^(?:(?P<pid>\d+) +)?(?P<name>\w+)\((?P<rest>.*)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITES = re.compile(r"O_(?:CREAT|WRONLY|RDWR|TRUNC)|creat\(")
 _DESCRIPTOR = re.compile(r"^\d+<([^>]*)>")
-_RANDOM = re.compile(
-    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=tmp_obj_)\w+|(?<=tmp_pack_)\w+|(?<=tmp_idx_)\w+|(?<=tmp_rev_)\w+"
-)
 
 
 @dataclass(frozen=True)
@@ -176,7 +173,7 @@ def _parse(text: str, process: int, home: str) -> list[Call]:
         ordinals[pid, name] += 1
         path = _touched(name, match["rest"], line)
         if path is not None and (path == home or path.startswith(home + "/")):
-            inside = _RANDOM.sub("*", path.removeprefix(home))
+            inside = RANDOM.sub("*", path.removeprefix(home))
             turns[pid, name, inside] += 1
             found.append(Call(process, name, ordinals[pid, name], inside, turns[pid, name, inside], line))
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memdir.store.index import Index
 
-from .homes import Ended, Files, Scenario, files_of, run, variables
+from .homes import RANDOM, Ended, Files, Scenario, files_of, run, variables
 
 # Everything that may stand in a state folder between two operations. Whatever else is there is a leftover.
 _STATE = re.compile(
@@ -127,8 +127,9 @@ def check_recorded(scenario: Scenario, home: str, files: Files, *, source: str =
     )
     listed = git(scenario, home, "rev-list", "--objects", "HEAD").stdout
     held = {line.split()[0] for line in listed.splitlines()}
+    drafts = files_of(scenario.place(home).drafts).values()
     for path, data in scenario.before.items():
-        require(blob_id(data) in held, f"what {path} held before is nowhere in the history")
+        require(blob_id(data) in held or data in drafts, f"what {path} held before is nowhere in the history")
     for path, data in files.items():
         if data in (scenario.before.get(path), None) or scenario.name == "recover_edited":
             continue
@@ -168,16 +169,13 @@ def fingerprint(scenario: Scenario, home: str) -> str:
             for name in sorted(names):
                 path = Path(folder, name)
                 inside = path.relative_to(root).as_posix()
-                digest.update(_RANDOM.sub("X", inside).encode() + b"\0")
+                digest.update(RANDOM.sub("X", inside).encode() + b"\0")
                 data = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
                 digest.update(_plain(inside, data) + b"\0")
-            digest.update(repr([_RANDOM.sub("X", name) for name in folders]).encode())
+            digest.update(repr([RANDOM.sub("X", name) for name in folders]).encode())
     return digest.hexdigest()
 
 
-_RANDOM = re.compile(
-    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=tmp_obj_)\w+|(?<=tmp_pack_)\w+|(?<=tmp_idx_)\w+|(?<=tmp_rev_)\w+"
-)
 _INDEX_HEADER, _ENTRY_STAT, _ENTRY_FIXED = 12, 40, 62
 
 

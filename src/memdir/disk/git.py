@@ -135,9 +135,7 @@ class Git:
         """Remove what a killed git, or we, left half done. Only for the holder of our own lock, after a crash."""
         sweep_temporaries(self._git_folder)
         for folder, _, files in os.walk(self._git_folder):
-            for name in files:
-                if name.endswith(".lock") or name.startswith(_HALF_WRITTEN):
-                    delete_file(os.path.join(folder, name))
+            _remove_unfinished(folder, files)
 
     def pack(self) -> None:
         """Put the loose objects into a pack. They go only when the pack is durable: `git gc` does not wait for that."""
@@ -156,6 +154,7 @@ class Git:
             for name in (*fans, *_OBJECT_FOLDERS, "", *_REF_FOLDERS):
                 folder = os.path.join(self._git_folder, name)
                 if os.path.isdir(folder) and os.stat(folder).st_mtime_ns >= since_ns:
+                    _remove_unfinished(folder, os.listdir(folder))  # git shrugs when it cannot remove its own
                     flush_folder(folder)
         except OSError as error:
             raise disk_error(error, "flush", self._git_folder) from error
@@ -168,6 +167,12 @@ class Git:
         if date is not None:
             variables["GIT_AUTHOR_DATE"] = variables["GIT_COMMITTER_DATE"] = f"@{date} +0000"
         return variables
+
+
+def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name.endswith(".lock") or name.startswith(_HALF_WRITTEN):
+            delete_file(os.path.join(folder, name))
 
 
 def run_git(

@@ -50,7 +50,7 @@ def _finish(writer: Writer, journal: Journal) -> None:
     paths = [operation.path for operation in edited]
     is_recorded = writer.record(journal, is_before_recorded=False, written_over=paths)
     for operation in edited:
-        _bring_in(writer, operation)
+        _bring_in(writer, operation, is_recorded=is_recorded)
     if is_recorded:
         writer.drop_journal()
     writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))
@@ -67,14 +67,16 @@ def _is_complete(writer: Writer, operation: Operation) -> bool:
     return current == operation.after
 
 
-def _bring_in(writer: Writer, operation: Operation) -> None:
+def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> None:
     """Merge our change into what a person wrote over it; where that cannot be done, the person's text stays alone."""
     before, after, current = operation.before, operation.after, writer.current(operation.path)
     merged = None
     if before is not None and after is not None and current is not None:
         merged = merge_for(operation.path)(before, after, current)
     try:
-        if merged is not None and merged != current:
+        if merged is not None and current is not None and merged != current:
+            if not is_recorded:
+                writer.keep_draft(operation.path, current)
             writer.put(Operation(operation.path, current, merged), {})
     except EditConflict:
         merged = None  # saved once more just now
