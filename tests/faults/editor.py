@@ -12,7 +12,7 @@ import os
 import random
 import sys
 
-from memdir.errors import EditConflict, MemoryNotFound
+from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound
 from memdir.layout import Place
 from memdir.store.catalogue import forget_memory, save_memory
 from memdir.store.history import Origin
@@ -77,8 +77,8 @@ def memdir(root: str, seed: str) -> list[str]:
                 entry = Entry(f"link_{seed}_{number}.md", "Link", "")
                 with store.changing(Origin("cli"), "a line") as change:
                     change.edit_index(lambda index, entry=entry: index.with_entry(entry))
-        except (EditConflict, MemoryNotFound):
-            continue  # refused, and said so
+        except (BadMemoryFile, EditConflict, MemoryNotFound):
+            continue  # refused, and said so: half a file is no memory
     return done
 
 

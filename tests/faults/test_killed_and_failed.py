@@ -45,4 +45,4 @@ def _every(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
 
 def _some(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
     """Spread over the whole operation, every kind in turn."""
-    return _every([calls[len(calls) * number // SAMPLE] for number in range(SAMPLE)], kinds)
+    return _every([calls[len(calls) * (2 * number + 1) // (2 * SAMPLE)] for number in range(SAMPLE)], kinds)
