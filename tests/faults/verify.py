@@ -125,11 +125,9 @@ def check_recorded(scenario: Scenario, home: str, files: Files, *, source: str =
         recorded == on_disk,
         f"the history does not hold what is on disk: {set(recorded.items()) ^ set(on_disk.items())}",
     )
-    listed = git(scenario, home, "rev-list", "--objects", "HEAD").stdout
-    held = {line.split()[0] for line in listed.splitlines()}
-    drafts = files_of(scenario.place(home).drafts).values()
+    kept = held(scenario, home)
     for path, data in scenario.before.items():
-        require(blob_id(data) in held or data in drafts, f"what {path} held before is nowhere in the history")
+        require(blob_id(data) in kept, f"what {path} held before is nowhere in the history")
     for path, data in files.items():
         if data in (scenario.before.get(path), None) or scenario.name == "recover_edited":
             continue
@@ -139,6 +137,13 @@ def check_recorded(scenario: Scenario, home: str, files: Files, *, source: str =
             any(f"Source: {source or scenario.source}\n" in entry for entry in sources),
             f"the history does not know where {path} came from: {sources}",
         )
+
+
+def held(scenario: Scenario, home: str) -> set[str]:
+    """The ids of all contents that the history or the drafts hold."""
+    listed = git(scenario, home, "rev-list", "--objects", "HEAD").stdout
+    drafts = files_of(scenario.place(home).drafts).values()
+    return {line.split()[0] for line in listed.splitlines()} | {blob_id(data) for data in drafts}
 
 
 def git(scenario: Scenario, home: str, *arguments: str) -> subprocess.CompletedProcess[str]:
