@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -52,26 +53,35 @@ def in_place(path: str, data: bytes) -> Callable[[], None]:
 
 
 def half_now_half_later(path: str, data: bytes) -> Callable[[], None]:
-    """The file is open, cut and half written; the rest comes when memdir has moved on."""
+    """The file is cut and half written; the rest comes when memdir has moved on."""
     file = Path(path).open("wb")  # noqa: SIM115  # closed later, which is the point
     file.write(data[: len(data) // 2])
     file.flush()
-
-    def finish() -> None:
-        deadline = time.monotonic() + 0.3
-        while (
-            time.monotonic() < deadline
-            and os.path.exists(path)
-            and os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-        ):
-            time.sleep(0.001)
-        file.write(data[len(data) // 2 :])
-        file.close()
-
-    return finish
+    return lambda: _finish(file, path, data[len(data) // 2 :])
 
 
-SAVES = (renamed, in_place, half_now_half_later)
+def opened_now_written_later(path: str, data: bytes) -> Callable[[], None]:
+    """The file is open, and as it was; everything comes when memdir has moved on."""
+    file = Path(path).open("r+b" if os.path.exists(path) else "wb")  # noqa: SIM115
+    return lambda: _finish(file, path, data)
+
+
+def _finish(file: BinaryIO, path: str, rest: bytes) -> None:
+    deadline = time.monotonic() + 0.3  # for moments at which memdir does not touch the file any more
+    while time.monotonic() < deadline and _is_there(file, path):
+        time.sleep(0.001)
+    file.write(rest)
+    file.close()
+
+
+def _is_there(file: BinaryIO, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+SAVES = (renamed, in_place, half_now_half_later, opened_now_written_later)
 
 
 @pytest.mark.parametrize(("scenario", "name", "mark"), CASES, indirect=["scenario"])

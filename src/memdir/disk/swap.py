@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, flush_folder, write_bytes_atomic, written_aside
+from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, flush_folder, written_aside
 from memdir.errors import EditConflict
 
 TYPE_CHECKING = False
@@ -62,13 +62,20 @@ def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns:
     if expected is None:
         found = _create(path, wanted, mtime_ns)
     else:
-        try:
-            aside = _remove(path) if wanted is None else _displace(path, wanted, mtime_ns)
-        except _NoExchange:
-            return _compare_and_replace(path, expected, wanted, mtime_ns)
-        found = _judge(path, aside, expected, wanted) if aside else expected  # deleted meanwhile: nothing to lose
+        found = _change(path, expected, wanted, mtime_ns)
     flush_folder(os.path.dirname(path))
     return found
+
+
+def _change(path: str, expected: bytes, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
+    if wanted is None:
+        aside = _remove(path)
+    else:
+        try:
+            aside = _displace(path, wanted, mtime_ns)
+        except _NoExchange:
+            return _compare_and_replace(path, expected, wanted, mtime_ns)
+    return _judge(path, aside, expected, wanted) if aside else expected  # deleted meanwhile: nothing to lose
 
 
 def _judge(path: str, aside: str, expected: bytes, wanted: bytes | None) -> bytes | None:
@@ -148,14 +155,17 @@ def _give_back(path: str, aside: str, wanted: bytes | None) -> None:
     # Left aside for the next sweep, which keeps a text it does not know as a draft.
 
 
-def _compare_and_replace(path: str, expected: bytes, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
-    """The same without an exchange: compare, then write at once."""
-    try:
-        found = _settled(path)[0]
-    except FileNotFoundError:
-        found = expected
-    if found == expected and wanted is not None:
-        write_bytes_atomic(path, wanted, mtime_ns=mtime_ns)
+def _compare_and_replace(path: str, expected: bytes, wanted: bytes, mtime_ns: int | None) -> bytes:
+    """The same without an exchange: compare at the last moment, then rename."""
+    with written_aside(os.path.dirname(path), wanted, mtime_ns=mtime_ns) as temporary:
+        try:
+            found = _settled(path)[0]
+        except FileNotFoundError:
+            found = expected
+        if found == expected:
+            os.replace(temporary, path)
+        else:
+            os.unlink(temporary)
     return found
 
 
