@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench clean
+.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -70,7 +70,19 @@ bench-cli: $(STAMP)  ## Cold starts beside the floor
 bench-history: $(STAMP)  ## One commit from a cold process
 	@$(RUN) $(BIN)/python -m benchmarks.history
 
-bench: bench-scan bench-cli bench-history  ## All benchmarks
+bench-recall: $(STAMP)  ## Recall beside SQLite FTS5 and a bare product
+	@$(RUN) $(BIN)/python -m benchmarks.recall
+
+bench: bench-scan bench-cli bench-history bench-recall  ## All benchmarks
+
+DATA ?= ../shared/evals
+eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
+	@mkdir -p results
+	@$(BIN)/python -m evals.recall --data $(DATA)/recall/dev --predictions results/recall.jsonl
+	@$(BIN)/python -m evals.sediment --data $(DATA)/public/sediment_dev --predictions results/sediment.jsonl
+	@$(BIN)/python -m evals.locomo --data $(DATA)/public/locomo_dev.json.xz --predictions results/locomo.jsonl
+	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
+	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

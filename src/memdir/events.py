@@ -61,6 +61,16 @@ def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", s
     return Event("memory.extract", **work, prompt_hash=prompt_hash, skipped=skipped)
 
 
+def memory_dreamt(*, work: Mapping[str, FieldValue], prompt_hash: str = "", refused: str = "") -> Event:
+    """A dream ran, or was refused or stopped and why (D5)."""
+    return Event("memory.dream", **work, prompt_hash=prompt_hash, refused=refused)
+
+
+def memory_recalled(*, files: int, characters: int) -> Event:
+    """Memories were shown to a model, or none fitted (R5, O2)."""
+    return Event("memory.recall", files=files, characters=characters)
+
+
 def history_failed(*, reason: str) -> Event:
     """A change is on disk but could not be recorded in the history; the next touch tries again."""
     return Event("history.failed", reason=reason)

@@ -58,6 +58,11 @@ class Place:
         return os.path.join(self.state, "identity.json")
 
     @property
+    def derived(self) -> str:
+        """The index that recall derives from the files; it may be deleted at any time."""
+        return os.path.join(self.state, "recall")
+
+    @property
     def drafts(self) -> str:
         """Where text that could not be saved waits for its author."""
         return os.path.join(self.state, "drafts")

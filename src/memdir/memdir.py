@@ -12,9 +12,13 @@ from memdir.settings import Environment, Settings, load_settings, memory_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from memdir.background import Background
     from memdir.events import Sink
+    from memdir.model.model import Model
+    from memdir.recall.prefetch import Prefetch
+    from memdir.recall.recall import Recaller
     from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
 
@@ -25,7 +29,14 @@ class MemDir:
     """A project's memory, opened. Holds settings, places and stores; all state of one conversation is elsewhere."""
 
     def __init__(
-        self, environment: Environment, layout: Layout, settings: Settings, *, clock: Callable[[], float], sink: Sink
+        self,
+        environment: Environment,
+        layout: Layout,
+        settings: Settings,
+        *,
+        clock: Callable[[], float],
+        sink: Sink,
+        model: Model | None = None,
     ) -> None:
         self.environment = environment
         self.layout = layout
@@ -35,6 +46,9 @@ class MemDir:
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
+        self._model = model
+        self._background: Background | None = None
+        self._recallers: dict[str, Recaller] = {}
 
     @property
     def is_default_place(self) -> bool:
@@ -51,6 +65,11 @@ class MemDir:
     def store_for(self, scope: str) -> MemoryStore:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
+
+    def stores(self) -> list[MemoryStore]:
+        """The stores that background work writes to: the project's, and the team's where there is a team directory."""
+        team = self.place.team()
+        return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
@@ -81,6 +100,68 @@ class MemDir:
         if not text.strip():
             return ""
         return f"Contents of {self.place.index} (the user's memory, kept across conversations):\n\n{text}"
+
+    def recaller(self, scope: str = "project") -> Recaller:
+        """Finds the memories that help with a message (R1)."""
+        if scope not in self._recallers:
+            from memdir.recall.local import LocalSelector
+            from memdir.recall.recall import Recaller
+            from memdir.recall.recall_log import RecallLog
+
+            store = self.store_for(scope)
+            selector = LocalSelector(store.root, store.place.derived)
+            self._recallers[scope] = Recaller(
+                store,
+                selector,
+                project=self.layout.work_tree,
+                log=RecallLog(store.place.state),
+                sink=self.sink,
+                clock=self.clock,
+            )
+        return self._recallers[scope]
+
+    def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
+        """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
+        from memdir.model.choose import choose_model, model_name, provider_of
+        from memdir.recall.prefetch import Prefetch
+
+        recaller = self.recaller()
+        provider = provider_of(self.settings, self.environment) if self._model is None else "given"
+        by_model = self.settings.recall_selector == "model" or (
+            self.settings.recall_selector == "auto" and provider != "builtin"
+        )
+
+        async def choose() -> list[str]:
+            if not self.settings.enabled:
+                return []
+            if not by_model:
+                return recaller.choose(text, recent_tools=recent_tools).keys
+            if self._model is None:
+                self._model = choose_model(self.settings, self.environment)
+            name = model_name(self.settings, self.environment)
+            overrides = self.layout.prompts
+            return await recaller.choose_by_model(
+                text, model=self._model, name=name, recent_tools=recent_tools, overrides=overrides
+            )
+
+        return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
+
+    def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:
+        """The background work of a session: extraction and dream."""
+        if self._background is None:
+            from memdir.background import Background
+            from memdir.model.choose import choose_model
+            from memdir.session import Session
+
+            model = self._model or choose_model(self.settings, self.environment)
+            session = Session.load(session_id, self.layout)
+            self._background = Background(self, session, model, on_saved=on_saved)
+        return self._background
+
+    async def close(self) -> None:
+        """Wait, for a while, for what runs in the background (X10)."""
+        if self._background is not None:
+            await self._background.close()
 
     def reload(self) -> None:
         """Forget the rendered section, as `/clear` and `/compact` do (P6)."""
@@ -127,6 +208,7 @@ def open_memory(
     flags: Mapping[str, str] | None = None,
     sink: Sink | None = None,
     clock: Callable[[], float] = time.time,
+    model: Model | None = None,
 ) -> MemDir:
     """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk until `start` or a write."""
     environment = environment or Environment.read()
@@ -137,7 +219,7 @@ def open_memory(
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
         layout = Layout(environment.home, folder, worktrees="isolated")
-    return MemDir(environment, layout, settings, clock=clock, sink=_sinks(layout, settings, sink))
+    return MemDir(environment, layout, settings, clock=clock, sink=_sinks(layout, settings, sink), model=model)
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:

@@ -79,6 +79,28 @@ OPTIONS: tuple[Option, ...] = (
         "eventLogMaxBytes", "int", 1_000_000, doc="The size at which the event log is rotated; three old ones are kept."
     ),
     Option(
+        "recall.selector",
+        "choice",
+        "auto",
+        trusted_only=True,
+        choices=("auto", "local", "model"),
+        doc="Who chooses memories: this machine, a model, or a model where one is configured (R2, R3).",
+    ),
+    Option(
+        "extract.everyTurns",
+        "int",
+        1,
+        doc="Extraction runs after every so many finished turns (X2).",
+    ),
+    Option("dream.hours", "int", 24, doc="Hours between two dreams (D1)."),
+    Option("dream.sessions", "int", 5, doc="Sessions since the last dream that make another one due (D1)."),
+    Option(
+        "dream.maxLostPercent",
+        "int",
+        25,
+        doc="A dream that would lose more of the facts than this is refused (D7).",
+    ),
+    Option(
         "model.provider",
         "choice",
         "auto",
@@ -193,6 +215,11 @@ class Settings:
     worktrees: WorktreePolicy
     event_log: bool
     event_log_max_bytes: int
+    recall_selector: str
+    extract_every_turns: int
+    dream_hours: int
+    dream_sessions: int
+    dream_max_lost_percent: int
     model_provider: str
     model_name: str | None
     model_base_url: str | None

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Ran
 
 from memdir.memdir import open_memory
+from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
 

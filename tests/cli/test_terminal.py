@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Ran
 
 from memdir.cli.terminal import Terminal, clean, fit, width_of
 from memdir.memdir import open_memory
 from memdir.settings import Environment
+from tests.conftest import Ran
 
 
 def in_a_terminal(command: list[str], cwd: Path, **more: str) -> str:

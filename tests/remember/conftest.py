@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock, Events
 
 from memdir.layout import Layout
 from memdir.model.model import Model, Request
@@ -18,6 +17,7 @@ from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
+from tests.conftest import Clock, Events
 
 
 def topic(name: str, body: str, kind: str = "feedback", description: str = "") -> str:

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.remember.conftest import Bench, topic
 
 from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
@@ -23,6 +22,7 @@ from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, ToolUse
+from tests.remember.conftest import Bench, topic
 
 RULE = topic("No mocks", "Tests use a real database, never mocks.\n\n**Why:** mocks hid a broken migration.")
 SAID = "Don't mock the database in tests, use a real one: mocks hid a broken migration last quarter."

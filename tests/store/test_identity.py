@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import Events
 
 from memdir.layout import Layout, Place
 from memdir.memdir import MemDir, open_memory
 from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.identity import adopt, find_lost_store, identify, read_identity, stores
+from tests.conftest import Events
 
 Git = Callable[..., str]
 

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock, Events
 
 from memdir.errors import EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import Place
@@ -18,6 +17,7 @@ from memdir.store.journal import Journal, Operation, write_journal
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
+from tests.conftest import Clock, Events
 
 CLI = Origin("cli")
 

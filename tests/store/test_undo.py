@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock
 
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
+from tests.conftest import Clock
 
 CLI = Origin("cli")
 ODD = b"\xef\xbb\xbf---\r\nname: odd\r\ndescription: d\r\n---\r\n\r\nbytes \xff\xfe, no newline at end"

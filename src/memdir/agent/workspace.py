@@ -16,7 +16,8 @@ from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemoryNotFound, PathEscape
 from memdir.store.history import Origin
 from memdir.store.index import Index, merge_index
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.merge import merge_bytes
+from memdir.store.store import Change, MemoryStore, entry_for
 from memdir.store.topic import Topic
 
 # A fork has no tool to delete, since it must keep its parent's list of tools (G1): it writes this instead.
@@ -89,30 +90,58 @@ class Workspace:
         """The drafts that differ from what stood there."""
         return [draft for draft in self.drafts.values() if draft.before != draft.after]
 
-    def commit(self, origin: Origin, subject: str) -> list[Draft]:
-        """Write all drafts, one change set a store, merging what others changed since. Returns what was written."""
-        written: list[Draft] = []
-        for store in self.stores:
-            drafts = [draft for draft in self.changed() if draft.store is store]
-            if drafts:
-                self._commit_store(store, drafts, origin, subject)
-                written += drafts
-        self.drafts.clear()
-        return written
+    def drop_conflicts(self) -> list[str]:
+        """Give up the drafts of files that others changed in the same lines meanwhile: their text wins (D7)."""
+        lost = []
+        for path, draft in list(self.drafts.items()):
+            current = draft.store.read_bytes(draft.key)
+            if draft.key == INDEX_NAME or current == draft.before:
+                continue
+            clashes = draft.after is None or current is None or draft.before is None
+            if clashes or merge_bytes(draft.before or b"", draft.after or b"", current or b"") is None:
+                lost.append(draft.key)
+                del self.drafts[path]
+        return lost
 
-    def _commit_store(self, store: MemoryStore, drafts: list[Draft], origin: Origin, subject: str) -> None:
+    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False) -> list[Draft]:
+        """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
+        change together or not at all. With `keep_times` a changed file stays as old as it was: it was put in order,
+        not learned anew (S11). Returns what was written."""
+        changed = sorted(self.changed(), key=lambda draft: draft.key != INDEX_NAME)
+        for base in dict.fromkeys(draft.store.place.base for draft in changed):
+            drafts = [draft for draft in changed if draft.store.place.base == base]
+            self._commit_base(drafts, origin, subject, keep_times=keep_times)
+        self.drafts.clear()
+        return changed
+
+    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool) -> None:
         reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
         more = {"Deleted": reasons} if reasons else {}
-        with store.changing(origin, subject, **more) as change:
+        place = drafts[0].store.place
+        outer = next((store for store in self.stores if store.place.root == place.base), drafts[0].store)
+        with outer.changing(origin, subject, **more) as change:
             for draft in drafts:
-                if draft.key == INDEX_NAME:
-                    change.edit_index(_merger(draft))
-                elif draft.after is None:
-                    change.delete(draft.key)
-                    change.drop_entry(draft.key)
-                else:
-                    change.write(draft.key, draft.after, base=draft.before)
-                    change.edit_index(_completer(draft.key, Topic(draft.after)))
+                prefix = draft.store.place.prefix if outer is not draft.store else ""
+                _put(change, draft, prefix, mtime_ns=_time_of(draft) if keep_times else None)
+
+
+def _time_of(draft: Draft) -> int | None:
+    try:
+        return os.stat(draft.store.path_of(draft.key)).st_mtime_ns
+    except OSError:
+        return None
+
+
+def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> None:
+    key, index_key = prefix + draft.key, prefix + INDEX_NAME
+    if draft.key == INDEX_NAME:
+        change.edit_index(_merger(draft), key=index_key)
+    elif draft.after is None:
+        change.delete(key)
+        change.edit_index(lambda index: index.without([draft.key]), key=index_key)
+    else:
+        change.write(key, draft.after, base=draft.before, mtime_ns=mtime_ns)
+        change.edit_index(_completer(draft.key, Topic(draft.after)), key=index_key)
 
 
 def _merger(draft: Draft) -> Callable[[Index], Index]:

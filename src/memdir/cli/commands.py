@@ -10,6 +10,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("list", "list_memories", "show what is remembered"),
             ("show", "show", "print one memory"),
             ("search", "search", "find memories by words"),
+            ("recall", "recall", "show what a message would bring back, and why"),
             ("edit", "edit", "change a memory in your editor"),
             ("forget", "forget", "delete a memory (undoable)"),
         ),
@@ -27,7 +28,9 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Look after",
         (
+            ("check", "check", "replay the recalls you pinned"),
             ("doctor", "doctor", "check the store, mend what is safe to mend"),
+            ("dream", "dream", "merge, correct, date and prune memories"),
             ("settings", "settings", "show every setting and where it comes from"),
             ("export", "export_memories", "write all memories to a folder or a zip"),
             ("import", "import_memories", "take in memories from a folder or a zip"),

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import check_memory
+from memdir.doctor.files import check_claims, check_memory
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
-from memdir.doctor.references import check_paths
 from memdir.doctor.surroundings import (
     check_history,
     check_orphans,
@@ -21,6 +20,7 @@ from memdir.doctor.surroundings import (
 )
 from memdir.errors import MemdirError
 from memdir.memdir import MemDir
+from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
 from memdir.store.store import Memory, MemoryStore, entry_of
 
@@ -42,9 +42,10 @@ class Diagnosis:
 def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     """Look at everything, change nothing."""
     memories, findings = _read_all(store)
+    verifier = Verifier(memory.layout.work_tree)
     for one in memories:
         findings += check_memory(one)
-        findings += check_paths(one, memory.layout.work_tree)
+        findings += check_claims(one, verifier)
     findings += check_twins(memories)
     findings += check_echoes(memories, _instructions(memory))
     if not store.skip_index:

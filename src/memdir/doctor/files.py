@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 
 from memdir.doctor.finding import Finding
+from memdir.recall.verify import Verifier
 from memdir.store.secrets import find_secrets
 from memdir.store.store import Memory
 from memdir.store.topic import MAX_MEMORY_BYTES
+
+CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
 # Words that mean another day for every reader. Several languages, because people write memories in theirs.
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
@@ -44,6 +47,14 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
     for kind in sorted({match.kind for match in find_secrets(memory.topic.data.decode("utf-8", "replace"))}):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
+
+
+def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
+    """What a memory names and the project does not have (any more)."""
+    text = f"{memory.topic.description}\n{memory.topic.body}"
+    for missing in verifier.missing(text, max_seconds=CLAIM_SECONDS):
+        message = f"it names {missing.words}, which is not in the project"
+        yield Finding("reference", "note", message, memory.key, "Check the claim, then mend or delete the memory")
 
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.abort import Abort
@@ -66,6 +66,7 @@ class ExtractionPlan:
     every_turns: int = 1
     is_remote: bool = False
     overrides: str = ""
+    zone: tzinfo | None = None  # the user's; the machine's by default
 
 
 @dataclass
@@ -176,7 +177,7 @@ class Extraction:
             values[f"{prefix}manifest"] = manifest(headers) or NOTHING_YET
         name = "extract/combined.md" if len(self.plan.stores) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        moment = datetime.fromtimestamp(self.clock()).astimezone()
+        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
         today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
         return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
 

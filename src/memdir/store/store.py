@@ -58,7 +58,7 @@ class Change:
         self._store = store
         self._files: dict[str, tuple[bytes | None, int | None]] = {}
         self._seen: dict[str, tuple[bytes | None, int | None]] = {}  # what the change is based on
-        self._index_edits: list[Callable[[Index], Index]] = []
+        self._index_edits: dict[str, list[Callable[[Index], Index]]] = {}
 
     def read(self, key: str) -> bytes | None:
         """The bytes of a file as this change leaves it so far."""
@@ -81,10 +81,10 @@ class Change:
     def delete(self, key: str) -> None:
         self._files[key] = (None, None)
 
-    def edit_index(self, edit: Callable[[Index], Index]) -> None:
-        """Change the index as it stands when the change set is written; left out in skip-index mode (S12)."""
+    def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:
+        """Change an index as it stands when the change set is written; left out in skip-index mode (S12)."""
         if not self._store.skip_index:
-            self._index_edits.append(edit)
+            self._index_edits.setdefault(key, []).append(edit)
 
     def put_entry(self, key: str, topic: Topic) -> None:
         """Give a memory its line in the index."""
@@ -96,13 +96,13 @@ class Change:
 
     def operations(self) -> list[Operation]:
         """What has to be done on disk, files that would not change left out."""
-        if self._index_edits:
-            before = self.read(INDEX_NAME) or b""
+        for key, edits in self._index_edits.items():
+            before = self.read(key) or b""
             index = Index(before)
-            for edit in self._index_edits:
+            for edit in edits:
                 index = edit(index)
             if index.data != before:
-                self._files[INDEX_NAME] = (index.data, None)
+                self._files[key] = (index.data, None)
         prefix = self._store.place.prefix
         found = []
         for key, (after, mtime_ns) in self._files.items():

@@ -19,11 +19,26 @@ _JOB = re.compile(r"\[memdir job: ([a-z-]+)\]")
 JobHandler = Callable[[Request], Reply]
 
 
+def _extract(request: Request) -> Reply:
+    from memdir.model.builtin.extract_job import answer_extract
+
+    return answer_extract(request)
+
+
+def _dream(request: Request) -> Reply:
+    from memdir.model.builtin.dream_job import answer_dream
+
+    return answer_dream(request)
+
+
+JOBS: Mapping[str, JobHandler] = {"extract": _extract, "dream": _dream}
+
+
 @dataclass
 class BuiltinModel:
     """Answers at once, the same way every time."""
 
-    jobs: Mapping[str, JobHandler] = field(default_factory=dict)
+    jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         job = job_of(request)

@@ -1,0 +1,178 @@
+"""Recall beside its floors in one run: warm, cold from the hook, and how soon a new file can be found.
+
+    python -m benchmarks.recall [--sizes 200 2000 20000 200000]
+
+Floors: SQLite FTS5 asked for four words plus a bare matrix-vector product by numpy (none where that is not
+installed: the limit is then stricter); for the cold start `python -I -c pass`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
+from memdir.recall.decide import decide
+from memdir.recall.derived import Derived
+from memdir.recall.document import Document
+from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.local import LocalSelector
+from memdir.recall.question import Question
+from memdir.recall.rank import rank
+
+SIZES = (200, 2_000, 20_000, 200_000)
+ROUNDS = 5
+QUESTIONS = 8  # asked by each in a round
+COLD_MEMORIES = 2_000
+UPDATE_MEMORIES = 20_000
+UPDATE_LIMIT_SECONDS = 0.005
+MEMORY_LIMIT_BYTES = 150 * 1024 * 1024
+WARM_LIMIT = 4.0
+COLD_LIMIT = 4.0
+TODAY = 739_900
+MEMORY = """
+import resource, sys
+from memdir.recall.embedding import open_table
+from memdir.recall.derived import Derived
+from memdir.recall.question import Question
+from memdir.recall.rank import rank
+table = open_table()
+derived = Derived(sys.argv[1], table)
+for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
+    rank(Question(text, table), derived.segments, table, gone=derived.gone)
+try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+except OSError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+COLD = """
+import sys, time
+from memdir.recall.local import LocalSelector
+selector = LocalSelector(sys.argv[1], sys.argv[2])
+selector.refresh()
+print(selector.recall("which branch do we deploy from on a friday, and who signs it off?", now=time.time()).keys)
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.recall", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args()
+    table = open_table()
+    rows = [_cold(table)]
+    for size in options.sizes:
+        rows += _warm(size, table)
+    return report("recall: CPU time beside the floors", rows)
+
+
+def texts(count: int) -> tuple[list[Document], list[str]]:
+    """Documents and questions cut from Python's own manual: words as frequent as they are in real text."""
+    from pydoc_data.topics import topics
+
+    chance = random.Random(count)
+    words = [word.strip(".,:;()`'\"*") for text in topics.values() for word in text.split()]
+    words = [word for word in words if word.isalpha()]
+
+    def cut(length: int) -> str:
+        start = chance.randrange(len(words) - length)
+        return " ".join(words[start : start + length])
+
+    documents = [
+        Document(f"m{n:06}.md", title=cut(3), description=cut(14), body=cut(40), kind="project", mtime_ns=n, size=n)
+        for n in range(count)
+    ]
+    return documents, [cut(12) for _ in range(QUESTIONS)]
+
+
+def _warm(size: int, table: Table) -> list[Row]:
+    documents, questions = texts(size)
+    with tempfile.TemporaryDirectory() as place:
+        derived = Derived(place, table)
+        derived.add(documents)
+
+        def ours() -> object:
+            asked = [Question(text, table) for text in questions]
+            return [decide(one, rank(one, derived.segments, table, gone=derived.gone), today=TODAY) for one in asked]
+
+        floors = [_fts(documents, questions), _product(size)]
+        seconds = best_cpu_seconds([ours, *floors], rounds=ROUNDS)
+        each = [spent / QUESTIONS for spent in seconds]
+        rows = [Row(f"warm recall, {size:,}", each[0], "FTS5 + product", sum(each[1:]), WARM_LIMIT)]
+        if size == UPDATE_MEMORIES:
+            rows += [_update(derived, documents[0]), _memory(place)]
+    return rows
+
+
+def _update(derived: Derived, old: Document) -> Row:
+    spent = []
+    for number in range(9):
+        document = Document(f"new{number}.md", title=old.title, description=old.description, body=old.body, mtime_ns=1)
+        start = time.process_time()
+        derived.add([document])
+        spent.append(time.process_time() - start)
+    return Row(f"new file searchable, {UPDATE_MEMORIES:,}", sorted(spent)[4], "5 ms", UPDATE_LIMIT_SECONDS, 1.0)
+
+
+def _memory(place: str) -> Row:
+    """What a process that recalls from this index takes; the figures are bytes, not seconds."""
+    done = subprocess.run([sys.executable, "-c", MEMORY, place], capture_output=True, text=True, check=True)
+    return Row(
+        f"memory, {UPDATE_MEMORIES:,} (GB as s)",
+        float(done.stdout) * 1024 / 1e9,
+        "150 MB",
+        MEMORY_LIMIT_BYTES / 1e9,
+        1.0,
+    )
+
+
+def _fts(documents: list[Document], questions: list[str]) -> Callable[[], object]:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE notes USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')")
+    rows = ((one.key, f"{one.title} {one.description} {one.body}") for one in documents)
+    connection.executemany("INSERT INTO notes VALUES (?, ?)", rows)
+    matches = [" OR ".join(f'"{word}"' for word in text.split()[:4]) for text in questions]
+    query = "SELECT key FROM notes WHERE notes MATCH ? ORDER BY bm25(notes) LIMIT 5"
+
+    def ask() -> object:
+        return [connection.execute(query, (match,)).fetchall() for match in matches]
+
+    return ask
+
+
+def _product(size: int) -> Callable[[], object]:
+    try:
+        import numpy as np
+    except ImportError:
+        return lambda: None
+    matrix = np.random.default_rng(0).standard_normal((size, DIMENSIONS), dtype=np.float32)
+    vector = matrix[0].copy()
+    return lambda: [matrix @ vector for _ in range(QUESTIONS)]
+
+
+def _cold(table: Table) -> Row:
+    documents, _ = texts(COLD_MEMORIES)
+    with tempfile.TemporaryDirectory() as place:
+        root, index = Path(place, "memory"), Path(place, "index")
+        root.mkdir()
+        for one in documents:
+            head = f"---\nname: {one.title}\ndescription: {one.description}\ntype: {one.kind}\n---\n\n"
+            (root / one.key).write_text(head + one.body, encoding="utf-8")
+        LocalSelector(str(root), str(index), table=table).refresh()
+        environment = clean_environment()
+        commands = [[sys.executable, "-c", COLD, str(root), str(index)], [sys.executable, "-I", "-c", "pass"]]
+        best_process_seconds(commands, rounds=2, environment=environment)  # byte code and page cache
+        ours, floor = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
+    return Row(f"one-shot from a cold process, {COLD_MEMORIES:,}", ours, "python -I -c pass", floor, COLD_LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

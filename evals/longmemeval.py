@@ -1,0 +1,64 @@
+"""LongMemEval-S: find the sessions that answer a question among about fifty.
+
+python -m evals.longmemeval --questions longmemeval_s_dev.jsonl.xz --sessions ..._sessions.jsonl.xz [--predictions OUT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evals.retrieval import Case, Pool, evaluate
+from memdir.recall.document import PASSAGE_WORDS, Document
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m evals.longmemeval", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
+    parser.add_argument("--questions", required=True, type=Path)
+    parser.add_argument("--sessions", required=True, type=Path)
+    parser.add_argument("--predictions", type=Path)
+    options = parser.parse_args()
+    run(options.questions, options.sessions, options.predictions)
+    return 0
+
+
+def run(questions: Path, sessions: Path, predictions: Path | None) -> dict[str, dict[str, float]]:
+    texts = {record["key"]: record["turns"] for record in _lines(sessions)}
+    return evaluate("LongMemEval-S, session = document", _pools(questions, texts), predictions)
+
+
+def _pools(questions: Path, texts: dict[str, list[dict[str, str]]]) -> Iterator[Pool]:
+    for asked in _lines(questions):
+        ids, keys = asked["haystack_session_ids"], asked["session_keys"]
+        documents = [_document(name, texts[key]) for name, key in dict(zip(ids, keys, strict=True)).items()]
+        gold = frozenset(asked["answer_session_ids"]) & frozenset(ids)
+        if gold:
+            yield Pool(documents, [Case(asked["question_id"], asked["question"], gold, asked["question_type"])])
+
+
+def _document(name: str, turns: list[dict[str, str]]) -> Document:
+    parts = [part for turn in turns for part in _parts(turn["content"])]
+    return Document(name, body="\n".join(parts), passages=parts)
+
+
+def _parts(text: str) -> Iterator[str]:
+    words = text.split()
+    for start in range(0, len(words), PASSAGE_WORDS):
+        yield " ".join(words[start : start + PASSAGE_WORDS])
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with lzma.open(path, "rt", encoding="utf-8") as source:
+        for line in source:
+            yield json.loads(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

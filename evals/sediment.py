@@ -1,0 +1,59 @@
+"""Sediment: find one-line developer memories, and the newest of several that contradict each other.
+
+python -m evals.sediment --data DIR [--predictions OUT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evals.retrieval import Case, Pool, evaluate
+from memdir.recall.document import Document
+
+_STEP_NS = 86_400 * 10**9  # one day between the steps of a sequence
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m evals.sediment", description=(__doc__ or "").split("\n\n", 1)[0])
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--predictions", type=Path)
+    options = parser.parse_args()
+    run(options.data, options.predictions)
+    return 0
+
+
+def run(data: Path, predictions: Path | None) -> dict[str, dict[str, dict[str, float]]]:
+    documents = [
+        Document(row["id"], body=row["content"], passages=[row["content"]]) for row in _lines(data / "memories.jsonl")
+    ]
+    known = {document.key for document in documents}
+    cases = [
+        Case(row["id"], row["query"], frozenset(row["expected"]) & known, row["difficulty"])
+        for row in _lines(data / "queries.jsonl")
+    ]
+    found = evaluate("Sediment", [Pool(documents, [case for case in cases if case.gold])], predictions)
+    return {"sediment": found, "temporal": evaluate("Sediment, temporal", _sequences(data / "temporal.jsonl"), None)}
+
+
+def _sequences(path: Path) -> Iterator[Pool]:
+    for row in _lines(path):
+        steps = [
+            Document(str(at), body=step["content"], passages=[step["content"]], mtime_ns=step["timestamp"] * _STEP_NS)
+            for at, step in enumerate(row["sequence"])
+        ]
+        yield Pool(steps, [Case(row["id"], row["query"], frozenset([str(row["expected_rank_1"])]), "newest first")])
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""What happens behind a conversation: extraction after each turn, a dream when one is due. Wired once for each session.
+
+`MemDir` creates it when the first turn ends; a program that only reads memories never loads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from memdir.agent.tools.box import memory_tools
+from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.gates import DreamGates, Due, sessions_since
+from memdir.dream.lock import last_dream
+from memdir.dream.task import DreamTask
+from memdir.errors import MemdirError
+from memdir.events import memory_dreamt
+from memdir.model.budget import Budget, BudgetedModel, Caps, Ledger, Prices
+from memdir.model.model import Model, Request, SystemBlock
+from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.turn import FinishedTurn
+from memdir.session import Session
+
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+
+
+class Background:
+    """The background work of one session."""
+
+    def __init__(
+        self, memory: MemDir, session: Session, model: Model, *, on_saved: Callable[[Sequence[str]], None] | None = None
+    ) -> None:
+        self._memory = memory
+        self._model = model
+        self._session = session
+        plan = ExtractionPlan(
+            memory.stores(),
+            memory.layout.work_tree,
+            every_turns=max(1, memory.settings.extract_every_turns),
+            is_remote=memory.environment.remote,
+            overrides=memory.layout.prompts,
+        )
+        self.extraction = Extraction(
+            session, plan, self.budgeted("extract"), memory.sink, memory.clock, on_saved=on_saved
+        )
+        self._gates = DreamGates(
+            memory.place.root,
+            memory.layout.project_home,
+            session.id,
+            self._why_no_dream,
+            memory.clock,
+            min_hours=memory.settings.dream_hours,
+            min_sessions=memory.settings.dream_sessions,
+        )
+        self.dream_task: DreamTask | None = None
+        self._dreaming: asyncio.Task[None] | None = None
+
+    def turn_ended(self, turn: FinishedTurn) -> None:
+        """Extract, and dream if one is due. Returns at once (X1, D1)."""
+        self.extraction.turn_ended(turn)
+        if turn.is_subagent or self._dreaming is not None:
+            return
+        due = self._gates.check()
+        if isinstance(due, Due):
+            self.dream_task = DreamTask(len(due.sessions))
+            self._dreaming = asyncio.get_running_loop().create_task(self._dream(turn.request, due), name="memdir dream")
+
+    async def close(self) -> None:
+        """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
+        await self.extraction.drain()
+        if self._dreaming is not None and self.dream_task is not None:
+            self.dream_task.kill()
+            await asyncio.gather(self._dreaming, return_exceptions=True)
+
+    def budgeted(self, job: str) -> BudgetedModel:
+        """The session's model with a ledger and caps before it (B1, B2)."""
+        settings, layout = self._memory.settings, self._memory.layout
+        caps = Caps(
+            settings.budget_tokens_per_day, settings.budget_tokens_per_project, settings.budget_cents_per_day / 100
+        )
+        budget = Budget(Ledger(layout.ledger), caps, Prices(layout.prices), self._memory.clock)
+        return BudgetedModel(self._model, budget, job, layout.slug, self._memory.sink)
+
+    def dreamer(self, sessions: tuple[str, ...]) -> Dreamer:
+        plan = DreamPlan(
+            self._memory.stores(),
+            self._memory.layout.work_tree,
+            self._memory.layout.project_home,
+            sessions,
+            overrides=self._memory.layout.prompts,
+            max_lost_share=self._memory.settings.dream_max_lost_percent / 100,
+        )
+        return Dreamer(plan, self.budgeted("dream"), self._memory.sink, self._memory.clock)
+
+    async def dream_now(
+        self,
+        task: DreamTask,
+        *,
+        since: float | None = None,
+        is_dry: bool = False,
+        confirm: Callable[[DreamReport], bool] | None = None,
+    ) -> DreamReport | NotDreamt:
+        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
+        from_when = since if since is not None else last_dream(self._memory.place.root, self._memory.clock()) or 0.0
+        sessions = sessions_since(self._memory.layout.project_home, from_when, without=self._session.id)
+        task.sessions = len(sessions)
+        dreamer = self.dreamer(sessions)
+        dreamer.confirm = confirm
+        return await dreamer.dream(self.own_request(), task, is_dry=is_dry)
+
+    def own_request(self) -> Request:
+        """The request of a fork that has no conversation to start from."""
+        from memdir.model.choose import model_name
+
+        name = model_name(self._memory.settings, self._memory.environment)
+        tools = tuple(tool.spec for tool in memory_tools())
+        return Request(name, (SystemBlock(self._memory.prompt(), ends_prefix=True),), tools)
+
+    async def _dream(self, parent: Request, due: Due) -> None:
+        """Background work never breaks the conversation: whatever happens is an event."""
+        try:
+            await self.dreamer(due.sessions).dream(parent, self.dream_task or DreamTask(len(due.sessions)))
+        except MemdirError as error:
+            self._memory.sink.emit(memory_dreamt(work={}, refused=error.message))
+        finally:
+            self._dreaming = None
+
+    def _why_no_dream(self) -> str:
+        if self._memory.environment.remote:
+            return "remote"
+        if not self._session.memory_is_on or not self._memory.settings.enabled:
+            return "memory_off"
+        return "" if self._memory.settings.dream_enabled else "dream_off"

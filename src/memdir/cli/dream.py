@@ -1,0 +1,137 @@
+"""Consolidate the memories: merge twins, correct what was disproved, make dates absolute, prune, rebuild the index.
+
+Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). A dream that would lose facts is
+refused. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
+
+from __future__ import annotations
+
+import sys
+
+from memdir.cli.context import add_json
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+    from memdir.dream.dream import DreamReport, NotDreamt
+    from memdir.dream.task import DreamTask
+
+EXAMPLES = ("memdir dream --dry-run", "memdir dream --yes", "memdir dream --since 2026-11-01")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="show the diff and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask before writing")
+    parser.add_argument(
+        "--since", metavar="DATE", help="look at sessions since this day (default: since the last dream)"
+    )
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    import asyncio
+
+    from memdir.dream.dream import DreamReport
+    from memdir.dream.task import DreamTask
+
+    background = context.start().background("cli")
+    since = _moment(options.since) if options.since else None
+    asks = not (options.yes or options.dry_run or options.json) and sys.stdin.isatty()
+    dream = background.dream_now(
+        DreamTask(0, on_change=_show),
+        since=since,
+        is_dry=options.dry_run,
+        confirm=(lambda report: _confirmed(report, context)) if asks else None,
+    )
+    outcome = asyncio.run(dream)
+    if options.json:
+        context.print_json(_plain(outcome))
+    else:
+        _print(outcome, context, with_patches=not asks)
+    return 0 if isinstance(outcome, DreamReport) else 1
+
+
+def _show(task: DreamTask) -> None:
+    """Progress, where a person looks."""
+    if sys.stderr.isatty():
+        told = f"dreaming: {task.phase}, {task.sessions} sessions, turn {task.turns}, {len(task.files)} files"
+        print(
+            f"\r\x1b[2K{told}", end="" if task.phase in ("starting", "updating") else "\n", file=sys.stderr, flush=True
+        )
+
+
+def _confirmed(report: DreamReport, context: Context) -> bool:
+    print(file=sys.stderr)
+    _print_patches(report, context)
+    return input("Write this? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _moment(text: str) -> float:
+    from datetime import datetime
+
+    from memdir.errors import MemdirError
+
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except ValueError:
+        raise MemdirError(f"--since {text} is no date", remedy="Write it like 2026-11-01") from None
+
+
+def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: bool) -> None:
+    from memdir.dream.dream import NotDreamt
+
+    terminal = context.terminal
+    if isinstance(outcome, NotDreamt):
+        terminal.line(f"{terminal.style('No dream', 'yellow')}: {clean(outcome.reason)}")
+        if outcome.kept:
+            terminal.line(terminal.dim(f"  What it wanted to write is kept in {clean(outcome.kept)}"))
+        return
+    if with_patches:
+        _print_patches(outcome, context)
+    for key in outcome.kept_theirs:
+        terminal.line(f"{clean(key)} was changed by someone meanwhile and stays as they left it.")
+    count = len(outcome.written)
+    verb = "would change" if outcome.is_dry else "changed"
+    hint = "" if outcome.is_dry or not count else "  (`memdir undo` takes it back)"
+    terminal.line(f"{terminal.bold(f'{count} files {verb}')}{terminal.dim(hint)}")
+
+
+def _print_patches(report: DreamReport, context: Context) -> None:
+    terminal = context.terminal
+    for draft in report.written:
+        terminal.patch(_patch(draft.key, draft.before, draft.after))
+        if draft.after is None:
+            terminal.line(terminal.dim(f"  reason: {clean(draft.reason)}"))
+    if report.words:
+        terminal.line(clean(report.words, keep_newlines=True))
+
+
+def _patch(key: str, before: bytes | None, after: bytes | None) -> str:
+    import difflib
+
+    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, f"a/{key}", f"b/{key}", lineterm="")) + "\n"
+
+
+def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
+    from memdir.dream.dream import NotDreamt
+
+    if isinstance(outcome, NotDreamt):
+        return {"dreamt": False, "reason": outcome.reason, "kept": outcome.kept or None}
+    return {
+        "dreamt": not outcome.is_dry,
+        "files": [
+            {
+                "file": draft.key,
+                "change": "deleted" if draft.after is None else "added" if draft.before is None else "changed",
+                "reason": draft.reason or None,
+                "patch": _patch(draft.key, draft.before, draft.after),
+            }
+            for draft in outcome.written
+        ],
+        "keptTheirs": list(outcome.kept_theirs),
+        "words": outcome.words,
+        "usage": outcome.fork.counts(),
+    }

@@ -1,0 +1,1 @@
+"""Files → better files: consolidation as a transaction that loses nothing."""

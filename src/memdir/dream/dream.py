@@ -1,0 +1,182 @@
+"""The dream: a fork consolidates memories on drafts, which are checked and written as one change set (D3–D7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+
+from memdir.agent.abort import Aborted
+from memdir.agent.file_state import FileState
+from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.gate import memory_gate
+from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.workspace import Draft, Workspace
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.dream.check import MAX_LOST_SHARE, fault_of_dream
+from memdir.dream.lock import DreamLock, take_dream_lock
+from memdir.dream.task import DreamTask
+from memdir.errors import MemdirError
+from memdir.events import memory_dreamt
+from memdir.model.model import Model, Request
+from memdir.prompts.compose import load_prompt
+from memdir.store.history import Origin
+from memdir.store.index import MAX_BYTES, MAX_LINES
+from memdir.store.scan import manifest
+from memdir.store.store import MemoryStore
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
+
+MAX_TURNS = 60  # a night's work; extraction has five
+
+
+@dataclass(frozen=True)
+class DreamPlan:
+    """What a dream works on."""
+
+    stores: Sequence[MemoryStore]
+    cwd: str
+    sessions_folder: str
+    sessions: tuple[str, ...]
+    overrides: str = ""
+    max_lost_share: float = MAX_LOST_SHARE
+    max_turns: int = MAX_TURNS
+    zone: tzinfo | None = None  # the user's; the machine's by default
+
+
+@dataclass(frozen=True)
+class DreamReport:
+    """What a dream did, or would do."""
+
+    written: tuple[Draft, ...]
+    kept_theirs: tuple[str, ...]
+    words: str
+    fork: ForkReport
+    is_dry: bool = False
+
+
+@dataclass(frozen=True)
+class NotDreamt:
+    """Nothing was changed, and why. `kept` is where a refused change set waits to be looked at."""
+
+    reason: str
+    kept: str = ""
+
+
+@dataclass
+class Dreamer:
+    """Runs dreams over one memory directory."""
+
+    plan: DreamPlan
+    model: Model
+    sink: Sink
+    clock: Callable[[], float]
+    confirm: Callable[[DreamReport], bool] | None = None
+
+    async def dream(self, parent: Request, task: DreamTask, *, is_dry: bool = False) -> DreamReport | NotDreamt:
+        """One dream: take the lock, let the fork work on drafts, check them, write them. A failure changes nothing."""
+        place = self.plan.stores[0].place
+        lock = take_dream_lock(place.root, guard=place.lock, now=self.clock())
+        if lock is None:
+            return self._end(task, NotDreamt("another dream is running"))
+        try:
+            outcome = await self._under_lock(parent, task, lock, is_dry=is_dry)
+        except MemdirError as error:
+            lock.give_up()
+            return self._end(task, NotDreamt(f"it failed: {error.message}"))
+        except BaseException:
+            lock.give_up()
+            task.finish("stopped")
+            raise
+        if isinstance(outcome, DreamReport) and not is_dry:
+            lock.done(self.clock(), f"{len(outcome.written)} files")
+        else:
+            lock.give_up()
+        return self._end(task, outcome)
+
+    async def _under_lock(
+        self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
+    ) -> DreamReport | NotDreamt:
+        workspace = Workspace(self.plan.stores)
+        try:
+            report = await self._fork(parent, workspace, task)
+        except Aborted:
+            return NotDreamt("it was stopped")
+        if not report.is_complete:
+            return NotDreamt(f"the model did not come to an end ({report.run.ending})")
+        refused = fault_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
+        if refused:
+            return NotDreamt("; ".join(refused.reasons), self._keep_aside(workspace))
+        proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
+        if is_dry:
+            return proposal
+        if self.confirm and proposal.written and not self.confirm(proposal):
+            return NotDreamt("it was declined")
+        if not lock.is_mine():
+            return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
+        kept_theirs = workspace.drop_conflicts()
+        origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
+        written = workspace.commit(origin, _subject(workspace.changed()), keep_times=True)
+        return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
+
+    async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
+        gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
+        hands = Hands(self.model, tools, gate)
+        return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+
+    def _job(self) -> Job:
+        store = self.plan.stores[0]
+        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
+        text = prompt.render(
+            directory=store.root,
+            sessions_directory=self.plan.sessions_folder,
+            sessions="\n".join(f"- {session}" for session in self.plan.sessions) or "(none)",
+            manifest=manifest(store.scan(limit=None).headers) or "(none)",
+            index_lines=str(MAX_LINES),
+            index_bytes=f"{MAX_BYTES:,}",
+        )
+        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
+        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
+        return Job(f"{text}\n{today}\n", "dream", self.plan.max_turns, prompt.hash)
+
+    def _keep_aside(self, workspace: Workspace) -> str:
+        """A refused change set stays where a person can look at it."""
+        place = self.plan.stores[0].place
+        moment = datetime.fromtimestamp(self.clock()).astimezone()
+        folder = os.path.join(place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
+        for draft in workspace.changed():
+            path = os.path.join(folder, draft.store.place.prefix + draft.key)
+            make_folder(os.path.dirname(path))
+            write_bytes_atomic(
+                path, draft.after if draft.after is not None else b"(deleted: " + draft.reason.encode() + b")\n"
+            )
+        return folder if workspace.changed() else ""
+
+    def _end(self, task: DreamTask, outcome: DreamReport | NotDreamt) -> DreamReport | NotDreamt:
+        if isinstance(outcome, NotDreamt):
+            task.finish("stopped" if task.abort.is_set else "failed")
+            self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
+            return outcome
+        task.finish("done")
+        topics = [draft for draft in outcome.written if draft.key != INDEX_NAME]
+        work = {
+            **outcome.fork.counts(),
+            "sessions": task.sessions,
+            "files": len(topics),
+            "deleted": sum(draft.after is None for draft in topics),
+            "refusals": outcome.fork.run.refusals,
+        }
+        self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
+        return outcome
+
+
+def _subject(drafts: Sequence[Draft]) -> str:
+    topics = [draft for draft in drafts if draft.key != INDEX_NAME]
+    deleted = sum(draft.after is None for draft in topics)
+    return f"dream: {len(topics) - deleted} memories written, {deleted} removed"

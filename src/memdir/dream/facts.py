@@ -1,0 +1,46 @@
+"""What a store knows, as a list of things that cannot be put in other words: numbers, dates, names, links, code.
+
+Used to see whether a consolidation loses something. It is coarse on purpose: a sentence may be reworded, a date may not
+vanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from memdir.store.topic import Topic
+
+_FACT = re.compile(
+    r"https?://[^\s)>\]]+"  # links
+    r"|`[^`\n]+`"  # code
+    r"|#[\w-]{2,}|@[\w.-]{2,}"  # channels and people
+    r"|\b\d[\d.,:/-]*\d\b|\b\d\b"  # numbers, dates, times, versions
+    r"|\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*"  # names
+    r"|\b[\w.-]+/[\w./-]+",  # paths
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
+_FRAME = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What", "How to apply"))
+
+
+def facts_of(data: bytes) -> frozenset[str]:
+    """The facts of one memory, folded so that spelling differences do not count."""
+    topic = Topic(data)
+    text = f"{topic.description}\n{topic.body}"
+    starts = {match[1] for match in _SENTENCE_START.finditer(text)}
+    found = set()
+    for match in _FACT.finditer(text):
+        fact = match[0].strip("`.,:;")
+        is_ordinary = fact in _FRAME or (fact in starts and fact.isalpha())
+        if fact and not is_ordinary:
+            found.add(fact.casefold())
+    return frozenset(found)
+
+
+def lost_share(before: Iterable[bytes], after: Iterable[bytes]) -> float:
+    """The share of facts that stood somewhere before and stand nowhere after."""
+    known = frozenset().union(*(facts_of(data) for data in before))
+    if not known:
+        return 0.0
+    text = "\n".join(data.decode("utf-8", "replace") for data in after).casefold()
+    return sum(fact not in text for fact in known) / len(known)

@@ -1,0 +1,74 @@
+"""When a dream is due: four gates, cheapest first (D1). While they are closed a turn costs one `stat`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memdir.dream.lock import last_dream
+
+MIN_HOURS = 24.0  # a night
+MIN_SESSIONS = 5  # others than the current one, touched since
+SCAN_SECONDS = 600.0  # sessions are counted at most every ten minutes
+
+
+@dataclass(frozen=True)
+class Due:
+    """A dream is due: when the last one was, and the sessions since."""
+
+    since: float
+    sessions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotDue:
+    """It is not, and which gate is closed."""
+
+    gate: str
+
+
+@dataclass
+class DreamGates:
+    """The gates of one session. Remembers when it last looked at the sessions."""
+
+    folder: str
+    sessions_folder: str
+    current_session: str
+    is_open: Callable[[], str]
+    clock: Callable[[], float]
+    min_hours: float = MIN_HOURS
+    min_sessions: int = MIN_SESSIONS
+    _scanned_at: float | None = None
+
+    def check(self) -> Due | NotDue:
+        """Whether a dream is due now. The lock, the last gate, is taken by the dream itself."""
+        closed = self.is_open()
+        if closed:
+            return NotDue(closed)
+        now = self.clock()
+        since = last_dream(self.folder, now) or 0.0
+        if now - since < self.min_hours * 3600:
+            return NotDue("time")
+        if self._scanned_at is not None and 0 <= now - self._scanned_at < SCAN_SECONDS:
+            return NotDue("scanned_recently")
+        self._scanned_at = now
+        touched = sessions_since(self.sessions_folder, since, without=self.current_session)
+        return Due(since, touched) if len(touched) >= self.min_sessions else NotDue("sessions")
+
+
+def sessions_since(folder: str, since: float, *, without: str = "") -> tuple[str, ...]:
+    """The ids of sessions touched since a moment, oldest first."""
+    found: list[tuple[float, str]] = []
+    try:
+        entries = os.scandir(folder)
+    except OSError:
+        return ()
+    with entries:
+        for entry in entries:
+            session_id, ending = os.path.splitext(entry.name)
+            if ending == ".jsonl" and session_id != without and entry.is_file(follow_symlinks=False):
+                mtime = entry.stat(follow_symlinks=False).st_mtime
+                if mtime > since:
+                    found.append((mtime, session_id))
+    return tuple(session_id for _, session_id in sorted(found))

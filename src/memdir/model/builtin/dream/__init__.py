@@ -1,0 +1,8 @@
+"""The dream without a model: `plan_night` reads a memory directory and says what to mend (D3, D6, D7)."""
+
+from __future__ import annotations
+
+from memdir.model.builtin.dream.night import Doubt, Edit, Line, Night, NightFile, Plan, SessionText
+from memdir.model.builtin.dream.plan import plan_night
+
+__all__ = ["Doubt", "Edit", "Line", "Night", "NightFile", "Plan", "SessionText", "plan_night"]

@@ -1,0 +1,153 @@
+"""Signs in a text that something changed: the old value it names, the new one, and from when.
+
+Owns reading such sentences in several languages. Whether a memory is affected is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+
+from memdir.model.builtin.dream.phrases import Phrases
+from memdir.model.builtin.dream.prose import split
+from memdir.model.builtin.dream.values import Value, Values
+
+_WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
+_RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
+_EAST_RUN = r"(?P<{0}>[^\s、。，；]{{1,12}}?)"
+
+
+_EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a text says about a change. The signs are looked for when they are asked for."""
+
+    text: str
+    old: tuple[Value, ...]  # values it names as no longer so
+    old_words: tuple[str, ...]  # the same for things that are no values: names of tools, places, methods
+    pairs: tuple[tuple[Value, Value], ...]  # old and new named together
+    word_pairs: tuple[tuple[str, str], ...]
+    phrases: Phrases
+
+    @cached_property
+    def is_change(self) -> bool:
+        """It tells of a change at all."""
+        return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
+
+    @cached_property
+    def is_moved(self) -> bool:
+        """A date was moved."""
+        return self.phrases.has("moved", self.text)
+
+    @cached_property
+    def is_outcome(self) -> bool:
+        """Something that was planned has happened, or not."""
+        return self.phrases.has("outcome", self.text)
+
+    @cached_property
+    def is_back(self) -> bool:
+        """Something that was stopped goes on again."""
+        return self.phrases.has("back", self.text)
+
+    @cached_property
+    def is_mention(self) -> bool:
+        """It talks about words, not about the world."""
+        return self.phrases.has("mention", self.text)
+
+    @cached_property
+    def matters(self) -> bool:
+        """It may bear on what is written down."""
+        return self.is_change or self.is_outcome or self.is_back
+
+
+class Cues:
+    """The patterns, compiled once."""
+
+    def __init__(self, values: Values, phrases: Phrases) -> None:
+        self._values = values
+        self._phrases = phrases
+        table: dict[str, list[str]] = {}
+        text = resources.files(__package__).joinpath("change_cues.txt").read_text(encoding="utf-8")
+        for line in text.splitlines():
+            kind, _, pattern = line.partition("\t")
+            if pattern and not line.startswith("#"):
+                table.setdefault(kind, []).append(pattern)
+        self._from_to = [_Sign(pattern) for pattern in table["from-to"]]
+        self._old = [_Sign(pattern) for pattern in table["old"]]
+        self._old_values = [_Sign(pattern) for pattern in table["old-value"]]
+        guards = [sign.guard for sign in (*self._from_to, *self._old, *self._old_values)]
+        self._any_guard = re.compile("|".join(f"(?:{guard})" for guard in guards), re.IGNORECASE)
+
+    def read(self, text: str) -> Change:
+        """Everything `text` says about a change."""
+        old: list[Value] = []
+        words: list[str] = []
+        pairs: list[tuple[Value, Value]] = []
+        word_pairs: list[tuple[str, str]] = []
+        if not self._any_guard.search(text):
+            return Change(text, (), (), (), (), self._phrases)
+        for match in _found(self._from_to, text):
+            known = len(words)
+            self._collect(match, old, words)
+            pairs += _paired(self._values.find(match["x"]), self._values.find(match["y"]))
+            word_pairs += [(word, match["y"]) for word in words[known:]]
+        for match in _found(self._old, text):
+            self._collect(match, old, words)
+        for match in _found(self._old_values, text):
+            old += self._values.find(match["x"])
+        old = [self._with_unit(value, text) for value in old]
+        return Change(
+            text=text,
+            old=tuple({(value.kind, value.value): value for value in old}.values()),
+            old_words=tuple(dict.fromkeys(words)),
+            pairs=tuple(pairs),
+            word_pairs=tuple(word_pairs),
+            phrases=self._phrases,
+        )
+
+    def _with_unit(self, value: Value, text: str) -> Value:
+        """ "10 seconds, not 30": a bare old number has the unit of the one amount in its sentence."""
+        if value.kind != "num":
+            return value
+        at = text.find(value.text)
+        sentence = next((text[start:end] for start, end in split(text) if start <= at < end), text)
+        kinds = {other.kind for other in self._values.find(sentence) if other.kind.startswith("num:")}
+        return Value(kinds.pop(), value.value, value.start, value.end, value.text) if len(kinds) == 1 else value
+
+    def _collect(self, match: re.Match[str], old: list[Value], words: list[str]) -> None:
+        found = self._values.find(match["x"])
+        old += found
+        if not found:
+            words.append(match["x"])
+
+
+class _Sign:
+    """A pattern around an old value, and the part of it that is quick to look for."""
+
+    def __init__(self, pattern: str) -> None:
+        run = _EAST_RUN if _EAST.search(pattern) else _RUN
+        filled = pattern.replace("{x}", run.format("x")).replace("{y}", run.format("y"))
+        self._pattern = re.compile(filled, re.IGNORECASE)
+        head, _, tail = pattern.partition("{x}")
+        tail = tail.partition("{y}")[0]
+        # What stands behind the value, or before it, without the value itself: most texts have neither.
+        self.guard = tail if tail.strip() and not tail.startswith("(?") else head
+        self._quick = re.compile(self.guard, re.IGNORECASE)
+
+    def find(self, text: str) -> Iterator[re.Match[str]]:
+        if self._quick.search(text):
+            yield from self._pattern.finditer(text)
+
+
+def _found(signs: list[_Sign], text: str) -> list[re.Match[str]]:
+    return [match for sign in signs for match in sign.find(text)]
+
+
+def _paired(old: list[Value], new: list[Value]) -> list[tuple[Value, Value]]:
+    same = [(before, after) for before in old for after in new if before.kind.split(":")[0] == after.kind.split(":")[0]]
+    return same if len(same) == 1 else []

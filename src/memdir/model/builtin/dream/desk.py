@@ -1,0 +1,134 @@
+"""The desk: all pages of one night in their present state, and the one door through which they change.
+
+Every change is weighed before it counts: a word that stood in the touched pages and stands in none of them afterwards,
+without having been named as meant to go, sends the whole change back (D7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from memdir.model.builtin.dream.night import Doubt, Edit, Night
+from memdir.model.builtin.dream.page import Page, is_topic
+from memdir.model.builtin.dream.words import tokens
+
+
+@dataclass(frozen=True)
+class Change:
+    """New contents for some pages (None deletes), why, on what grounds, and the words that are meant to go."""
+
+    contents: Mapping[str, bytes | None]
+    reason: str
+    sources: tuple[str, ...]
+    meant_to_go: frozenset[str] = frozenset()
+    times: Mapping[str, float] = field(default_factory=dict)  # pages that now say something of another time
+
+
+@dataclass
+class _Record:
+    reasons: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+
+class Desk:
+    """The pages as they stand now, and the record of what was done to each."""
+
+    def __init__(self, night: Night) -> None:
+        self._before = {file.key: file.data for file in night.files}
+        self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
+        self.changes = 0  # how many were taken over
+        self._doubts: dict[Doubt, None] = {}
+        self._records: dict[str, _Record] = {}
+        self._contents: dict[str, bytes | None] = {}
+        self._taken_in: dict[str, str] = {}
+
+    def open_pages(self) -> list[Page]:
+        """The pages that may be changed, in order of their names."""
+        return [page for _, page in sorted(self.pages.items()) if not page.fixed]
+
+    def before(self, key: str) -> bytes | None:
+        """A file as the night found it."""
+        return self._before.get(key)
+
+    def now(self, key: str) -> bytes | None:
+        """A file as it would be written."""
+        return self._contents.get(key, self._before.get(key))
+
+    def changed(self, key: str) -> bool:
+        return key in self._contents and self._contents[key] != self._before.get(key)
+
+    def taken_in(self, key: str, by: str) -> None:
+        """Note that a page lives on in another one."""
+        self._taken_in[key] = by
+
+    def where(self, key: str) -> str:
+        """The page that says today what `key` said."""
+        while key in self._taken_in and key not in self.pages:
+            key = self._taken_in[key]
+        return key
+
+    def doubt(self, keys: Iterable[str], what: str) -> None:
+        """Note something that was left alone."""
+        self._doubts[Doubt(tuple(keys), what)] = None
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Everything that was left alone, in the order it was met."""
+        return tuple(self._doubts)
+
+    def put(self, change: Change) -> bool:
+        """Take a change over, or refuse it with a doubt when it would lose words."""
+        lost = self._lost(change)
+        if lost:
+            shown = ", ".join(sorted(lost)[:5])
+            self.doubt(sorted(change.contents), f"not done, because it would lose {shown}: {change.reason}")
+            return False
+        self.changes += 1
+        for key, data in change.contents.items():
+            self._set(key, data, change.times.get(key))
+            record = self._records.setdefault(key, _Record())
+            record.reasons += [] if change.reason in record.reasons else [change.reason]
+            record.sources += [source for source in change.sources if source not in record.sources]
+        return True
+
+    def put_index(self, key: str, data: bytes, reason: str) -> None:
+        """Write an index. What its lines said was looked after by the one who rebuilt it."""
+        self._contents[key] = data
+        self._records.setdefault(key, _Record()).reasons.append(reason)
+
+    def edits(self) -> tuple[Edit, ...]:
+        """Everything that differs from what the night found, in order of the names."""
+        found = []
+        for key in sorted(self._contents):
+            if self.changed(key):
+                record = self._records[key]
+                page = self.pages.get(key)
+                reason = "; ".join(record.reasons)
+                mtime = page.mtime if page else None
+                found.append(Edit(key, self._contents[key], reason, tuple(record.sources), mtime))
+        return tuple(found)
+
+    def _set(self, key: str, data: bytes | None, mtime: float | None) -> None:
+        known = self.pages.get(key)
+        if data is None:
+            self.pages.pop(key, None)
+        else:
+            time = mtime if mtime is not None else known.mtime if known else 0.0
+            self.pages[key] = Page(key, data, time)
+        self._contents[key] = data
+
+    def _lost(self, change: Change) -> set[str]:
+        before: set[str] = set()
+        after: set[str] = set(change.meant_to_go)
+        for key, data in change.contents.items():
+            page = self.pages.get(key)
+            if page is not None:
+                before.update(tokens(_text(page.data)))
+            if data is not None:
+                after.update(tokens(_text(data)))
+        return before - after
+
+
+def _text(data: bytes) -> str:
+    # A quoted YAML value escapes its inner quotes; a plain one does not. Both say the same.
+    return data.decode("utf-8", "surrogateescape").replace('\\"', '"')

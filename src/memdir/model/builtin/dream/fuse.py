@@ -1,0 +1,142 @@
+"""Two pages become one: every sentence of the second that the first does not say literally is carried over."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memdir.model.builtin.dream.page import Page
+from memdir.model.builtin.dream.words import flat, tokens
+from memdir.store.topic import Topic
+
+_OWN_FIELDS = frozenset(("name", "description", "type"))
+_BLANK = re.compile(r"\n[ \t]*\n")
+_LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?[ \t]*")
+_WHY = re.compile(
+    r"(?:why|reason|warum|grund|pourquoi|raison|por qu|motivo|razón|perch|waarom|이유|理由|原因)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A paragraph of a body: its label (empty for none) and its text without it."""
+
+    label: str
+    text: str
+    raw: str
+
+
+def extra_fields(page: Page) -> dict[str, str]:
+    """Frontmatter that is not ours: it survives every merge."""
+    return {key: value for key, value in page.topic.fields.items() if key not in _OWN_FIELDS}
+
+
+def can_fuse(one: Page, two: Page) -> bool:
+    """Whether no field of the one says something else than the same field of the other."""
+    left, right = extra_fields(one), extra_fields(two)
+    kinds = {page.kind for page in (one, two)} - {None}
+    return len(kinds) < 2 and all(right[key] == value for key, value in left.items() if key in right)
+
+
+def fused(keeper: Page, donor: Page, *, label: str = "", struck: str = "") -> bytes:
+    """The keeper's file with everything the donor adds.
+
+    Under a `label` what the donor says stands first, with the `struck` old words below it.
+    """
+    topic = keeper.topic
+    for key, value in extra_fields(donor).items():
+        if key not in topic.fields:
+            topic = topic.with_field(key, value)
+    if keeper.kind is None and donor.kind is not None:
+        topic = topic.with_field("type", str(donor.kind))
+    body = _normal(topic.body)
+    blocks = _blocks(body)
+    known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
+    summary = _summary(donor, known)
+    if label and summary:
+        lead = f"{label} {summary}\n{struck}".strip("\n")
+        blocks.insert(0, _Block("", lead, lead))
+    elif summary:
+        blocks = _placed(blocks, _Block("", summary, summary))
+    for block in _additions(donor, known):
+        blocks = _placed(blocks, block)
+    return with_paragraphs(topic, "\n\n".join(block.raw for block in blocks))
+
+
+def with_paragraphs(topic: Topic, text: str) -> bytes:
+    """The topic with `text` as its body: a blank line before it, one line end after it, endings as they were."""
+    ending = topic.line_ending()
+    return topic.with_body(("\n" + text.strip("\n") + "\n").replace("\n", ending)).data
+
+
+def with_lead(topic: Topic, lead: str) -> bytes:
+    """The topic with a paragraph before all others; the rest of the body stays byte for byte."""
+    ending = topic.line_ending()
+    rest = topic.body.lstrip("\r\n")
+    return topic.with_body(f"{ending}{lead}{ending}{ending}{rest}" if rest else f"{ending}{lead}{ending}").data
+
+
+def _normal(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _summary(donor: Page, known: str) -> str:
+    """The donor's description as a sentence, after its name where that says more; empty if all of it is known."""
+    summary = sentence(donor.description)
+    body = flat(donor.body)
+    said = f" {known} {flat(donor.description)} {body} "
+    if any(f" {word} " not in said for word in tokens(donor.name)):
+        return f"{donor.name}: {summary}"
+    return "" if _is_said(summary, known) or _is_said(summary, body) else summary
+
+
+def _additions(donor: Page, known: str) -> list[_Block]:
+    """The donor's paragraphs without the lines that are already said."""
+    found = []
+    for block in _blocks(_normal(donor.body)):
+        lines = block.raw.split("\n")
+        fresh = [line for line in lines if not _is_said(line, known)]
+        if fresh:
+            found.append(block if len(fresh) == len(lines) else _block("\n".join(fresh)))
+    return found
+
+
+def _is_said(text: str, known: str) -> bool:
+    words = flat(text)
+    return not words or f" {words} " in f" {known} "
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop."""
+    text = text.strip()
+    return text if not text or text[-1] in ".!?…。！？" else text + "."
+
+
+def _blocks(body: str) -> list[_Block]:
+    """The paragraphs of a body; a fence with blank lines in it stays one."""
+    found: list[str] = []
+    for raw in _BLANK.split(body.strip("\n")):
+        if found and found[-1].count("```") % 2:
+            found[-1] += "\n\n" + raw
+        elif raw.strip():
+            found.append(raw.strip("\n"))
+    return [_block(raw) for raw in found]
+
+
+def _block(raw: str) -> _Block:
+    match = _LABEL.match(raw)
+    return _Block(match[1].strip() if match else "", raw[match.end() :] if match else raw, raw)
+
+
+def _placed(blocks: list[_Block], new: _Block) -> list[_Block]:
+    """`new` at the end of the paragraph with its label, else before the reasons, else at the end."""
+    if new.label:
+        for at, block in enumerate(blocks):
+            if block.label.casefold() == new.label.casefold():
+                raw = f"{block.raw.rstrip()}\n{new.text}"
+                return [*blocks[:at], _Block(block.label, raw, raw), *blocks[at + 1 :]]
+        is_why = _WHY.match(new.label) is not None
+        at = next((at for at, block in enumerate(blocks) if block.label and is_why), len(blocks))
+        return [*blocks[:at], new, *blocks[at:]]
+    at = next((at for at, block in enumerate(blocks) if block.label), len(blocks))
+    return [*blocks[:at], new, *blocks[at:]]

@@ -1,0 +1,80 @@
+"""What a night is given and what it hands back: files, what was said, edits and doubts. Values only, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["user", "assistant"]
+Kind = Literal["said", "tool_result", "meta"]
+
+
+@dataclass(frozen=True)
+class NightFile:
+    """One `.md` file below the memory directory: topic, index or daily log."""
+
+    key: str
+    data: bytes
+    mtime: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a transcript. Only what the user said is evidence; the rest is kept for its place in time."""
+
+    role: Role
+    kind: Kind
+    text: str
+    message_id: str = ""
+    time: float = 0.0
+
+
+@dataclass(frozen=True)
+class SessionText:
+    """One transcript, in order."""
+
+    id: str
+    mtime: float
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Night:
+    """Everything one dream looks at. Sessions and logs not touched after `since` were dreamt of before."""
+
+    files: tuple[NightFile, ...]
+    sessions: tuple[SessionText, ...]
+    now: datetime
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A file's new content, or its deletion (`data` is None), with the reason and what it rests on.
+
+    `mtime` is the time the file should bear: its words are still as old as they were, and relative dates and the
+    order of claims are read from it. None for indexes and deletions.
+    """
+
+    key: str
+    data: bytes | None
+    reason: str
+    sources: tuple[str, ...]
+    mtime: float | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something that looked wrong and was left alone, because it was not certain enough."""
+
+    keys: tuple[str, ...]
+    what: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The outcome of a night: what to change, and what was left alone."""
+
+    edits: tuple[Edit, ...]
+    left_alone: tuple[Doubt, ...]

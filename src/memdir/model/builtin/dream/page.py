@@ -1,0 +1,124 @@
+"""One memory on the desk: its text, when it was written, and whether the dream may touch it (D7).
+
+A page is never changed; the desk puts a new one in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from memdir.disk.safe_path import INDEX_NAME, check_key
+from memdir.errors import PathEscape
+from memdir.model.builtin.dream.prose import Sentence, sentences
+from memdir.model.builtin.dream.words import words_of
+from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MAX_MEMORY_BYTES, Topic
+
+TEAM = "team/"
+_LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
+_LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
+_STRUCK = re.compile(r"~~[^~]*~~")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A topic file and what can be read off it."""
+
+    key: str
+    data: bytes
+    mtime: float
+
+    @cached_property
+    def topic(self) -> Topic:
+        return Topic(self.data)
+
+    @property
+    def name(self) -> str:
+        return self.topic.name
+
+    @property
+    def description(self) -> str:
+        return self.topic.description
+
+    @cached_property
+    def body(self) -> str:
+        return self.topic.body
+
+    @property
+    def kind(self) -> MemoryType | None:
+        return self.topic.kind
+
+    @property
+    def folder(self) -> str:
+        """`team/` for what is shared, empty for what is private: nothing moves between the two."""
+        return TEAM if self.key.startswith(TEAM) else ""
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        return sentences(self.body)
+
+    @cached_property
+    def fixed(self) -> str:
+        """Why this page must stay as it is, in words; empty when it may be changed."""
+        if self.topic.is_pinned:
+            return "it is pinned"
+        problems = self.topic.problems()
+        if problems:
+            return problems[0]
+        if not self.name:
+            return "it has no name"
+        if len(self.data) > MAX_MEMORY_BYTES:
+            return "it is larger than a memory"
+        try:
+            self.data.decode("utf-8")
+            check_key(self.key)
+        except UnicodeDecodeError:
+            return "it is not UTF-8"
+        except PathEscape:
+            return "its name is unusual"
+        return ""
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the body is ordinary prose that a paragraph more does no harm: no table, code, verse or layout."""
+        return _LAID_OUT.search(self.body) is None
+
+    @cached_property
+    def claims(self) -> str:
+        """All text without what is struck out: what the page itself says."""
+        text = self.says()
+        return _STRUCK.sub(" ", text) if "~~" in text else text
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the claims, in lower case."""
+        return words_of(self.claims)
+
+    @cached_property
+    def head(self) -> str:
+        """What the page is about."""
+        return f"{self.name}\n{self.description}"
+
+    def says(self) -> str:
+        """All text, for a search of literal words."""
+        return f"{self.name}\n{self.description}\n{self.body}"
+
+
+def is_index(key: str) -> bool:
+    return key.rsplit("/", 1)[-1] == INDEX_NAME
+
+
+def log_day(key: str) -> str:
+    """The day of a daily log, or empty (K1)."""
+    match = _LOG.match(key)
+    return match[1] if match else ""
+
+
+def is_topic(key: str) -> bool:
+    """Whether this file is a memory: no index, no log, nothing hidden."""
+    parts = key.split("/")
+    return (
+        key.endswith(".md") and not is_index(key) and parts[0] != "logs" and not any(part[:1] == "." for part in parts)
+    )

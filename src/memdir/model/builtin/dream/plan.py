@@ -1,0 +1,87 @@
+"""One night: secrets out, dates absolute, twins merged, evidence weighed, indexes rebuilt. Pure: no disk, no clock."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.model.builtin.dream.catalogue import Catalogue
+from memdir.model.builtin.dream.cues import Cues
+from memdir.model.builtin.dream.dates import Calendar
+from memdir.model.builtin.dream.desk import Desk
+from memdir.model.builtin.dream.evidence import Reader
+from memdir.model.builtin.dream.mend_dates import mend_dates
+from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
+from memdir.model.builtin.dream.page import TEAM, is_index, log_day
+from memdir.model.builtin.dream.phrases import Phrases
+from memdir.model.builtin.dream.pointers import mend_pointers
+from memdir.model.builtin.dream.said import statements
+from memdir.model.builtin.dream.secrets import mend_secrets
+from memdir.model.builtin.dream.settle import Settling
+from memdir.model.builtin.dream.testimony import Testimony
+from memdir.model.builtin.dream.values import Values
+from memdir.model.builtin.dream.words import Lexicon
+
+
+def plan_night(night: Night) -> Plan:
+    """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
+    desk = Desk(night)
+    values, cues, phrases, calendar = _tables()
+    reader = Reader(Lexicon(), values, cues, phrases, calendar)
+    mend_secrets(desk)
+    undated = mend_dates(desk, calendar, phrases, night.now.tzinfo)
+    indexes = _catalogues(desk, night)
+    mend_pointers(desk, [key for index in indexes.values() for key in index.dead()])
+    settling = Settling(desk, reader, night.now, undated)
+    testimony = Testimony(desk, reader, night.now, undated, settling.once())
+    for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
+        testimony.take(statement)
+    settling.run()
+    for index in indexes.values():
+        index.unload()
+    for folder, keys in _shares(desk, indexes).items():
+        indexes[folder].rebuild(keys)
+    return Plan(desk.edits(), desk.doubts())
+
+
+@cache
+def _tables() -> tuple[Values, Cues, Phrases, Calendar]:
+    """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
+    values, phrases = Values(), Phrases()
+    return values, Cues(values, phrases), phrases, Calendar()
+
+
+def _sessions(night: Night) -> tuple[SessionText, ...]:
+    since = night.since.timestamp() if night.since else None
+    return tuple(item for item in night.sessions if since is None or item.mtime > since)
+
+
+def _logs(night: Night) -> list[NightFile]:
+    since = night.since.timestamp() if night.since else None
+    return [file for file in night.files if log_day(file.key) and (since is None or file.mtime > since)]
+
+
+def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
+    """The indexes by folder: the main one, the team's own, and any other that is there."""
+    folders = {file.key[: -len(INDEX_NAME)] for file in night.files if is_index(file.key)} | {""}
+    if any(key.startswith(TEAM) for key in desk.pages):
+        folders.add(TEAM)
+    found = {}
+    for folder in sorted(folders):
+        catalogue = Catalogue(desk, folder + INDEX_NAME)
+        if catalogue.readable:
+            found[folder] = catalogue
+        else:
+            desk.doubt([folder + INDEX_NAME], "the index is not UTF-8: it was left as it is")
+    return found
+
+
+def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
+    """Which pages each index lists: every page stands in the index nearest to it."""
+    shares: dict[str, list[str]] = {folder: [] for folder in indexes}
+    nearest = sorted(indexes, key=len, reverse=True)
+    for key in sorted(desk.pages):
+        folder = next((folder for folder in nearest if key.startswith(folder)), None)
+        if folder is not None:
+            shares[folder].append(key)
+    return shares

@@ -1,0 +1,170 @@
+"""Pages against pages: twins become one, and where the newer one says otherwise the older one is corrected (D3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from memdir.model.builtin.dream.amend import amended, judge_for, update_label
+from memdir.model.builtin.dream.desk import Change, Desk
+from memdir.model.builtin.dream.evidence import Evidence, Reader
+from memdir.model.builtin.dream.fuse import can_fuse, fused
+from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, forbid_the_same, same_words
+from memdir.model.builtin.dream.mend_dates import day_of
+from memdir.model.builtin.dream.page import Page
+from memdir.model.builtin.dream.secrets import find_secrets
+from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MAX_MEMORY_BYTES
+
+TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
+RELATED = 0.33  # enough when the newer page also names the older one's value, or forbids the same thing
+SUSPICIOUS = 0.5  # alike enough to tell a person
+MIN_SHARED = 3  # words two twins must share at least
+MIN_RULE_WEIGHT = 2.5  # "no file", "never use": a common word forbids nothing in particular
+MAX_EVIDENCE = 400  # characters of a page that are read as evidence: a change is told at the beginning
+MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
+
+
+class Settling:
+    """Goes through all pairs of alike pages until nothing is left to settle."""
+
+    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
+        self._desk = desk
+        self._reader = reader
+        self._today = now.date()
+        self._zone = now.tzinfo
+        self._undated = undated  # their open dates are read from their own time: they take no other
+        self._known: dict[bytes, Profile] = {}
+        self._read: dict[bytes, Evidence] = {}
+        self._settled_at = -1
+        self._profiles = Profiles(reader.lexicon, [], self._known)
+
+    def once(self) -> Profiles:
+        """One round over all pages; the profiles of what is left."""
+        pages = self._desk.open_pages()
+        self._settled_at = self._desk.changes
+        self._profiles = Profiles(self._reader.lexicon, pages, self._known)
+        self._round(pages)
+        return self._profiles
+
+    def run(self) -> None:
+        """Rounds over all pages until one changes nothing, so that the next night has nothing left to settle."""
+        for _ in range(MAX_ROUNDS):
+            if self._settled_at == self._desk.changes:
+                return
+            self.once()
+
+    def _round(self, pages: list[Page]) -> None:
+        pairs = self._profiles.pairs([page.key for page in pages])
+        for group in same_words(pages):
+            pairs = [*(self._profiles.measure(group[0], other) for other in group[1:]), *pairs]
+        for pair in pairs:
+            left, right = self._desk.where(pair.left), self._desk.where(pair.right)
+            if left != right:
+                self._settle(self._desk.pages[left], self._desk.pages[right], pair)
+
+    def _settle(self, one: Page, two: Page, pair: Pair) -> None:
+        """Merge two pages if that is certain."""
+        if pair.likeness < RELATED or not self._may_meet(one, two):
+            return
+        older, newer = sorted((one, two), key=lambda page: (page.mtime, page.key))
+        alike = pair.likeness >= TWINS and (len(pair.shared) >= MIN_SHARED or one.description == two.description)
+        if self._correct(older, newer, pair, alike=alike):
+            return
+        if not (alike or self._same_rule(one, two)):
+            if pair.likeness >= SUSPICIOUS:
+                self._desk.doubt([one.key, two.key], "they are alike, but not enough to be merged")
+        elif self._disagree(older, newer) or self._tells_of_change(newer):
+            self._desk.doubt([one.key, two.key], "they say different things, and it is not certain which one holds")
+        else:
+            self._merge(*self._keeper_first(one, two))
+
+    def _may_meet(self, one: Page, two: Page) -> bool:
+        if one.folder != two.folder or not can_fuse(one, two):
+            return False
+        if one.key in self._undated or two.key in self._undated or not (one.is_plain and two.is_plain):
+            return False
+        return len(one.data) + len(two.data) <= MAX_MEMORY_BYTES
+
+    def _same_rule(self, one: Page, two: Page) -> bool:
+        """Whether both are rules that forbid the same thing."""
+        if {one.kind, two.kind} - {None} != {MemoryType.FEEDBACK}:
+            return False
+        common = forbid_the_same(self._reader.lexicon, self._reader.phrases, one.head, two.head)
+        return any(self._profiles.weights.of(stem) >= MIN_RULE_WEIGHT for stem in common)
+
+    def _correct(self, older: Page, newer: Page, pair: Pair, *, alike: bool) -> bool:
+        """Correct the older page by the newer one and merge them; whether there was something to correct."""
+        if older.mtime >= newer.mtime:
+            return False
+        evidence = self._evidence(newer)
+        if not evidence.change.matters:
+            return False
+        weights = self._profiles.weights
+        judge = judge_for(older, evidence, weights, self._today, related=weights.sum(pair.shared))
+        if not (alike or judge.named):
+            judge = replace(judge, values_only=True)
+        amendment = amended(older, judge, newer.description)
+        if amendment is None:
+            return False
+        page = Page(older.key, amendment.topic.data, older.mtime)
+        data = fused(page, newer, label=update_label(evidence), struck=amendment.leftover)
+        reason = f"corrected by {newer.key} ({evidence.day}), which it takes in: {'; '.join(amendment.corrected)}"
+        change_set = Change(
+            {older.key: data, newer.key: None}, reason, (older.key, newer.key), times={older.key: newer.mtime}
+        )
+        self._taken(change_set, older, newer)
+        return True
+
+    def _disagree(self, older: Page, newer: Page) -> bool:
+        """Whether two alike pages have values of one kind that differ, with nothing that says which is right."""
+        left = self._reader.values.find(older.description)
+        right = self._reader.values.find(newer.description)
+        for kind in {value.kind for value in left} & {value.kind for value in right}:
+            one = {value.value for value in left if value.kind == kind}
+            two = {value.value for value in right if value.kind == kind}
+            if one.isdisjoint(two):
+                return True
+        return False
+
+    def _tells_of_change(self, newer: Page) -> bool:
+        """Whether the newer page names something old that was not found in the other: then they are not the same."""
+        change = self._evidence(newer).change
+        return newer.kind is not MemoryType.FEEDBACK and bool(change.old or change.old_words)
+
+    def _merge(self, keeper: Page, donor: Page) -> None:
+        reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
+        contents = {keeper.key: fused(keeper, donor), donor.key: None}
+        times = {keeper.key: max(keeper.mtime, donor.mtime)}
+        self._taken(Change(contents, reason, (keeper.key, donor.key), times=times), keeper, donor)
+
+    def _taken(self, change: Change, keeper: Page, donor: Page) -> None:
+        if find_secrets(donor.data.decode("utf-8", "replace")):
+            # A secret must not come to stand in a file that did not hold it before.
+            self._desk.doubt([donor.key], "it seems to hold a secret, so it was not merged into another memory")
+        elif self._desk.put(change):
+            self._desk.taken_in(donor.key, keeper.key)
+            self._profiles.put(self._desk.pages[keeper.key])
+
+    def _evidence(self, page: Page) -> Evidence:
+        """What a page says, read as evidence; read once, however many pages it is held against."""
+        known = self._read.get(page.data)
+        if known is None or known.time != page.mtime:
+            known = self._read[page.data] = self._fresh_evidence(page)
+        return known
+
+    def _fresh_evidence(self, page: Page) -> Evidence:
+        day = day_of(page.mtime, self._zone)
+        main = " ".join(sentence.text for sentence in page.sentences if sentence.label in ("main", "how"))
+        text = f"{page.description}. {main}"[:MAX_EVIDENCE] if main else page.description
+        return Evidence(text, page.name, page.mtime, day, (page.key,), self._reader)
+
+    def _keeper_first(self, one: Page, two: Page) -> tuple[Page, Page]:
+        """What was there before the night, is typed, longer or older takes the other in."""
+
+        def rank(page: Page) -> tuple[bool, bool, int, float, str]:
+            is_new = self._desk.before(page.key) is None
+            return is_new, page.kind is None, -len(page.data), page.mtime, page.key
+
+        ranked = sorted((one, two), key=rank)
+        return ranked[0], ranked[1]

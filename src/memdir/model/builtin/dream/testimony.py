@@ -1,0 +1,134 @@
+"""Statements against pages: what was disproved is corrected at the source, what is new finds its page (D3, K3)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memdir.model.builtin.dream.amend import amended, judge_for, shortened, update_label, with_update
+from memdir.model.builtin.dream.correct import TELLING
+from memdir.model.builtin.dream.desk import Change, Desk
+from memdir.model.builtin.dream.evidence import Evidence, Reader
+from memdir.model.builtin.dream.fuse import sentence, with_lead
+from memdir.model.builtin.dream.gather import known_at, new_page
+from memdir.model.builtin.dream.likeness import Profiles, figures
+from memdir.model.builtin.dream.mend_dates import resolved
+from memdir.model.builtin.dream.page import TEAM, Page
+from memdir.model.builtin.dream.prose import split
+from memdir.model.builtin.dream.said import Statement
+from memdir.model.builtin.dream.secrets import find_secrets
+from memdir.model.builtin.dream.words import flat
+from memdir.model.builtin.dream.worth import Worth
+
+MIN_RELATED = 4.0  # weight a statement must share with a page to be weighed against it
+MAX_PAGES = 8  # pages weighed for one statement, nearest first
+HOME = 0.55  # share of a statement that a page must already talk about to take it in
+HOME_WORDS = 4  # telling words they must share
+HOME_LEAD = 1.5  # and how much nearer it must be than the next page
+
+
+class Testimony:
+    """Takes statements one by one, oldest first."""
+
+    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], profiles: Profiles) -> None:
+        self._desk = desk
+        self._reader = reader
+        self._now = now
+        self._undated = undated
+        self._worth = Worth(reader.phrases, reader.values)
+        self._profiles = profiles
+
+    def take(self, statement: Statement) -> None:
+        """Correct what it disproves; else keep it if it is worth keeping."""
+        if find_secrets(statement.text):
+            self._desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
+            return
+        evidence = self._evidence(statement)
+        if evidence is None:
+            return
+        if self._correct(evidence):
+            return
+        if not self._is_worth_keeping(statement, evidence):
+            return
+        if evidence.change.is_mention or known_at(self._desk, evidence, self._near(evidence)):
+            return
+        self._keep(evidence)
+
+    def _is_worth_keeping(self, statement: Statement, evidence: Evidence) -> bool:
+        if statement.is_log:
+            return self._worth.lasts(evidence.text)
+        return self._worth.is_settled(evidence.text, statement.day)
+
+    def _evidence(self, statement: Statement) -> Evidence | None:
+        """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
+        parts = [statement.text[start:end] for start, end in split(statement.text)]
+        text = " ".join(part for part in parts if not self._worth.is_request(part))
+        if not text or self._worth.is_unsure(text):
+            return None
+        absolute = resolved(self._reader.calendar, text, statement.day)
+        if absolute is None:
+            self._desk.doubt(statement.sources, f"a date in it is not certain: {shortened(text, 120)}")
+            return None
+        return Evidence(absolute, "", statement.time, statement.day, statement.sources, self._reader)
+
+    def _near(self, evidence: Evidence) -> list[tuple[str, float]]:
+        found = self._profiles.near(evidence.stems | figures(evidence.text))
+        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return [(key, weight) for key, weight in ranked[:MAX_PAGES] if key in self._desk.pages]
+
+    def _correct(self, evidence: Evidence) -> bool:
+        """Correct every page that the evidence contradicts; whether there was one."""
+        if not evidence.change.matters:
+            return False
+        done = False
+        said = sentence(evidence.text)
+        for key, weight in self._near(evidence):
+            page = self._desk.pages[key]
+            judge = judge_for(page, evidence, self._profiles.weights, self._now.date(), related=weight)
+            if weight < MIN_RELATED and not judge.named:
+                continue
+            if page.fixed or flat(evidence.text) in flat(page.says()):
+                done = done or flat(evidence.text) in flat(page.says())
+                continue
+            if page.mtime >= evidence.time:
+                continue
+            amendment = amended(page, judge, evidence.text)
+            if amendment is None:
+                continue
+            data = with_update(amendment, evidence, said)
+            reason = f"corrected by what was said on {evidence.day}: {'; '.join(amendment.corrected)}"
+            times = {} if key in self._undated else {key: evidence.time}
+            done = self._put(key, data, reason, evidence, times) or done
+        return done
+
+    def _put(self, key: str, data: bytes, reason: str, evidence: Evidence, times: dict[str, float]) -> bool:
+        done = self._desk.put(Change({key: data}, reason, evidence.sources, times=times))
+        if done:
+            self._profiles.put(self._desk.pages[key])
+        return done
+
+    def _keep(self, evidence: Evidence) -> None:
+        reason = f"said on {evidence.day} and not written down yet"
+        home = self._home(evidence)
+        if home is None:
+            key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
+            self._put(key, data, reason, evidence, {key: evidence.time})
+            return
+        data = with_lead(home.topic, f"{update_label(evidence)} {sentence(evidence.text)}")
+        times = {} if home.key in self._undated else {home.key: max(home.mtime, evidence.time)}
+        self._put(home.key, data, reason, evidence, times)
+
+    def _takes_in(self, page: Page) -> bool:
+        return page.folder != TEAM and page.is_plain and not page.fixed
+
+    def _home(self, evidence: Evidence) -> Page | None:
+        """The page that already talks about this, if there is one that does so more than any other."""
+        near = [(key, weight) for key, weight in self._near(evidence) if self._takes_in(self._desk.pages[key])]
+        total = self._profiles.weights.sum(evidence.stems | figures(evidence.text))
+        if not near or not total or near[0][1] < HOME * total:
+            return None
+        shared = evidence.stems & self._profiles.of[near[0][0]].whole
+        if sum(1 for stem in shared if self._profiles.weights.of(stem) >= TELLING) < HOME_WORDS:
+            return None
+        if len(near) > 1 and near[0][1] < HOME_LEAD * near[1][1]:
+            return None
+        return self._desk.pages[near[0][0]]

@@ -1,0 +1,138 @@
+"""Values in a text: dates, times, amounts, versions, weekdays, identifiers. What contradictions are made of.
+
+A value has a kind; only values of one kind can disagree. It knows no sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+_NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
+_VALUE = re.compile(
+    r"(?P<date>\b\d{4}-\d{2}-\d{2}\b)"
+    r"|(?P<month>\b\d{4}-\d{2}\b(?!-))"
+    r"|(?P<quarter>\bQ[1-4] \d{4}\b)"
+    r"|(?P<hours>\b\d{1,2}:\d{2}\s?[-–—]\s?\d{1,2}:\d{2}\b)"
+    r"|(?P<time>\b\d{1,2}:\d{2}\b)"
+    r"|(?P<utc>\bUTC[+-]\d{1,2}\b)"
+    r"|(?P<host>\b[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,}\b)"
+    rf"|(?P<money>[€$£¥]\s?(?:{_NUMBER})|(?<![\w.])(?:{_NUMBER})\s?(?:[€$£¥]|euros?\b|dollars?\b|pounds?\b|EUR\b|USD\b|GBP\b))"
+    rf"|(?P<percent>(?<![\w.])(?:{_NUMBER})\s?%)"
+    r"|(?P<id>\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b)"
+    rf"|(?P<num>(?<![\w.-])(?:{_NUMBER})(?![\w-]))",
+)
+_WORD_AFTER = re.compile(r"\s?(?:[A-Z]{2,5}\s)?([^\W\d_][\w°/-]*)")
+_NAME_BEFORE = re.compile(r"(?<!\w)([A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w*) $")
+_COUNTS = frozenset(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve"])
+_OFTEN = frozenset(
+    [
+        "hourly",
+        "daily",
+        "nightly",
+        "weekly",
+        "fortnightly",
+        "biweekly",
+        "monthly",
+        "quarterly",
+        "yearly",
+        "täglich",
+        "wöchentlich",
+        "monatlich",
+    ]
+)
+_HINT = re.compile(r"\d|\w\.\w")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value: its kind, what it amounts to, and where it stands."""
+
+    kind: str
+    value: str
+    start: int
+    end: int
+    text: str
+
+
+class Values:
+    """Reads values; knows units, number words and weekdays of several languages."""
+
+    def __init__(self) -> None:
+        text = resources.files(__package__).joinpath("units.txt").read_text(encoding="utf-8")
+        table: dict[str, dict[str, str]] = {"unit": {}, "number": {}, "weekday": {}}
+        for line in text.splitlines():
+            if line and not line.startswith("#"):
+                group, name, *words = line.split()
+                table[group].update(dict.fromkeys(words, name))
+        self._units, self._numbers, self._weekdays = table["unit"], table["number"], table["weekday"]
+        spelled = "|".join(sorted({*self._numbers, *self._weekdays, *_OFTEN}, key=len, reverse=True))
+        self._spelled = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)", re.IGNORECASE)
+
+    def find(self, text: str) -> list[Value]:
+        """Every value in `text`, in order."""
+        found = [self._read(match, text) for match in _VALUE.finditer(text)] if _HINT.search(text) else []
+        taken = [(value.start, value.end) for value in found]
+        for match in self._spelled.finditer(text):
+            if not any(start <= match.start() < end for start, end in taken):
+                value = self._read_word(match, text)
+                if value:
+                    found.append(value)
+        return sorted(found, key=lambda value: value.start)
+
+    def _read(self, match: re.Match[str], text: str) -> Value:
+        kind = match.lastgroup or ""
+        raw = match[0]
+        if kind == "num":
+            return self._amount(_plain_number(raw), match.start(), match.end(), text)
+        if kind in ("money", "percent"):
+            return Value(kind, _plain_number(re.sub(r"[^\d.,]", "", raw)), match.start(), match.end(), raw)
+        if kind == "id":
+            prefix = re.match(r"[A-Za-z_-]*", raw)
+            return Value(
+                f"id:{prefix[0].casefold() if prefix else ''}", raw.casefold(), match.start(), match.end(), raw
+            )
+        value = re.sub(r"\s", "", raw).replace("–", "-").replace("—", "-").casefold()
+        return Value(kind, value.rjust(5, "0") if kind == "time" else value, match.start(), match.end(), raw)
+
+    def _amount(self, number: str, start: int, end: int, text: str) -> Value:
+        """A number with the unit or the thing that is counted behind it, or the name it belongs to before it."""
+        after = _WORD_AFTER.match(text, end)
+        unit = self._units.get(after[1].casefold()) if after else None
+        if after and unit:
+            stop = after.end() if after.start(1) <= end + 1 else end
+            return Value(f"num:{unit}", number, start, stop, text[start:stop])
+        thing = after[1] if after else ""
+        if len(thing) > 3 and thing.islower() and thing[-1] == "s" and text[end : end + 1] == " ":
+            return Value(f"num:{thing.rstrip('s')[:7]}", number, start, end, text[start:end])
+        before = _NAME_BEFORE.search(text, 0, start)
+        return Value(f"num@{before[1].casefold()}" if before else "num", number, start, end, text[start:end])
+
+    def _read_word(self, match: re.Match[str], text: str) -> Value | None:
+        word = match[0].casefold()
+        if word in self._weekdays:
+            return Value("weekday", self._weekdays[word], match.start(), match.end(), match[0])
+        if word in _OFTEN:
+            return Value("often", word, match.start(), match.end(), match[0])
+        after = _WORD_AFTER.match(text, match.end())
+        if after is None:
+            return None
+        if after[1].casefold() in self._units:
+            return self._amount(self._numbers[word], match.start(), match.end(), text)
+        thing = after[1]
+        counted = len(thing) > 3 and thing.islower() and (word == "one" or (word in _COUNTS and thing[-1] == "s"))
+        # "two approvals" counts something, "a farm" does not.
+        return (
+            Value(f"num:{thing.rstrip('s')[:7]}", self._numbers[word], match.start(), match.end(), match[0])
+            if counted
+            else None
+        )
+
+
+def _plain_number(raw: str) -> str:
+    """One spelling for 1,500 and 1500 and 1.500; a decimal stays one."""
+    compact = re.sub(r"[\u00a0 ]", "", raw)
+    if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", compact):
+        return re.sub(r"[.,]", "", compact)
+    return compact.replace(",", ".")

@@ -1,0 +1,195 @@
+"""From judged sentences to candidate memories: which belong together, of what type, and with what support.
+
+Only the user's own sentences start a candidate. Words of the assistant come in when the user adopts them: by a yes to
+"shall I always ...?" or by praise for how something was done (T2); text of tools never does (X12).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memdir.model.builtin.extract.conversation import Conversation
+from memdir.model.builtin.extract.features import Seen, Turn
+from memdir.model.builtin.extract.judge import TYPES, Judge
+from memdir.model.builtin.extract.lexicon import cues
+from memdir.model.builtin.extract.phrases import alternatives, anywhere
+from memdir.model.builtin.extract.prose import sentences
+from memdir.model.builtin.extract.words import fold, stems, tokens
+from memdir.model.builtin.extract.words import language as language_of
+
+SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
+TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
+SURE = 0.5  # a sentence more likely kept than not may stand on its own
+MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
+DATED = 2.0  # how much a day ahead speaks for the project
+MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A sentence with what the judge thinks of it."""
+
+    seen: Seen
+    odds: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        """How likely the sentence is something to keep."""
+        return sum(self.odds[letter] for letter in TYPES)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory in the making."""
+
+    type: str
+    turn: Turn
+    core: tuple[Judged, ...]
+    support: tuple[Judged, ...]
+    adopted: tuple[str, ...]
+    score: float
+    granted: bool = False  # a plain yes to "shall I always ...?"
+    alone: bool = True  # the only candidate of its turn
+    earlier: Turn | None = None  # the user's turn before
+
+    @property
+    def topic(self) -> list[str]:
+        """Stems of what it is about."""
+        return [stem for judged in (*self.core, *self.support) for stem in stems(judged.seen.sentence.text)]
+
+
+def find_candidates(conversation: Conversation, turns: Sequence[Turn], judge: Judge) -> list[Candidate]:
+    """Every candidate of the conversation, strongest reasons first to be weighed later."""
+    found: list[Candidate] = []
+    for number, turn in enumerate(turns):
+        earlier = turns[number - 1] if number else None
+        judged = [Judged(seen, judge.probabilities(seen.features)) for seen in turn.seen]
+        granted = _granted(turn, judged)
+        some = [granted] if granted else _grouped(conversation, turn, judged, judge)
+        found.extend(replace(one, earlier=earlier) for one in some)
+    return found
+
+
+def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
+    """A bare yes to an explicit question about how to work from now on."""
+    if not judged or not turn.before.rstrip().endswith(("?", "？")):
+        return None
+    first = judged[0]
+    if (
+        "yes" not in first.seen.meanings
+        or len(first.seen.words) > SHORT_YES_WORDS
+        or "halt" in first.seen.meanings - {"yes"}
+    ):
+        return None
+    asked = [sentence.text for sentence in sentences(turn.before, 0)]
+    question = fold(asked[-1]) if asked else ""
+    meant = {cue.meaning for cue in cues(question, tokens(question), language_of(question))}
+    if "offer" not in meant:
+        return None
+    support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
+    return Candidate("feedback", turn, (first,), support, tuple(asked[-2:]), 1.0, granted=True)
+
+
+def _grouped(conversation: Conversation, turn: Turn, judged: list[Judged], judge: Judge) -> Iterator[Candidate]:
+    threshold = judge.settings["core"]
+    core = [at for at, one in enumerate(judged) if 1 - one.odds["N"] >= threshold and one.score >= threshold / 2]
+    groups = _split(judged, core, turn.language)
+    for group in groups:
+        members = tuple(judged[at] for at in group)
+        kind = _type(members)
+        rivals = {at for other in groups if other is not group for at in other}
+        support = tuple(judged[at] for at in _support(judged, group, rivals, judge.settings["support"]))
+        adopted = _praised(conversation, turn, members) if kind == "feedback" else ()
+        yield Candidate(
+            kind, turn, members, support, adopted, max(one.score for one in members), alone=len(groups) == 1
+        )
+
+
+def _type(members: Sequence[Judged]) -> str:
+    sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
+    if any("date:ahead:exact" in one.seen.features for one in members):
+        sums["P"] *= DATED  # rules have no day; what has one is mostly a fact of the project
+    return TYPES[max(sums, key=lambda letter: sums[letter])]
+
+
+def _split(judged: list[Judged], core: list[int], language: str) -> list[list[int]]:
+    """Sentences of one turn by memory: another one begins where the user counts, or adds something of another kind."""
+    groups: list[list[int]] = []
+    for at in core:
+        if groups and not _begins_another(judged, groups[-1], at, language):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return groups
+
+
+def _begins_another(judged: list[Judged], group: list[int], at: int, language: str) -> bool:
+    text = judged[at].seen.sentence.text
+    if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.IGNORECASE):
+        return True
+    if not anywhere("adds", language).match(text) or judged[at].score < SURE:
+        return False
+    theirs = [judged[other] for other in group]
+    if _type(theirs) != _type([judged[at]]) and max(one.score for one in theirs) >= SURE:
+        return True
+    shared = set(stems(text)) & {stem for one in theirs for stem in stems(one.seen.sentence.text)}
+    dated = any(one.seen.dates for one in theirs) and bool(judged[at].seen.dates)
+    return dated and not shared and not anywhere("goes-on", language).search(text)
+
+
+def _support(judged: list[Judged], group: list[int], rivals: set[int], least: float) -> list[int]:
+    """What stands with the group and is no errand: all between its sentences, and neighbours that explain it."""
+    chosen = [at for at in range(group[0] + 1, group[-1]) if at not in group]
+    explained = _type([judged[at] for at in group]) in ("feedback", "project")
+    for step in (1, -1):
+        at = (group[-1] if step > 0 else group[0]) + step
+        reach = 1
+        while (
+            0 <= at < len(judged)
+            and at not in rivals
+            and _belongs(judged[at], reach, least if explained else 3 * least)
+        ):
+            chosen.append(at)
+            at, reach = at + step, reach + 1
+    return [at for at in sorted(chosen) if at not in rivals and not is_errand(judged[at])]
+
+
+def _belongs(one: Judged, reach: int, least: float) -> bool:
+    if is_errand(one):
+        return False
+    return 1 - one.odds["N"] >= (least if reach > 1 else least / 3)
+
+
+def is_errand(one: Judged) -> bool:
+    """A question, a request for work right now, a joke, or a mere sound."""
+    features, meanings = one.seen.features, one.seen.meanings
+    errand = "c:request@start" in features or {"c:moment@start", "c:polite"} <= set(features)
+    asks = "question" in features or (errand and not meanings & {"durable", "always", "forbid"})
+    return asks or "irony" in meanings or len(one.seen.sentence.text) < MIN_LETTERS
+
+
+def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) -> tuple[str, ...]:
+    """What the assistant had done, in its words, when the user praises it without naming it."""
+    meanings = frozenset().union(*(one.seen.meanings for one in members))
+    text = " ".join(one.seen.sentence.plain for one in members)
+    if (
+        "praise" not in meanings
+        or not anywhere("points-back", turn.language).search(text)
+        or len(set(stems(text))) > TELLING_STEMS
+    ):
+        return ()
+    from_tools = {stem for line in conversation.lines if line.kind == "tool_result" for stem in stems(line.text)}
+    own = [
+        sentence.text
+        for sentence in sentences(turn.before, 0)
+        if not sentence.text.endswith(("?", ":")) and not sentence.text.startswith("#")
+    ]
+    safe = [text for text in own if _is_own_work(text, from_tools)]
+    return tuple(safe[:MAX_ADOPTED])
+
+
+def _is_own_work(text: str, from_tools: set[str]) -> bool:
+    topic = set(stems(text))
+    return not anywhere("agent-talk").search(text) and len(topic & from_tools) <= len(topic) // 2

@@ -1,0 +1,94 @@
+"""Small edits of the user's sentences: fillers off, secrets out, the reason apart from the rule, dates absolute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from memdir.model.builtin.extract.dates import DateSpan
+from memdir.model.builtin.extract.phrases import alternatives, anywhere
+from memdir.model.builtin.extract.secret import holds_secret
+from memdir.model.builtin.extract.words import clean
+
+_CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
+MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own
+MIN_RULE_LETTERS = 12  # the same where words are not set apart
+
+
+def tidy(sentence: str, language: str) -> str:
+    """The sentence without opening fillers, begun with a capital and ended with a stop."""
+    text = re.sub(r"\s+", " ", clean(sentence)).strip()
+    text = _filler(language).sub("", text).strip(" ,;:") or text
+    text = text.lstrip("-–—*• ").rstrip(" ,;:-–—")
+    if text and text[-1] not in ".!?…。！？":
+        text += "。" if ord(text[-1]) > 0x3000 else "."
+    return text[:1].upper() + text[1:]
+
+
+def without_secrets(sentence: str) -> str:
+    """The sentence without the clauses that hold a secret; empty when nothing else is left."""
+    if not holds_secret(sentence):
+        return sentence
+    kept = [clause for clause in _CLAUSE.split(sentence) if not holds_secret(clause)]
+    text = re.sub(r"^(?:and|und|et|y|e|en|i|и)\s+", "", " ".join(kept).strip(" ,;"))
+    return "" if holds_secret(text) or len(text.split()) < MIN_RULE_WORDS else text
+
+
+@cache
+def _filler(language: str) -> re.Pattern[str]:
+    opening = (
+        rf"(?:{alternatives('filler', language)})[\s,;:!.…—–-]+|(?:{alternatives('counted', language)})\s*[,:.]\s+"
+    )
+    return re.compile(rf"^(?:{opening})+", re.IGNORECASE)
+
+
+@cache
+def _reason(language: str) -> re.Pattern[str]:
+    spaced = language not in ("zh", "ja", "ko")
+    lead = r"[,;:—–-]?\s+" if spaced else "[，、。,;]?"
+    return re.compile(rf"{lead}(?=(?:{alternatives('reason', language)}))", re.IGNORECASE)
+
+
+def rule_and_reason(sentence: str, language: str) -> tuple[str, str]:
+    """The sentence cut before its "because"; the second part is empty when there is none."""
+    for found in _reason(language).finditer(sentence):
+        rule, reason = sentence[: found.start()].strip(" ,;:—–-"), sentence[found.end() :].strip()
+        if anywhere("since").match(reason):
+            continue  # "since the first of May" is a date
+        if reason and (len(rule.split()) >= MIN_RULE_WORDS or len(rule) > MIN_RULE_LETTERS):
+            return rule, reason
+    return sentence, ""
+
+
+def with_dates(sentence: str, dates: Sequence[DateSpan]) -> str:
+    """The sentence with its relative dates written out; a weekday keeps its name beside the date."""
+    text = sentence
+    for span in sorted(dates, key=lambda one: -one.start):
+        head, tail = text[: span.start], text[span.end :]
+        left, right = " " if head[-1:].isalnum() else "", " " if tail[:1].isalnum() else ""
+        text = head + left + _written(text[span.start : span.end], span) + right + tail
+    return text
+
+
+def _written(phrase: str, span: DateSpan) -> str:
+    days = [day.isoformat() for day in span.days]
+    if span.grain == "week":
+        return f"{phrase} (week of {days[0]})"
+    if span.grain in ("month", "year"):
+        return f"{phrase} ({days[0][:7] if span.grain == 'month' else days[0][:4]})"
+    if any(day in phrase for day in days):
+        return phrase
+    if span.weekday:
+        return f"{span.weekday} {days[0]}"
+    plain = re.fullmatch(r"[^\W\d_]+", phrase)
+    return days[0] if plain and len(days) == 1 else f"{phrase} ({', '.join(days)})"
+
+
+def shorten(text: str, most: int) -> str:
+    """The text cut at a word to at most that many characters."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    at = max(cut.rfind(" "), cut.rfind("，"), cut.rfind("、"))
+    return (cut[:at] if at > most // 2 else cut).rstrip(" ,;:.—–-，、") + "…"

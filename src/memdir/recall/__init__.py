@@ -1,0 +1,1 @@
+"""Files to prompt: find the few memories that matter for a message, or none."""

@@ -1,0 +1,129 @@
+"""What the derived index keeps of a document: its terms with their counts, its vectors, its dates, what it is about.
+
+A card is made once a file changes and is all that ranking and deciding ever look at; the text is read again only to
+be shown.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from memdir.recall.document import passages_of
+from memdir.recall.stems import terms
+from memdir.recall.words import split_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.recall.document import Document
+    from memdir.recall.embedding import Table
+
+    PackedVector = tuple[bytes, float, int]  # numbers, norm, sign code
+
+KINDS = ("", "user", "feedback", "project", "reference")
+IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them
+MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
+MAX_PASSAGES = 64  # a longer document is known by its first parts
+WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
+MAX_DATES = 4
+NO_DAY = 0
+HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
+
+_USAGE_TEXT = (
+    "usage use using command commands options option flags flag parameters arguments recipes recipe howto manual "
+    "cheat cheatsheet reference subcommands syntax how lanes functions calls running run start notes cli examples "
+)
+_USAGE = frozenset(_USAGE_TEXT.split())
+_GOTCHA_TEXT = (
+    "warning warnings trap traps gotcha gotchas pitfall pitfalls caveat caveats danger dangers hazard hazards "
+    "quirk quirks beware snag snags surprise surprises caution cautions limits limit silently unless never "
+    "instead misled wrong lose loses ignores deletes overwrites careful risk risks bug bugs stale "
+)
+_GOTCHA = frozenset(_GOTCHA_TEXT.split())
+_GOTCHA_WEIGHT = 2  # a warning may well name the command it warns of
+
+
+class Card:
+    """One document as ranking sees it."""
+
+    __slots__ = ("counts", "dates", "key", "kind", "length", "mtime_ns", "size", "usage", "vectors")
+
+    def __init__(self, key: str, kind: int, mtime_ns: int, size: int) -> None:
+        self.key = key
+        self.kind = kind
+        self.mtime_ns = mtime_ns
+        self.size = size
+        self.counts: dict[
+            int, int
+        ] = {}  # a term's fingerprint -> its count in the body, plus IN_TITLE for each in the head
+        self.length = 0
+        self.vectors: list[PackedVector] = []
+        self.usage = 0
+        self.dates: list[int] = []
+
+
+def make_card(document: Document, table: Table) -> Card:
+    """Read a document once; everything later works from the card."""
+    kind = KINDS.index(document.kind) if document.kind in KINDS else 0
+    card = Card(document.key, kind, document.mtime_ns, document.size)
+    head = split_words(f"{document.title}. {document.description}")
+    stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
+    passages = [split_words(part) for part in passages_of(document)]
+    _count(card, terms([*head, *split_words(stem_of_name)]), IN_TITLE)
+    for words in passages:
+        _count(card, terms(words), 1)
+    card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
+    card.vectors = _vectors(head, passages, table)
+    if head:
+        card.kind |= HAS_HEAD
+    title_words = frozenset(head)
+    card.usage = len(title_words & _USAGE) - _GOTCHA_WEIGHT * len(title_words & _GOTCHA)
+    card.dates = days_in(f"{document.description} {document.body}")[:MAX_DATES]
+    return card
+
+
+def _count(card: Card, found: list[str], step: int) -> None:
+    for term in found:
+        fingerprint = crc32(term.encode())
+        count = card.counts.get(fingerprint, 0)
+        if (count >> 8 if step == IN_TITLE else count & MAX_COUNT) < MAX_COUNT:
+            card.counts[fingerprint] = count + step
+
+
+def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[PackedVector]:
+    """First what the title and description say, then the whole where it is short, else its parts."""
+    parts = [head] if head else []
+    total = sum(map(len, passages))
+    if head and total and len(head) + total <= WHOLE_WORDS:
+        parts.append(head + [word for words in passages for word in words])
+    else:
+        parts += passages[:MAX_PASSAGES]
+    found = [vector for words in parts if (vector := table.vector(words)) is not None]
+    return [(vector.packed(), vector.norm, vector.code) for vector in found]
+
+
+def days_in(text: str) -> list[int]:
+    """The ISO dates of a text as day numbers (proleptic ordinals), in order, without repeats."""
+    out: list[int] = []
+    at = text.find("-")
+    while at >= 0:
+        piece = text[at - 4 : at + 6]
+        if at >= 4 and len(piece) == 10 and piece[7] == "-" and (piece[:4] + piece[5:7] + piece[8:]).isdecimal():
+            day = _ordinal(int(piece[:4]), int(piece[5:7]), int(piece[8:]))
+            if day and day not in out:
+                out.append(day)
+        at = text.find("-", at + 1)
+    return out
+
+
+def _ordinal(year: int, month: int, day: int) -> int:
+    """Days since year 1, near enough to compare; importing datetime would cost a hook a millisecond."""
+    if not (1900 <= year <= 2200 and 1 <= month <= 12 and 1 <= day <= 31):
+        return NO_DAY
+    if month <= 2:
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 306
+
+
+def day_of(seconds: float) -> int:
+    """The day number of a Unix time, in the same count as `days_in`."""
+    return int(seconds // 86_400) + 719_163

@@ -1,0 +1,116 @@
+"""Clearly useful or not: the few candidates worth a place in the prompt, often none (R1-R3).
+
+A published test found that recall on every prompt made an agent worse than no memory, so silence is the rule: first the
+message itself is judged (small talk and textbook questions need no memory), then each candidate on its own.
+"""
+
+from __future__ import annotations
+
+from operator import mul
+
+from memdir.recall import calibration
+from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from memdir.recall.question import Question
+    from memdir.recall.rank import Candidate, Ranking
+
+MAX_CHOSEN = 5  # R1
+REASONS_SHOWN = 3
+
+
+class Verdict:
+    """One candidate judged: whether it is shown, how sure that is, and why."""
+
+    __slots__ = ("candidate", "certainty", "is_chosen", "numbers", "remark")
+
+    def __init__(self, candidate: Candidate, certainty: float, numbers: list[float]) -> None:
+        self.candidate = candidate
+        self.certainty = certainty
+        self.numbers = numbers
+        self.is_chosen = False
+        self.remark = ""
+
+    def reasons(self, ranking: Ranking) -> list[str]:
+        """What weighed most, in words for people; made only when somebody asks."""
+        candidate, out = self.candidate, []
+        if candidate.matched:
+            words = sorted(candidate.matched, key=lambda term: -ranking.term_weights[term])
+            out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
+        out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
+        weighed = sorted(
+            zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0])
+        )
+        out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
+        return [*out, self.remark] if self.remark else out
+
+
+class Decision:
+    """All verdicts, surest first, and what was thought of the message."""
+
+    __slots__ = ("emptiness", "verdicts")
+
+    def __init__(self, verdicts: list[Verdict], emptiness: float) -> None:
+        self.verdicts = verdicts
+        self.emptiness = emptiness
+
+    @property
+    def chosen(self) -> list[str]:
+        """Keys of the memories to show, surest first."""
+        return [verdict.candidate.key for verdict in self.verdicts if verdict.is_chosen]
+
+
+def decide(
+    question: Question,
+    ranking: Ranking,
+    *,
+    today: int,
+    recent_tools: Sequence[str] = (),
+    surfaced: Collection[str] = (),
+) -> Decision:
+    """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
+    ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
+    emptiness = judge_message(question, ranking)
+    asked = Asked(question, ranking, emptiness)
+    tools = tool_terms(recent_tools)
+    sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
+    verdicts = []
+    for place, candidate in enumerate(ranking.candidates):
+        second = sims[1] if candidate.similarity == sims[0] else sims[0]
+        numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
+        certainty = calibration.BIAS + sum(map(mul, calibration.WEIGHTS, numbers))
+        verdicts.append(Verdict(candidate, certainty, numbers))
+    verdicts.sort(key=lambda verdict: -verdict.certainty)
+    _choose(verdicts, emptiness, tools)
+    return Decision(verdicts, emptiness)
+
+
+def judge_message(question: Question, ranking: Ranking) -> float:
+    """How likely the message needs no memory at all, as log odds."""
+    total = sum(ranking.term_weights.values()) or 1.0
+    unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
+    covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
+    score: float = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
+    score += calibration.EMPTY_UNKNOWN * unknown + calibration.EMPTY_COVERAGE * covered
+    if question.vector is not None:
+        score += sum(map(mul, calibration.EMPTY_DIRECTION, question.vector.values)) / question.vector.norm
+    return max(-5.0, min(5.0, score))
+
+
+def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str]) -> None:
+    """The surest ones above the bar; the bar rises when the message looks like one that needs no memory."""
+    bar = calibration.THRESHOLD + calibration.GATE_SLOPE * max(0.0, emptiness - calibration.GATE)
+    chosen = 0
+    for verdict in verdicts:
+        if verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools):
+            verdict.remark = "usage notes of a tool that is in use"
+        elif verdict.certainty <= bar + (calibration.NEXT_MARGIN if chosen else 0.0):
+            verdict.remark = "not clearly useful" if emptiness <= calibration.GATE else "not enough for such a message"
+        elif chosen == MAX_CHOSEN:
+            verdict.remark = "five are shown already"
+        else:
+            verdict.is_chosen = True
+            chosen += 1

@@ -1,0 +1,207 @@
+"""The derived index on disk: a packed segment, a small one of recent changes and a journal.
+
+Files are the truth (ARCHITECTURE rule 4) and the folder may vanish: every refresh compares mtime and size, a changed
+file gets a new card, a missing or damaged index is built anew, and where nothing can be written ranking works from
+memory. Writers take the folder's lock; readers need none: segments are replaced by rename, the journal only grows. A
+record that is applied twice or lost in a race does no harm: the next refresh sees the stamp and reads the file again.
+"""
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+from memdir.errors import DiskError, LockBusy
+from memdir.recall.card import make_card
+from memdir.recall.segment import Segment, pack, unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from memdir.recall.card import Card
+    from memdir.recall.document import Document
+    from memdir.recall.embedding import Table
+
+BASE_NAME = "recall.base"
+RECENT_NAME = "recall.recent"
+JOURNAL_NAME = "recall.journal"
+LOCK_NAME = "recall.lock"
+MAX_JOURNAL_RECORDS = 12  # each is a segment of its own to search
+MAX_RECENT_CARDS = 512  # packing more than this again takes longer than a new file may wait
+LOCK_WAIT_SECONDS = 0.2  # a busy index is not worth waiting for: this process answers from memory
+_MARK = b"MDJR"
+_HEAD_BYTES = 12  # mark, length, checksum
+
+
+class Derived:
+    """Segments that together hold the newest card of every document, kept on disk between processes."""
+
+    __slots__ = ("_newest", "_place", "_table", "gone", "segments")
+
+    def __init__(self, place: str, table: Table) -> None:
+        self._place = place
+        self._table = table
+        self.segments: list[Segment] = []  # base, recent, then one a journal record
+        self.gone: set[tuple[int, int]] = set()  # (segment, card) pairs that were replaced or deleted
+        self._newest: dict[str, tuple[int, int]] = {}
+        self._load()
+
+    def stamps(self) -> dict[str, tuple[int, int]]:
+        """The (mtime in ns, size) of every document as it was indexed."""
+        known = [segment.stamps() for segment in self.segments]
+        return {key: known[at][card] for key, (at, card) in self._newest.items()}
+
+    def refresh(self, current: dict[str, tuple[int, int]], read: Callable[[str], Document | None]) -> int:
+        """Bring the index to `current`: key to (mtime in ns, size). Returns how many documents were read anew."""
+        known = self.stamps()
+        if known == current:
+            return 0
+        self.forget([key for key in known if key not in current])
+        changed = [key for key, stamp in current.items() if known.get(key) != stamp]
+        documents = [document for key in changed if (document := read(key)) is not None]
+        self.add(documents)
+        return len(documents)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Make new or changed documents searchable now, and for later processes."""
+        cards = [make_card(document, self._table) for document in documents]
+        if not cards:
+            return
+        if len(cards) > MAX_RECENT_CARDS or not self.segments:
+            self._rebuild(cards)
+            return
+        data = pack(cards, self._table.identity)
+        self._take(Segment(data))
+        if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS:
+            self._write(lambda: self._append(data))
+        else:
+            self._merge_recent()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Deleted documents stop counting at once; the next rebuild drops their cards."""
+        for key in keys:
+            place = self._newest.pop(key, None)
+            if place is not None:
+                self.gone.add(place)
+
+    def _load(self) -> None:
+        base = self._segment(BASE_NAME)
+        if base is None:
+            return
+        self._take(base)
+        self._take(self._segment(RECENT_NAME) or Segment(pack([], self._table.identity)))
+        for data in _records(self._path(JOURNAL_NAME)):
+            segment = Segment(data)
+            if segment.identity == self._table.identity:
+                self._take(segment)
+
+    def _segment(self, name: str) -> Segment | None:
+        """A segment file made with this table; None when it is missing, damaged or of another time."""
+        data = _map(self._path(name))
+        try:
+            segment = Segment(data) if data is not None else None
+        except (ValueError, IndexError, OverflowError):
+            return None
+        return segment if segment is not None and segment.identity == self._table.identity else None
+
+    def _take(self, segment: Segment) -> None:
+        at = len(self.segments)
+        self.segments.append(segment)
+        newest = self._newest
+        for card, key in enumerate(segment.keys()):
+            if key in newest:
+                self.gone.add(newest[key])
+            newest[key] = (at, card)
+
+    def _merge_recent(self) -> None:
+        """Fold the journal into the small segment; into the large one when the small one has grown."""
+        cards = self._cards(lambda at: at > 0)
+        if len(cards) > MAX_RECENT_CARDS:
+            self._rebuild([])
+            return
+        data = pack(cards, self._table.identity)
+        base, dropped = self.segments[0], {place for place in self.gone if place[0] == 0}
+        self._newest = {key: place for key, place in self._newest.items() if place[0] == 0}
+        self.segments, self.gone = [base], dropped
+        self._take(Segment(data))
+        self._write(lambda: self._replace(RECENT_NAME, data))
+
+    def _rebuild(self, fresh: list[Card]) -> None:
+        replaced = {card.key for card in fresh}
+        kept = [card for card in self._cards(lambda _: True) if card.key not in replaced]
+        data = pack(kept + fresh, self._table.identity)
+        self.segments, self.gone, self._newest = [], set(), {}
+        self._take(Segment(data))
+        self._take(Segment(pack([], self._table.identity)))
+        self._write(lambda: self._replace(BASE_NAME, data))
+
+    def _cards(self, is_wanted: Callable[[int], bool]) -> list[Card]:
+        wanted: dict[int, list[int]] = {}
+        for at, card in self._newest.values():
+            if is_wanted(at):
+                wanted.setdefault(at, []).append(card)
+        return [card for at, cards in wanted.items() for card in unpack(self.segments[at], frozenset(cards))]
+
+    def _append(self, data: bytes) -> None:
+        from memdir.disk.atomic import append_bytes
+
+        append_bytes(self._path(JOURNAL_NAME), _record(data))
+
+    def _replace(self, name: str, data: bytes) -> None:
+        from memdir.disk.atomic import write_bytes_atomic
+
+        write_bytes_atomic(self._path(name), data)
+        if name == BASE_NAME:
+            write_bytes_atomic(self._path(RECENT_NAME), pack([], self._table.identity))
+        write_bytes_atomic(self._path(JOURNAL_NAME), b"")
+
+    def _write(self, write: Callable[[], None]) -> None:
+        from memdir.disk.atomic import make_folder  # a start that writes nothing loads none of this
+        from memdir.disk.lock import locked
+
+        try:
+            make_folder(self._place)
+            with locked(self._path(LOCK_NAME), wait_seconds=LOCK_WAIT_SECONDS):
+                write()
+        except (DiskError, LockBusy):
+            return  # full, read-only or busy: the next process reads the files again
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._place, name)
+
+
+def _record(data: bytes) -> bytes:
+    return _MARK + len(data).to_bytes(4, "little") + crc32(data).to_bytes(4, "little") + data
+
+
+def _records(path: str) -> Iterator[bytes]:
+    """Whole records of a journal; a torn tail ends the reading."""
+    try:
+        with open(path, "rb") as source:
+            data = source.read()
+    except OSError:
+        return
+    at = 0
+    while data[at : at + 4] == _MARK:
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        body = data[at + _HEAD_BYTES : at + _HEAD_BYTES + size]
+        if len(body) != size or crc32(body) != int.from_bytes(data[at + 8 : at + 12], "little"):
+            return
+        yield body
+        at += _HEAD_BYTES + size
+
+
+def _map(path: str) -> memoryview | None:
+    import mmap
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        return None  # empty, or not a plain file
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,47 @@
+"""What is asked: the words, terms and direction of a message, and what kind of message it is."""
+
+from __future__ import annotations
+
+from memdir.recall.card import days_in
+from memdir.recall.stems import term_of
+from memdir.recall.words import split_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.recall.embedding import Table
+
+MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
+MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
+
+
+class Question:
+    """A message made ready for ranking. Made once, read by every segment."""
+
+    __slots__ = ("terms", "text", "vector", "words")
+
+    def __init__(self, text: str, table: Table) -> None:
+        self.text = text[:MAX_CHARS]
+        self.words = split_words(self.text)
+        self.terms: dict[str, str] = {}  # a term and the word it came from
+        for word in self.words:
+            term = term_of(word)
+            if term and len(self.terms) < MAX_TERMS:
+                self.terms.setdefault(term, word)
+        self.vector = table.vector(self.words, is_query=True)
+
+
+_TIME_WORDS_TEXT = (
+    "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday "
+    "sunday weekend next deadline date day days when until before upcoming schedule plan soon quarter year "
+    "holiday holidays january february march april june july august september october november december spring "
+    "summer autumn winter late latest due heute morgen woche wochen wann frist semana semanas cuando manana hoy "
+    "quand semaine demain volgende wanneer quando kiedy naar nasta neste 今日 明日 来週 什么 时候 下周 "
+)
+_TIME_WORDS = frozenset(_TIME_WORDS_TEXT.split())
+
+
+def asks_about_time(question: Question) -> bool:
+    """Whether dates bear on the message: it names a day, a date or a span, or asks when."""
+    if not _TIME_WORDS.isdisjoint(question.words) or days_in(question.text):
+        return True
+    return any(word[:-2].isdigit() and word[-2:] in ("st", "nd", "rd", "th") for word in question.words)

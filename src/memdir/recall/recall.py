@@ -1,0 +1,110 @@
+"""Recall for one session: choose, check, read, and hand over what joins the conversation (R1).
+
+The selector is local by default; with a model configured, one side request chooses (R2), and whatever goes wrong with
+it falls back to the local choice.
+"""
+
+from __future__ import annotations
+
+import time
+
+from memdir.errors import MemdirError
+from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
+from memdir.recall.recall_log import Injection, RecallLog
+from memdir.recall.verify import Verifier
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memdir.events import Sink
+    from memdir.model.model import Model
+    from memdir.recall.local import LocalSelector, Recalled
+    from memdir.store.store import Memory, MemoryStore
+
+MAX_RECALLED = 5  # R1
+MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
+
+
+class Surfacing:
+    """What a session has been shown: never shown twice, and never more than fits (R1, R7)."""
+
+    __slots__ = ("characters", "keys")
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.characters = 0
+
+
+class Recaller:
+    """Finds memories for messages of one session and renders them."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        selector: LocalSelector,
+        *,
+        project: str,
+        log: RecallLog,
+        sink: Sink,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._selector = selector
+        self._verifier = Verifier(project)
+        self._log = log
+        self._sink = sink
+        self._clock = clock
+        self.surfacing = Surfacing()
+
+    def choose(self, text: str, *, recent_tools: Sequence[str] = ()) -> Recalled:
+        """The local choice, with everything that explains it."""
+        self._selector.refresh()
+        return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
+
+    async def choose_by_model(
+        self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
+    ) -> list[str]:
+        """The model's choice; the local one when it fails or takes too long (R2)."""
+        import asyncio
+
+        from memdir.recall.model_select import select_by_model
+
+        headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
+        request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, overrides=overrides)
+        try:
+            return await asyncio.wait_for(request, MODEL_SECONDS)
+        except (MemdirError, TimeoutError):
+            return self.choose(text, recent_tools=recent_tools).keys
+
+    def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
+        """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
+        rendered: list[str] = []
+        shown: list[str] = []
+        for key in keys[:MAX_RECALLED]:
+            room = MAX_SESSION_CHARACTERS - self.surfacing.characters
+            memory = self._read(key)
+            if memory is None or room <= 0:
+                continue
+            missing = self._verifier.missing(memory.topic.body)
+            text = render_memory(memory, now=self._clock(), missing=missing, room=room)
+            self.surfacing.keys.add(key)
+            self.surfacing.characters += len(text)
+            rendered.append(text)
+            shown.append(key)
+        self._tell(shown, session)
+        return rendered
+
+    def _read(self, key: str) -> Memory | None:
+        """A memory that was chosen a moment ago; None when it is gone or may not be read."""
+        try:
+            return self._store.read(key)
+        except MemdirError:
+            return None
+
+    def _tell(self, keys: Sequence[str], session: str) -> None:
+        from memdir.events import memory_recalled
+
+        self._sink.emit(memory_recalled(files=len(keys), characters=self.surfacing.characters))
+        if keys:
+            self._log.add(Injection(self._clock(), session, tuple(keys)))

@@ -1,0 +1,94 @@
+"""What was injected when (O2), and the cases that a person pinned as a regression test, beside the memories."""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import append_bytes, make_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOG_NAME = "recalled.jsonl"
+PINS_NAME = "pinned-recalls.jsonl"
+
+
+class Injection:
+    """Memories that were shown at a moment in a session."""
+
+    __slots__ = ("keys", "session", "time")
+
+    def __init__(self, moment: float, session: str, keys: tuple[str, ...]) -> None:
+        self.time = moment
+        self.session = session
+        self.keys = keys
+
+
+class Pin:
+    """A message and the memories that must come back for it; none means that nothing may."""
+
+    __slots__ = ("expected", "query", "recent_tools")
+
+    def __init__(self, query: str, expected: tuple[str, ...], recent_tools: tuple[str, ...] = ()) -> None:
+        self.query = query
+        self.expected = expected
+        self.recent_tools = recent_tools
+
+
+class RecallLog:
+    """The log and the pins of one memory directory, in its state folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def add(self, injection: Injection) -> None:
+        self._append(LOG_NAME, {"time": injection.time, "session": injection.session, "keys": list(injection.keys)})
+
+    def injections(self) -> Iterator[Injection]:
+        for line in self._lines(LOG_NAME):
+            try:
+                yield Injection(float(str(line["time"])), str(line["session"]), _texts(line["keys"]))
+            except (KeyError, ValueError, TypeError):
+                continue
+
+    def pin(self, pin: Pin) -> None:
+        expected, tools = list(pin.expected), list(pin.recent_tools)
+        self._append(PINS_NAME, {"query": pin.query, "expected": expected, "recent_tools": tools})
+
+    def pins(self) -> Iterator[Pin]:
+        """Every pinned case; of a message that was pinned twice the newer counts."""
+        newest: dict[str, Pin] = {}
+        for line in self._lines(PINS_NAME):
+            try:
+                query = str(line["query"])
+                newest[query] = Pin(query, _texts(line["expected"]), _texts(line.get("recent_tools", [])))
+            except (KeyError, TypeError):
+                continue
+        yield from newest.values()
+
+    def _append(self, name: str, line: dict[str, object]) -> None:
+        import json
+
+        make_folder(self._folder)
+        append_bytes(os.path.join(self._folder, name), json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n")
+
+    def _lines(self, name: str) -> Iterator[dict[str, object]]:
+        import json
+
+        try:
+            with open(os.path.join(self._folder, name), "rb") as file:
+                lines = file.readlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict):
+                yield found
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()

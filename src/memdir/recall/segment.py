@@ -1,0 +1,233 @@
+"""Cards as one block of bytes that can be searched where it lies, mapped from a file or held in memory.
+
+Sections: keys, facts (fixed size a card), vector rows with their sign codes, postings. Everything is found by offset,
+nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it anew.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from struct import Struct
+from zlib import crc32
+
+from memdir.recall.card import HAS_HEAD, IN_TITLE, MAX_DATES, Card
+from memdir.recall.embedding import DIMENSIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+MAGIC = b"MDSEGM01"
+CODE_BYTES = DIMENSIONS // 8
+_HEADER = Struct("<8s9I")  # magic, table identity, five counts, header checksum, two spare
+_FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
+_ALIGN = 8
+_KEPT_TERMS = 64  # a question looks each of its terms up several times
+
+
+class Facts:
+    """The fixed-size part of a card."""
+
+    __slots__ = ("dates", "first_row", "has_head", "kind", "length", "mtime_ns", "rows", "size", "usage")
+
+    def __init__(self, fields: tuple[int, ...]) -> None:
+        self.mtime_ns, self.size, self.first_row, self.length, self.rows, self.usage, self.kind = fields[:7]
+        self.has_head = bool(self.kind & HAS_HEAD)
+        self.kind &= ~HAS_HEAD
+        self.dates = [day for day in fields[7:] if day]
+
+
+class Segment:
+    """Read access to packed cards. Holds views only: the bytes stay where they are."""
+
+    __slots__ = (
+        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts",
+        "_post_docs", "_post_ends", "_prints", "_values", "cards", "code_cache", "identity", "rows", "total_length",
+    )  # fmt: skip
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        if len(view) < _HEADER.size:
+            raise ValueError("the index is cut short")
+        magic, self.identity, cards, rows, terms, postings, key_bytes, checksum, size, _ = _HEADER.unpack_from(view)
+        if magic != MAGIC or crc32(view[: _HEADER.size - 12]) != checksum or len(view) != size:
+            raise ValueError("the index is damaged or of another version")
+        self.cards, self.rows = cards, rows
+        take = _Taker(view)
+        self._facts = take.next(_FACTS.size * cards)
+        self._lengths = take.next(4 * cards).cast("I")
+        self._key_ends = take.next(4 * cards).cast("I")
+        self._owners = take.next(4 * rows).cast("I")
+        self._norms = take.next(4 * rows).cast("f")
+        self._codes = take.next(CODE_BYTES * rows)
+        self._prints = take.next(4 * terms).cast("I")
+        self._post_ends = take.next(4 * terms).cast("I")
+        self._post_docs = take.next(4 * postings).cast("I")
+        self._post_counts = take.next(2 * postings)
+        self._keys = take.next(key_bytes)
+        self._values = take.next(DIMENSIONS * rows)
+        self.total_length = sum(self._lengths)
+        self.code_cache: list[int] = []
+        self._found: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+
+    def key(self, card: int) -> str:
+        start = self._key_ends[card - 1] if card else 0
+        return str(self._keys[start : self._key_ends[card]], "utf-8", "surrogateescape")
+
+    def facts(self, card: int) -> Facts:
+        return Facts(_FACTS.unpack_from(self._facts, card * _FACTS.size))
+
+    def rows_of(self, card: int) -> range:
+        """The vector rows of a card."""
+        fields = _FACTS.unpack_from(self._facts, card * _FACTS.size)
+        return range(fields[2], fields[2] + fields[4])
+
+    def length(self, card: int) -> int:
+        return self._lengths[card]
+
+    def owner(self, row: int) -> int:
+        return self._owners[row]
+
+    def row(self, row: int) -> tuple[bytes, float]:
+        """A vector's packed numbers and its norm."""
+        return bytes(self._values[row * DIMENSIONS : (row + 1) * DIMENSIONS]), self._norms[row]
+
+    def codes(self) -> list[int]:
+        """The sign codes of all rows; made once, then kept."""
+        if not self.code_cache and self.rows:
+            raw, size, make = bytes(self._codes), CODE_BYTES, int.from_bytes
+            self.code_cache = [make(raw[at : at + size], "big") for at in range(0, len(raw), size)]
+        return self.code_cache
+
+    def postings(self, term: str) -> tuple[Sequence[int], Sequence[int]]:
+        """The cards that hold a term, and for each its count in the title part and in the body, interleaved."""
+        found = self._found.get(term)
+        if found is None:
+            found = self._found[term] = self._look_up(crc32(term.encode()))
+            if len(self._found) > _KEPT_TERMS:
+                self._found.clear()
+        return found
+
+    def _look_up(self, fingerprint: int) -> tuple[Sequence[int], Sequence[int]]:
+        at = bisect_left(self._prints, fingerprint)
+        if at == len(self._prints) or self._prints[at] != fingerprint:
+            return (), b""
+        start, end = (self._post_ends[at - 1] if at else 0), self._post_ends[at]
+        return self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
+
+    def all_postings(self) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+        """Every term's fingerprint with its cards and counts."""
+        start = 0
+        for fingerprint, end in zip(self._prints, self._post_ends, strict=True):
+            yield fingerprint, self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
+            start = end
+
+    def stamps(self) -> list[tuple[int, int]]:
+        """The (mtime in ns, size) of every card."""
+        return [fields[:2] for fields in _FACTS.iter_unpack(self._facts)]
+
+    def keys(self) -> list[str]:
+        return [self.key(card) for card in range(self.cards)]
+
+    def holds(self, term: str) -> bool:
+        """Whether any card holds a term; for guesses, which are not worth keeping."""
+        return bool(self._look_up(crc32(term.encode()))[0])
+
+    def count(self, term: str) -> int:
+        """How many cards hold a term."""
+        return len(self.postings(term)[0])
+
+    def counts(self, term: str, card: int) -> tuple[int, int] | None:
+        """How often the title part and the body of one card hold a term; None when neither does."""
+        docs, counts = self.postings(term)
+        at = bisect_left(docs, card)
+        return (counts[2 * at], counts[2 * at + 1]) if at < len(docs) and docs[at] == card else None
+
+
+class _Taker:
+    """Cuts one aligned section after the other."""
+
+    __slots__ = ("_at", "_view")
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._at = _padded(_HEADER.size)
+
+    def next(self, size: int) -> memoryview:
+        start = self._at
+        self._at += _padded(size)
+        if start + size > len(self._view):
+            raise ValueError("the index is cut short")
+        return self._view[start : start + size]
+
+
+def pack(cards: Sequence[Card], identity: int) -> bytes:
+    """All cards as one block; `identity` names the table whose vectors they hold."""
+    facts, lengths, key_ends, owners = bytearray(), array("I"), array("I"), array("I")
+    norms, codes, values, keys = array("f"), bytearray(), bytearray(), bytearray()
+    for at, card in enumerate(cards):
+        dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
+        usage = max(-100, min(100, card.usage))
+        facts += _FACTS.pack(
+            card.mtime_ns, card.size, len(owners), card.length, len(card.vectors), usage, card.kind, *dates
+        )
+        lengths.append(card.length)
+        keys += card.key.encode("utf-8", "surrogateescape")
+        key_ends.append(len(keys))
+        for packed, norm, code in card.vectors:
+            owners.append(at)
+            norms.append(norm)
+            codes += code.to_bytes(CODE_BYTES, "big")
+            values += packed
+    prints, ends, docs, counts = _pack_postings(cards)
+    sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, values)
+    body = b"".join(_aligned(section) for section in sections)
+    numbers = (identity, len(cards), len(owners), len(prints), len(docs), len(keys))
+    head = _HEADER.pack(MAGIC, *numbers, 0, _padded(_HEADER.size) + len(body), 0)
+    checksum = crc32(head[: _HEADER.size - 12])
+    head = _HEADER.pack(MAGIC, *numbers, checksum, _padded(_HEADER.size) + len(body), 0)
+    return _aligned(head) + body
+
+
+def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
+    by_term: dict[int, array[int]] = {}
+    for at, card in enumerate(cards):
+        for fingerprint, count in card.counts.items():
+            by_term.setdefault(fingerprint, array("Q")).append(at << 16 | count)
+    prints, ends, docs, counts = array("I"), array("I"), array("I"), bytearray()
+    for fingerprint in sorted(by_term):
+        for entry in by_term[fingerprint]:
+            docs.append(entry >> 16)
+            counts += (entry & 0xFFFF).to_bytes(2, "big")
+        prints.append(fingerprint)
+        ends.append(len(docs))
+    return prints, ends, docs, counts
+
+
+def unpack(segment: Segment, wanted: Collection[int]) -> list[Card]:
+    """Some cards of a segment as they were before packing, in order."""
+    out: dict[int, Card] = {}
+    for at in sorted(wanted):
+        facts = segment.facts(at)
+        card = out[at] = Card(segment.key(at), facts.kind, facts.mtime_ns, facts.size)
+        card.kind |= HAS_HEAD if facts.has_head else 0
+        card.length, card.usage, card.dates = facts.length, facts.usage, facts.dates
+        codes = segment.codes()
+        for row in range(facts.first_row, facts.first_row + facts.rows):
+            packed, norm = segment.row(row)
+            card.vectors.append((packed, norm, codes[row]))
+    for fingerprint, docs, counts in segment.all_postings():
+        for place, at in enumerate(docs):
+            if at in out:
+                out[at].counts[fingerprint] = counts[2 * place] * IN_TITLE + counts[2 * place + 1]
+    return list(out.values())
+
+
+def _aligned(section: bytes | bytearray | array[int] | array[float]) -> bytes:
+    raw = bytes(section)
+    return raw + bytes(_padded(len(raw)) - len(raw))
+
+
+def _padded(size: int) -> int:
+    return (size + _ALIGN - 1) // _ALIGN * _ALIGN

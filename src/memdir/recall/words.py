@@ -1,0 +1,98 @@
+"""Text to words: case and accents folded, identifiers split, scripts without spaces cut into pairs.
+
+The embedding table and the lexical index both count these words, so a change here needs both made anew.
+No `re`: it costs a third of a hook's start.
+"""
+
+from __future__ import annotations
+
+MAX_WORD_CHARS = 40  # longer runs are hashes and blobs, not words
+
+_KEEP = {code: chr(code) for code in range(128) if chr(code).isalnum()}
+_TO_SPACE = {code: _KEEP.get(code, " ") for code in range(128)}
+_TO_SPACE[ord("'")] = ""  # "don't" is one word
+
+_LETTERS_WITHOUT_ACCENT_FORM = {
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i",
+    "Æ": "ae", "Œ": "oe", "Ø": "o", "Ł": "l", "Đ": "d", "İ": "i", "ŋ": "n",
+}  # fmt: skip
+_LAST_ACCENTED = 0x52F  # Latin, Greek and Cyrillic end here: only they lose their marks
+_UNSPACED = ((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF))  # kana, han, hangul
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `text` in order, lower case; camelCase gives its whole and its parts."""
+    if not text.isascii():
+        text = _fold(text)
+    out: list[str] = []
+    for word in text.translate(_TO_SPACE).split():
+        if word.isascii():
+            lower = word.lower()
+            if len(lower) > MAX_WORD_CHARS:
+                continue
+            out.append(lower)
+            if lower != word and not (word[1:].islower() or word.isupper()):
+                _append_parts(word, out)
+        else:
+            _append_unspaced(word.lower(), out)
+    return out
+
+
+def is_unspaced(char: str) -> bool:
+    """Whether this character belongs to a script written without spaces (or is counted in pairs, as hangul)."""
+    code = ord(char)
+    return code >= 0x3040 and any(first <= code <= last for first, last in _UNSPACED)
+
+
+def _fold(text: str) -> str:
+    from unicodedata import combining, normalize
+
+    out = []
+    for char in normalize("NFKC", text):
+        code = ord(char)
+        if code < 128:
+            out.append(char)
+        elif code <= _LAST_ACCENTED:
+            plain = _LETTERS_WITHOUT_ACCENT_FORM.get(char)
+            if plain is None:
+                plain = "".join(c for c in normalize("NFKD", char) if not combining(c))
+            out.append(plain if plain.isalnum() else " ")
+        elif char == "’":
+            continue
+        else:
+            out.append(char if char.isalnum() or combining(char) else " ")
+    return "".join(out)
+
+
+def _append_parts(word: str, out: list[str]) -> None:
+    """The parts of camelCase, HTTPServer and v2Beta; nothing when there is only one."""
+    start, parts = 0, []
+    for i in range(1, len(word)):
+        here, before = word[i], word[i - 1]
+        starts_word = here.isupper() and not before.isupper()
+        ends_acronym = here.isupper() and before.isupper() and i + 1 < len(word) and word[i + 1].islower()
+        if starts_word or ends_acronym:
+            parts.append(word[start:i].lower())
+            start = i
+    if parts:
+        parts.append(word[start:].lower())
+        out.extend(part for part in parts if len(part) > 1)
+
+
+def _append_unspaced(word: str, out: list[str]) -> None:
+    """Runs of unspaced script as overlapping pairs, everything else whole."""
+    run, rest = "", ""
+    for char in word + " ":
+        if char != " " and is_unspaced(char):
+            run += char
+            if rest:
+                out.append(rest[:MAX_WORD_CHARS])
+                rest = ""
+            continue
+        if run:
+            out.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+            run = ""
+        if char != " ":
+            rest += char
+    if rest:
+        out.append(rest[:MAX_WORD_CHARS])

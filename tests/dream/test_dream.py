@@ -1,0 +1,254 @@
+"""A dream is a transaction (D3–D7)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.facts import facts_of, lost_share
+from memdir.dream.lock import last_dream, take_dream_lock
+from memdir.dream.task import DreamTask
+from memdir.errors import ModelError
+from memdir.model.model import Reply, Request
+from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.store.store import MemoryStore
+from memdir.store.undo import undo
+from tests.conftest import Clock, Events
+from tests.remember.conftest import topic
+
+ONE = topic(
+    "Tests", "Integration tests use PostgreSQL 16, never a mock.\n\n**Why:** the incident of 2026-03-02.", "feedback"
+)
+TWO = topic("Testing", "No mocks of the database in tests; see https://wiki.example/db.", "feedback")
+BOTH = topic(
+    "Tests",
+    "Integration tests use PostgreSQL 16, never a mock; see https://wiki.example/db.\n\n"
+    "**Why:** the incident of 2026-03-02.",
+    "feedback",
+)
+PARENT = Request("scripted")
+
+
+@pytest.fixture
+def root(store: MemoryStore) -> Path:
+    store.ensure()
+    folder = Path(store.root)
+    (folder / "tests.md").write_text(ONE)
+    (folder / "testing.md").write_text(TWO)
+    (folder / "MEMORY.md").write_text("- [Tests](tests.md)\n- [Testing](testing.md)\n")
+    store.record_outside_changes()
+    return folder
+
+
+def merges(root: Path) -> list[Step]:
+    """The script of a good dream."""
+    return [
+        calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md", "MEMORY.md"))),
+        calls(
+            ("Write", {"file_path": str(root / "tests.md"), "content": BOTH}),
+            ("Write", {"file_path": str(root / "testing.md"), "content": "<!-- delete: merged; source: tests.md -->"}),
+            (
+                "Edit",
+                {"file_path": str(root / "MEMORY.md"), "old_string": "- [Testing](testing.md)\n", "new_string": ""},
+            ),
+        ),
+        says("Merged two memories about tests."),
+    ]
+
+
+Dream = Callable[..., "DreamReport | NotDreamt"]
+
+
+@pytest.fixture
+def dream(store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, project: Path) -> Dream:
+    def run(
+        steps: list[Step], *, is_dry: bool = False, task: DreamTask | None = None, stores: tuple[MemoryStore, ...] = ()
+    ) -> DreamReport | NotDreamt:
+        plan = DreamPlan(stores or (store,), str(project), str(tmp_path), ("session-1",))
+        dreamer = Dreamer(plan, ScriptedModel(steps), events, clock)
+        return asyncio.run(dreamer.dream(PARENT, task or DreamTask(1), is_dry=is_dry))
+
+    return run
+
+
+def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
+    dream: Dream, root: Path, store: MemoryStore, clock: Clock, events: Events
+) -> None:
+    before = {path.name: path.read_bytes() for path in root.glob("*.md")}
+    report = dream(merges(root))
+    assert isinstance(report, DreamReport)
+    assert {path.name: path.read_text() for path in root.glob("*.md")} == {
+        "tests.md": BOTH,
+        "MEMORY.md": "- [Tests](tests.md)\n",
+    }
+    commit = store.history.log()[0]
+    assert commit.source == "dream"
+    assert commit.trailers["Deleted"] == "testing.md: merged; source: tests.md"
+    assert last_dream(str(root), clock.now) == clock.now
+    assert events.names[-1] == "memory.dream"
+    undo(store)
+    assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(dream: Dream, root: Path, clock: Clock) -> None:
+    report = dream(merges(root), is_dry=True)
+    assert isinstance(report, DreamReport)
+    assert {draft.key for draft in report.written} == {"tests.md", "testing.md", "MEMORY.md"}
+    assert (root / "testing.md").read_text() == TWO
+    assert last_dream(str(root), clock.now) is None
+
+
+@pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret"])
+def test_what_a_dream_may_not_do_is_refused_as_a_whole_and_kept_for_inspection(
+    dream: Dream, root: Path, clock: Clock, case: str
+) -> None:
+    wipe = "<!-- delete: tidy -->"
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
+    writes = {
+        "deletes everything": (("tests.md", wipe), ("testing.md", wipe)),
+        "no reason": (("testing.md", "<!-- delete: -->"), ("tests.md", BOTH)),
+        "pinned": (("tests.md", BOTH),),
+        "secret": (("tests.md", BOTH + "The token is ghp" + "_" + secrets.token_hex(18)),),
+    }[case]
+    if case == "pinned":
+        (root / "tests.md").write_text(ONE.replace("type:", "pinned: true\ntype:"))
+    outcome = dream(
+        [
+            reads,
+            calls(*(("Write", {"file_path": str(root / name), "content": text}) for name, text in writes)),
+            says("Done."),
+        ]
+    )
+    assert isinstance(outcome, NotDreamt)
+    assert os.path.isdir(outcome.kept)
+    assert (root / "testing.md").read_text() == TWO
+    assert last_dream(str(root), clock.now) is None, "the next session may try again"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [ModelError("down", kind="overloaded")],
+        [calls(("Glob", {"pattern": "*"}))] * 100,
+        [says("")],
+        [calls(("Nonsense", {}), ("Write", {"file_path": 7})), says("garbage")],
+    ],
+    ids=["fails", "never ends", "says nothing", "garbage"],
+)
+def test_a_bad_model_changes_nothing(dream: Dream, root: Path, steps: list[Step]) -> None:
+    before = {path.name: path.read_bytes() for path in root.iterdir() if path.suffix == ".md"}
+    dream(steps)
+    assert {path.name: path.read_bytes() for path in root.iterdir() if path.suffix == ".md"} == before
+
+
+def test_what_a_person_an_extraction_and_a_pull_do_during_the_dream_all_survive(
+    dream: Dream, root: Path, store: MemoryStore
+) -> None:
+    """D7: all at once. The person's text wins; the rest is merged."""
+    script = merges(root)
+
+    def meanwhile(request: Request) -> Reply:
+        (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
+        from memdir.store.catalogue import add_memory
+        from memdir.store.history import Origin
+
+        add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
+        team = MemoryStore(store.place.team(), scope="team")
+        add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
+        return script[2]  # type: ignore[return-value]
+
+    report = dream([script[0], script[1], meanwhile])
+    assert isinstance(report, DreamReport)
+    assert report.kept_theirs == ("testing.md",)
+    assert "A person's late addition." in (root / "testing.md").read_text()
+    assert (root / "tests.md").read_text() == BOTH
+    assert (root / "extracted_meanwhile.md").exists()
+    assert (root / "team" / "pulled_meanwhile.md").exists()
+    assert "extracted_meanwhile.md" in (root / "MEMORY.md").read_text()
+
+
+def test_a_second_dream_steps_back_while_one_runs(dream: Dream, root: Path, store: MemoryStore, clock: Clock) -> None:
+    lock = take_dream_lock(str(root), guard=store.place.lock, now=clock.now)
+    assert lock is not None
+    assert dream([]) == NotDreamt("another dream is running")
+    lock.give_up()
+
+
+def test_an_owner_that_lost_the_lock_writes_nothing(dream: Dream, root: Path, store: MemoryStore, clock: Clock) -> None:
+    script = merges(root)
+
+    def robbed(request: Request) -> Reply:
+        thief = take_dream_lock(str(root), guard=store.place.lock, now=clock.now + 7200)
+        assert thief is not None
+        thief.done(clock.now, "theirs")
+        return script[2]  # type: ignore[return-value]
+
+    outcome = dream([script[0], script[1], robbed])
+    assert isinstance(outcome, NotDreamt)
+    assert "lost" in outcome.reason
+    assert (root / "testing.md").read_text() == TWO
+    assert last_dream(str(root), clock.now) == clock.now, "the thief's time stays"
+
+
+def test_a_dream_can_be_watched_and_stopped(dream: Dream, root: Path, clock: Clock) -> None:
+    """D5."""
+    seen: list[tuple[str, int, int]] = []
+    task = DreamTask(3, on_change=lambda task: seen.append((task.phase, task.turns, len(task.files))))
+    dream(merges(root), task=task)
+    assert [phase for phase, _, _ in seen] == ["starting", "updating", "updating", "done"]
+    assert seen[-1][2] == 3
+    stopped = DreamTask(1)
+    script = [calls(("Glob", {"pattern": "*"}))] * 9
+    stopped.on_change = lambda task: task.kill()
+    outcome = dream(script, task=stopped)
+    assert isinstance(outcome, NotDreamt)
+    assert stopped.phase == "stopped"
+
+
+def test_private_and_team_change_together(dream: Dream, root: Path, store: MemoryStore) -> None:
+    team = MemoryStore(store.place.team(), scope="team")
+    team.ensure()
+    path = Path(team.root, "rule.md")
+    script: list[Step] = [
+        calls(("Read", {"file_path": str(root / "testing.md")}), ("Read", {"file_path": str(root / "tests.md")})),
+        calls(
+            ("Write", {"file_path": str(path), "content": TWO}),
+            (
+                "Write",
+                {"file_path": str(root / "testing.md"), "content": "<!-- delete: moved; source: team/rule.md -->"},
+            ),
+        ),
+        says("Moved."),
+    ]
+    assert isinstance(dream(script, stores=(store, team)), DreamReport)
+    commit = store.history.log()[0]
+    assert {file.path for file in commit.files} == {"MEMORY.md", "team/MEMORY.md", "team/rule.md", "testing.md"}
+
+
+def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root: Path, store: MemoryStore) -> None:
+    """D3."""
+    model_saw: list[str] = []
+
+    def look(request: Request) -> Reply:
+        model_saw.append(request.messages[-1].text)
+        return says("-")
+
+    dream([look])
+    [job] = model_saw
+    assert job.startswith("[memdir job: dream]")
+    for words in ("Phase 1", "Phase 2", "Phase 3", "Phase 4", "session-1", "200 lines", "25,000", "tests.md", "pinned"):
+        assert words in job
+
+
+def test_facts_are_what_cannot_be_put_in_other_words() -> None:
+    facts = facts_of(ONE.encode())
+    assert {"postgresql", "16", "2026-03-02"} <= facts
+    assert lost_share([ONE.encode(), TWO.encode()], [BOTH.encode()]) == 0.0
+    assert lost_share([ONE.encode()], [b"---\nname: x\n---\nnothing"]) > 0.5
+    assert lost_share([], []) == 0.0

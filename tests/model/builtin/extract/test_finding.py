@@ -1,0 +1,161 @@
+"""What extraction finds: corrections and confirmations, people, decisions, deadlines, pointers (T1-T4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from .talk import cases, drafts, only, text_of
+
+
+def test_a_correction_becomes_feedback_with_its_reason() -> None:
+    draft = only("""
+        u: render the teaser
+        a: Rendering on your workstation.
+        u: stop, not on mine! renders always go to the farm, never to a workstation. last week one took the
+        edit suite down
+        a: Moved to the farm.
+    """)
+    assert draft.type == "feedback"
+    assert draft.action == "create"
+    assert "farm" in draft.description
+    assert "**Why:** Last week one took the edit suite down." in draft.body
+    assert draft.file.startswith("feedback_")
+
+
+def test_a_reason_inside_the_sentence_is_set_apart() -> None:
+    draft = only("""
+        u: write the SQL
+        a: SELECT * FROM shipments
+        u: please never use select star in our queries, because the view got a new column in May and the
+        import fell over
+        a: Named the columns.
+    """)
+    assert "**Why:** Because the view got a new column in May" in draft.body
+
+
+def test_praise_for_how_something_was_done_is_a_confirmation() -> None:
+    draft = only("""
+        u: why did the batch fail
+        a: Cause: expired key. Evidence: log line 40. Confidence: high.
+        u: cause, evidence, confidence: perfect. do every investigation exactly like that from now on, I
+        forward them as they are
+        a: Will do.
+    """)
+    assert draft.type == "feedback"
+    assert "evidence" in text_of(draft).lower()
+
+
+def test_a_bare_yes_adopts_an_explicit_offer_and_names_it() -> None:
+    draft = only("""
+        u: rename the enum
+        a: Renamed. I left the old name as a deprecated alias. Shall I always do that for public names?
+        u: yes
+        a: Good.
+    """)
+    assert draft.type == "feedback"
+    assert "alias" in draft.body
+    assert "public names" in draft.body
+    assert draft.sources == ("0.0", "1.0", "2.0")
+
+
+def test_a_bare_yes_to_an_ordinary_question_adopts_nothing() -> None:
+    assert not drafts("""
+        u: rename the enum
+        a: Renamed. Shall I remove the old name as well?
+        u: yes
+        a: Removed.
+    """)
+
+
+def test_who_the_user_is_becomes_a_user_memory() -> None:
+    draft = only("""
+        u: I'm a marine biologist, R is fine, but I have never written a line of Python. how do I run this
+        every night?
+        a: With a timer.
+    """)
+    assert draft.type == "user"
+    assert "biologist" in draft.description
+
+
+def test_a_deadline_becomes_a_project_memory_with_an_absolute_date() -> None:
+    draft = only("""
+        u: heads up, the old label printers are switched off in three weeks, after that only the new API
+        works. fix the margin?
+        a: Fixed.
+    """)
+    assert draft.type == "project"
+    assert "2026-05-27" in draft.description
+    assert "margin" not in draft.body
+
+
+def test_the_conversations_own_zone_decides_what_tomorrow_is() -> None:
+    script = """
+        u: nobody deploys tomorrow, the auditors are in the house and want the system exactly as it is
+        a: Understood.
+    """
+    assert "2026-05-07" in text_of(only(script, now="2026-05-06T23:50:00-07:00"))
+    assert "2026-05-08" in text_of(only(script, now="2026-05-07T00:10:00+13:00"))
+
+
+def test_a_decision_becomes_a_project_memory() -> None:
+    draft = only("""
+        u: the board has decided: we drop the Kotlin rewrite and stay with Java until 2029, because it ate two
+        quarters. what is left in the tracker?
+        a: 31 tickets.
+    """)
+    assert draft.type == "project"
+    assert "Kotlin" in text_of(draft)
+
+
+def test_who_takes_over_becomes_a_project_memory() -> None:
+    draft = only("""
+        u: Rosa is leaving at the end of the month, the invoicing service goes to Bilal. write a short handover please
+        a: Written.
+    """)
+    assert draft.type == "project"
+    assert "Bilal" in draft.body
+    assert "2026-05-31" in draft.body
+
+
+def test_a_place_outside_the_repository_becomes_a_reference() -> None:
+    draft = only("""
+        u: where are the crash reports?
+        a: Not in the repository.
+        u: the crash reports from the field are in Bugsnag, project 'tractor', and the operators' notes are in
+        the shared mailbox
+        a: OK.
+    """)
+    assert draft.type == "reference"
+    assert "Bugsnag" in draft.description
+
+
+def test_two_matters_in_one_turn_become_two_memories() -> None:
+    found = drafts("""
+        u: Two things. One, the style guide is on Confluence now, space DDESK, not in the Google doc. Two, I'm
+        on holiday from Monday for two weeks and Hollis decides in that time. Fix the dateline?
+        a: Fixed.
+    """)
+    assert [draft.type for draft in found] == ["reference", "project"]
+    assert "Hollis" not in found[0].body
+
+
+LANGUAGES = cases("languages.txt")
+
+
+@pytest.mark.parametrize("title", LANGUAGES)
+def test_other_languages_are_understood(title: str) -> None:
+    kind, word = title.split(" ")
+    draft = only(LANGUAGES[title])
+    assert draft.type == kind
+    assert word in text_of(draft)
+
+
+def test_a_weekday_in_a_rule_stays_a_weekday() -> None:
+    draft = only("""
+        u: publish 3.0
+        a: Ready to upload.
+        u: no, we never release after Thursday noon, I answered bug reports under a Christmas tree once
+        a: Held.
+    """)
+    assert draft.type == "feedback"
+    assert "2026" not in draft.description

@@ -1,0 +1,114 @@
+"""An existing memory on the same point is changed, not doubled; a rule that is called off goes."""
+
+from __future__ import annotations
+
+from memdir.model.builtin.extract import Existing
+
+from .talk import drafts, memory, only, text_of
+
+FONTS = memory("reference_fonts.md", "Corporate fonts are on the intranet")
+BIKE = memory("user_bike.md", "Commutes by bike")
+
+
+def test_a_changed_rule_updates_its_memory_and_says_what_was_before() -> None:
+    old = memory("feedback_commit_style.md", "Conventional commits with scope")
+    draft = only(
+        """
+        u: commit that
+        a: Committed with a conventional prefix, as noted.
+        u: we dropped the conventional commit prefixes, from now on a plain sentence, because newcomers kept
+        guessing between fix and chore
+        a: Amended.
+        """,
+        FONTS,
+        old,
+        BIKE,
+    )
+    assert (draft.action, draft.file, draft.type) == ("update", "feedback_commit_style.md", "feedback")
+    assert "plain sentence" in draft.description
+    assert "Before this change: Conventional commits with scope" in draft.body
+
+
+def test_a_moved_date_counts_from_the_old_one() -> None:
+    old = memory("project_price_launch.md", "Price comparison launches on 2026-09-07")
+    draft = only(
+        "u: we postpone the price comparison launch by nine days, the lawyers want to reread it\na: OK.", old, FONTS
+    )
+    assert (draft.action, draft.file) == ("update", "project_price_launch.md")
+    assert "2026-09-16" in draft.body
+
+
+def test_a_new_owner_updates_the_memory_of_the_old_one() -> None:
+    old = memory("project_sensor_owner.md", "Ebba owns the torque sensor driver")
+    draft = only(
+        """
+        u: the torque sensor driver throws, who looks after it?
+        a: According to my notes it is Ebba.
+        u: not any more, Takumi has the torque sensors now
+        a: OK.
+        """,
+        old,
+        BIKE,
+    )
+    assert (draft.action, draft.file, draft.type) == ("update", "project_sensor_owner.md", "project")
+    assert "Takumi" in draft.description
+
+
+def test_a_moved_place_updates_the_pointer_in_another_language() -> None:
+    old = memory("reference_guardia.md", "Canal de guardia: Slack #noc-guardia")
+    draft = only(
+        "u: el canal de guardia cambió: ya no es Slack, ahora todo va por Mattermost, canal 'guardia-movil'\na: Ok.",
+        old,
+    )
+    assert (draft.action, draft.file, draft.type) == ("update", "reference_guardia.md", "reference")
+    assert "Mattermost" in draft.description
+
+
+def test_an_unrelated_memory_is_left_alone() -> None:
+    draft = only(
+        "u: run it\na: Ran.\nu: benchmarks always run on bench01, never on a laptop, laptops throttle\na: OK.",
+        FONTS,
+        BIKE,
+    )
+    assert draft.action == "create"
+    assert draft.file not in (FONTS.file, BIKE.file)
+
+
+def test_among_hundreds_of_memories_the_right_one_is_found() -> None:
+    crowd = [memory(f"project_topic_{number}.md", f"Team {number} owns component {number}") for number in range(300)]
+    old = memory("feedback_commit_style.md", "Conventional commits with scope")
+    script = """
+        u: commit
+        a: With a conventional prefix, as noted.
+        u: we dropped the conventional commit prefixes, from now on plain sentences
+        a: OK.
+    """
+    assert only(script, *crowd, old, FONTS).file == "feedback_commit_style.md"
+
+
+def test_a_rule_called_off_in_so_many_words_is_deleted() -> None:
+    old = memory("feedback_branch_names.md", "Branch names begin with the ticket number")
+    found = drafts("u: please forget the rule about branch names and ticket numbers\na: Forgotten.", old, FONTS)
+    assert [(draft.action, draft.file) for draft in found] == [("delete", "feedback_branch_names.md")]
+
+
+def test_calling_off_what_nobody_noted_deletes_nothing() -> None:
+    assert not drafts("u: please forget the rule about soup\na: There is none.", FONTS, BIKE)
+
+
+def test_a_new_memory_never_takes_the_name_of_another_file() -> None:
+    script = "u: run it\na: Ran.\nu: benchmarks always run on bench01, never on a laptop, laptops throttle\na: OK."
+    first = only(script)
+    other = Existing(first.file, "cheese", "Cheese is kept in the cellar", "feedback", "Cheese: cellar.")
+    again = only(script, other)
+    assert again.action == "create"
+    assert again.file != first.file
+
+
+def test_an_update_keeps_the_type_of_its_file() -> None:
+    old = memory("user_hours.md", "Works full time, 9 to 17")
+    draft = only(
+        "u: my working hours changed: I'm on 50 percent from Monday on, mornings only, so plan small\na: OK.", old
+    )
+    assert (draft.action, draft.type) == ("update", "user")
+    assert "50 percent" in text_of(draft)
