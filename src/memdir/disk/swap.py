@@ -59,10 +59,7 @@ def _are_texts(texts: tuple[bytes | None, bytes | None, bytes | None]) -> TypeGu
 
 def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
     """Put `wanted` in place of `expected`; returns `expected`, or what stood there instead and still stands there."""
-    if expected is None:
-        found = _create(path, wanted, mtime_ns)
-    else:
-        found = _change(path, expected, wanted, mtime_ns)
+    found = _create(path, wanted, mtime_ns) if expected is None else _change(path, expected, wanted, mtime_ns)
     flush_folder(os.path.dirname(path))
     return found
 
