@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterator
 from typing import Protocol
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error
+from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound
 
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
@@ -62,8 +63,7 @@ class DiskFiles:
             raise disk_error(error, "read", path) from error
 
     def write(self, path: str, data: bytes) -> None:
-        make_folder(os.path.dirname(path))
-        write_bytes_atomic(path, data)
+        write_project_file(path, data)
 
     def walk(self, folder: str) -> Iterator[str]:
         for current, folders, names in os.walk(folder):
