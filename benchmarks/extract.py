@@ -55,7 +55,9 @@ def main() -> int:
     Path("results/bench-extract.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     slow = [row for row in rows if row["return_ms"] > MAX_RETURN_SECONDS * 1000]
     slow += [row for row in rows if row["memories"] == CPU_AT and row["cpu_ms"] > MAX_CPU_SECONDS * 1000]
-    print(f"  {'OVER' if slow else 'ok'}: extraction over {CPU_AT} memories may take {MAX_CPU_SECONDS * 1000:g} ms of CPU")
+    print(
+        f"  {'OVER' if slow else 'ok'}: extraction over {CPU_AT} memories may take {MAX_CPU_SECONDS * 1000:g} ms of CPU"
+    )
     return 1 if slow else 0
 
 
@@ -108,9 +110,14 @@ def _turn() -> FinishedTurn:
             user(said, message_id=f"m{number}"),
             Message("assistant", (Text("I will look at that."), use), f"m{number + 1}"),
             Message("user", (output,), f"m{number + 2}"),
-            assistant("I added a test with a mocked database and summarised the change above. All pass.", message_id=f"m{number + 3}"),
+            assistant(
+                "I added a test with a mocked database and summarised the change above. All pass.",
+                message_id=f"m{number + 3}",
+            ),
         ]
-    return FinishedTurn(Request("builtin", messages=tuple(messages[: MESSAGES - 1])), assistant("Done.", message_id="last"))
+    return FinishedTurn(
+        Request("builtin", messages=tuple(messages[: MESSAGES - 1])), assistant("Done.", message_id="last")
+    )
 
 
 async def _noop() -> float:
