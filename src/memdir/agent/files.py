@@ -26,20 +26,19 @@ class Files(Protocol):
     def write(self, path: str, data: bytes) -> None: ...
 
     def walk(self, folder: str) -> Iterator[str]:
-        """Every plain file below a folder, sorted, hidden folders and links left out."""
+        """Every plain file below a folder, in order; hidden ones, links, pipes and devices left out."""
         ...
 
-    @property
-    def has_drafts(self) -> bool:
-        """Whether something was written that is not on disk yet."""
+    def is_draft(self, path: str) -> bool:
+        """Whether a file was written or deleted here, and the disk does not know it yet."""
         ...
 
 
 class DiskFiles:
     """Files as they are on disk."""
 
-    @property
-    def has_drafts(self) -> bool:
+    def is_draft(self, path: str) -> bool:
+        del path
         return False
 
     def read(self, path: str) -> bytes:
@@ -62,13 +61,39 @@ class DiskFiles:
             raise disk_error(error, "read", path) from error
 
     def write(self, path: str, data: bytes) -> None:
-        make_folder(os.path.dirname(path))
-        write_bytes_atomic(path, data)
+        """Put a file there, or its new content; its mode stays, a link to it stays a link."""
+        real = os.path.realpath(path)
+        make_folder(os.path.dirname(real))
+        mode = _mode_for(real)
+        write_bytes_atomic(real, data)
+        try:
+            os.chmod(real, mode)
+        except OSError as error:
+            raise disk_error(error, "set the mode of", real) from error
 
     def walk(self, folder: str) -> Iterator[str]:
-        for current, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                path = os.path.join(current, name)
-                if not name.startswith(".") and not os.path.islink(path):
-                    yield path
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
+        except OSError:  # no folder, or not ours to read
+            return
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self.walk(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield entry.path
+
+
+def walking_order(path: str) -> list[bytes]:
+    """The key that puts paths in the order in which `walk` finds them."""
+    return os.fsencode(path).split(os.fsencode(os.sep))
+
+
+def _mode_for(path: str) -> int:
+    """The mode of the file that is there; for a new one that of its folder, less what no text needs."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return os.stat(os.path.dirname(path)).st_mode & 0o664
