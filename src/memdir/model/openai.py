@@ -60,13 +60,12 @@ class OpenAIModel:
     async def _chat(self, request: Request, on_text: Callable[[str], None] | None) -> Reply:
         reader = ChatReader(on_text)
         arguments = chat_arguments(request, is_openai=self._is_openai)
-        options = {"stream": True, "stream_options": {"include_usage": True}}
-        await _read(self._client.chat.completions, {**arguments, **options}, request, reader)
+        await _read(self._client.chat.completions, arguments, request, reader)
         return reader.reply()
 
     async def _responses(self, request: Request, on_text: Callable[[str], None] | None) -> Reply:
         reader = ResponseReader(on_text, request.model)
-        await _read(self._client.responses, {**responses_arguments(request), "stream": True}, request, reader)
+        await _read(self._client.responses, responses_arguments(request), request, reader)
         return reader.reply()
 
 
@@ -74,6 +73,10 @@ _Reader = ChatReader | ResponseReader
 
 
 async def _read(endpoint: Any, arguments: dict[str, Any], request: Request, reader: _Reader) -> None:
+    """Read a reply, in pieces unless a host's own arguments ask for it whole: they are sent again as they were."""
+    if not arguments.get("stream"):
+        reader.take_whole(await endpoint.create(**arguments, timeout=request.settings.longest_seconds))
+        return
     async with await endpoint.create(**arguments, timeout=request.settings.timeout_seconds) as stream:
         async for event in stream:
             reader.take(event)

@@ -11,7 +11,8 @@ from memdir.model.model import Reply, Request, StopReason, Usage
 from memdir.model.stream import ToolInput
 from memdir.transcript.message import Block, Message, Text, ToolUse
 
-_NOT_SENT_AGAIN = frozenset(("stream", "stream_options", "timeout"))
+_NOT_SENT_AGAIN = frozenset(("timeout",))
+_WITH_USAGE = {"include_usage": True}
 _FINISH: dict[str, StopReason] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -27,13 +28,15 @@ def chat_arguments(request: Request, *, is_openai: bool = True) -> dict[str, Any
     if request.raw is not None:
         kept = {key: value for key, value in request.raw.arguments.items() if key not in _NOT_SENT_AGAIN}
         sent: Any = kept["messages"]
-        return {**kept, "messages": [*sent, *rendered]}
+        usage = {"stream_options": _WITH_USAGE} if kept.get("stream") else {}
+        return {**kept, **usage, "messages": [*sent, *rendered]}
     settings = request.settings
     system = "\n\n".join(block.text for block in request.system)
     messages = [{"role": "system", "content": system}, *rendered] if system else rendered
     # Servers that copy the API know the older name; OpenAI's newer models refuse it.
     limit = "max_completion_tokens" if is_openai else "max_tokens"
     arguments = {"model": request.model, "messages": messages, limit: settings.max_tokens}
+    arguments |= {"stream": True, "stream_options": _WITH_USAGE}
     if request.tools:
         arguments["tools"] = [
             {
@@ -94,12 +97,25 @@ class ChatReader:
             if choice.delta:
                 self._take_delta(choice.delta)
 
-    def _take_delta(self, delta: Any) -> None:
-        words = delta.content or delta.refusal
+    def take_whole(self, completion: Any) -> None:
+        """A reply that did not come in pieces."""
+        self._model, self._id, self._usage = completion.model, completion.id, _usage(completion.usage)
+        [choice, *_] = completion.choices
+        self._finish = choice.finish_reason
+        self._hear(choice.message.content or choice.message.refusal)
+        for call in choice.message.tool_calls or ():
+            tool = ToolInput(call.id, call.function.name)
+            tool.add(call.function.arguments)
+            self._tools.append(tool)
+
+    def _hear(self, words: str | None) -> None:
         if words:
             self._text.append(words)
             if self._on_text:
                 self._on_text(words)
+
+    def _take_delta(self, delta: Any) -> None:
+        self._hear(delta.content or delta.refusal)
         for call in delta.tool_calls or ():
             tool = self._tool(call)
             if call.function:
@@ -126,6 +142,8 @@ class ChatReader:
 
 
 def _usage(usage: Any) -> Usage:
+    if usage is None:
+        return Usage()
     return split_usage(usage.prompt_tokens, usage.completion_tokens, getattr(usage, "prompt_tokens_details", None))
 
 

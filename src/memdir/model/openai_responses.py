@@ -13,7 +13,7 @@ from memdir.model.stream import ToolInput
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
 
 PROVIDER = "openai-responses"  # of opaque blocks: reasoning, and what the provider's own tools did
-_NOT_SENT_AGAIN = frozenset(("stream", "timeout"))
+_NOT_SENT_AGAIN = frozenset(("timeout",))
 
 
 def responses_arguments(request: Request) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def responses_arguments(request: Request) -> dict[str, Any]:
         "model": request.model,
         "input": rendered,
         "max_output_tokens": settings.max_tokens,
+        "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
     }
@@ -90,6 +91,14 @@ class ResponseReader:
                 raise self._failed(event.response.error)
             case "error":
                 raise self._failed(event)
+
+    def take_whole(self, response: Any) -> None:
+        """A reply that did not come in pieces."""
+        if response.status == "failed":
+            raise self._failed(response.error)
+        self._response = response
+        if response.output_text and self._on_text:
+            self._on_text(response.output_text)
 
     def _failed(self, failure: Any) -> Exception:
         message = str(getattr(failure, "message", "") or "no reason given")
