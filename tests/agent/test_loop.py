@@ -13,7 +13,7 @@ from memdir.agent.loop import INTERRUPTED, run_agent
 from memdir.agent.tools.tool import MAX_AT_ONCE, MAX_RESULT_CHARACTERS, MAX_TURN_CHARACTERS, Outcome
 from memdir.agent.verdict import Allow, Deny
 from memdir.errors import BadMemoryFile, ModelError
-from memdir.model.model import Request, ToolSpec, Usage
+from memdir.model.model import Reply, Request, ToolSpec, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.message import Message, ToolUse, user
 from tests.agent.boxes import ANY, MeetingTool, TestTool, box
@@ -104,8 +104,6 @@ async def test_a_gate_that_breaks_stays_shut(tmp_path: Path) -> None:
 
 async def test_unknown_tools_and_arguments_out_of_form_are_told_and_not_run(tmp_path: Path) -> None:
     faulty = Message("assistant", (ToolUse("f", "Act", {}, "the arguments are not valid JSON: {"),))
-    from memdir.model.model import Reply
-
     model = ScriptedModel(
         [
             calls(("Fly", {}), ("Act", {"n": "seven"}), ("Act", {"wings": 2}), ("Act", {"n": True})),
