@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -93,7 +94,8 @@ class ProviderServer:
         self._thread.join()
         with self._lock:
             for connection in self._connections:
-                connection.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # the client has gone already
+                    connection.shutdown(socket.SHUT_RDWR)
         self._http.server_close()  # waits for the threads of all connections
 
     @property
