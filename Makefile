@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall test-clients clean
+.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall test-clients bench-cache clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -79,7 +79,10 @@ bench-history: $(STAMP)  ## One commit from a cold process
 bench-recall: $(STAMP)  ## Recall beside SQLite FTS5 and a bare product
 	@$(RUN) $(BIN)/python -m benchmarks.recall
 
-bench: bench-scan bench-cli bench-history bench-recall  ## All benchmarks
+bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
+	@$(RUN) $(BIN)/python -m benchmarks.cache
+
+bench: bench-scan bench-cli bench-history bench-recall bench-cache  ## All benchmarks
 
 DATA ?= ../shared/evals
 eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
