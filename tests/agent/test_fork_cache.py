@@ -14,6 +14,7 @@ from memdir import MemoryType
 from memdir.agent.files import DiskFiles
 from memdir.agent.fork import Hands, Job, fork, fork_request
 from memdir.agent.gate import allow_all
+from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Model, RawCall, Reply, Request
@@ -106,6 +107,19 @@ async def test_a_fork_reads_what_it_shares_and_writes_nothing_into_it(
             assert inside < OPENAI_STEP, "what OpenAI writes begins in the last, unfinished step of the shared prefix"
     assert report.usage.cache_read == sum(use.read for use in server.uses[1:])
     assert report.usage.hit_percent > 90
+
+
+async def test_a_fork_after_a_run_of_several_turns_reads_all_of_it(
+    model: Model, provider: Provider, server: ProviderServer, parent: Request, project: Path
+) -> None:
+    """G1: it starts from what was sent last, not from what was sent first."""
+    server.add(calls(*((f"tool_{number}", {"file_path": "a"}) for number in range(25)), ids="first"))
+    server.add(calls(("tool_1", {"file_path": "b"}), ids="second"), says("Done."))
+    own = hands(model, project)
+    run = await run_agent(parent, model, own.tools, allow_all, max_turns=9)
+    assert run.turns == 3
+    await fork(run.last_request, Job(JOB, "extract", 5), own, since=run.since)
+    assert_reads_all(provider, server.uses[-1].read, server.uses[-2].total)
 
 
 async def test_the_parent_s_next_turn_after_a_fork_still_hits_in_full(

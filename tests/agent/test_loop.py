@@ -172,6 +172,20 @@ async def test_every_message_is_told_as_it_comes(tmp_path: Path) -> None:
     assert words == ["Let me see.", "Done."]
 
 
+async def test_a_run_tells_what_was_sent_last_and_what_came_after_it(tmp_path: Path) -> None:
+    """That is what a fork of the conversation starts from."""
+    tools = box(tmp_path, [echo])
+    for steps, max_turns in (
+        ([calls(("Act", {})), says("Done.")], 5),
+        ([calls(("Act", {}))] * 2, 2),
+        ([says("Done.")], 5),
+    ):
+        model = ScriptedModel(steps)
+        run = await run_agent(REQUEST, model, tools, allow_all, max_turns=max_turns)
+        assert run.last_request == model.requests[-1]
+        assert (*run.last_request.messages, *run.since) == (*REQUEST.messages, *run.messages)
+
+
 async def test_a_model_error_ends_the_run_and_what_was_said_is_known(tmp_path: Path) -> None:
     told: list[Message] = []
     model = ScriptedModel([calls(("Act", {})), ModelError("no", kind="overloaded")])

@@ -21,13 +21,23 @@ Ending = Literal["done", "max_turns", "aborted"]
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What came of a run: the messages it added, why it ended, what it cost, what was refused."""
+    """What came of a run: the messages it added, why it ended, what it cost, what was refused.
+
+    `last_request` is what the provider got last: what a fork of this conversation starts from, with the messages that
+    came after it as `since`.
+    """
 
     messages: tuple[Message, ...]
     ending: Ending
     usage: Usage
     turns: int
     refusals: int
+    last_request: Request
+
+    @property
+    def since(self) -> tuple[Message, ...]:
+        """What was said after the last request."""
+        return self.messages[-1:] if self.ending == "done" else self.messages[-2:]
 
     @property
     def final_text(self) -> str:
@@ -80,12 +90,14 @@ class _Run:
     turns: int = 0
     refusals: int = 0
     added: tuple[Message, ...] = ()
+    answered: Request | None = None
 
     async def step(self, on_text: Callable[[str], None] | None) -> bool:
         """One request and the tools it calls; True when the model is done."""
         self.abort.check()
         asked = replace(self.request, messages=(*self.request.messages, *self.added))
         reply: Reply = await self.abort.guard(self.model.complete(asked, on_text=on_text))
+        self.answered = asked
         self.turns += 1
         self.usage += reply.usage
         self._add(reply.message)
@@ -131,4 +143,4 @@ class _Run:
             self.on_message(message)
 
     def result(self, ending: Ending) -> AgentRun:
-        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals)
+        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, self.answered or self.request)
