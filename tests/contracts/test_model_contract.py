@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Reply
+from memdir.model.anthropic import call_arguments
+from memdir.model.model import Provider, RawCall, Reply, Request
+from memdir.model.openai_chat import chat_arguments
+from memdir.model.openai_responses import responses_arguments
 from memdir.transcript.message import Message, ToolResult
 from tests.contracts.model_subjects import NAMES, SUBJECTS, Subject
 
@@ -70,6 +74,30 @@ async def test_a_request_is_not_changed_and_can_be_sent_again(subject: Subject, 
         assert request == same
         assert [use.input for use in first.message.tool_uses] == [use.input for use in second.message.tool_uses]
         await model.close()
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai-chat", "openai-responses"])
+async def test_a_host_s_own_arguments_are_understood_whoever_answers(
+    subject: Subject, provider: Provider, tmp_path: Path
+) -> None:
+    """The host may talk to one provider, and its background work to another."""
+    with subject.model(["call"], tmp_path) as model:
+        request = raw_request(provider, subject.request())
+        reply = await model.complete(request)
+        assert [dict(use.input) for use in reply.message.tool_uses] == [{"file_path": "/m/deploys.md"}]
+        await model.close()
+
+
+def raw_request(provider: Provider, request: Request) -> Request:
+    """The same request as a host would have sent it with that provider's SDK, and a message of ours behind it."""
+    *before, last = request.messages
+    plain = replace(request, messages=tuple(before))
+    render: dict[Provider, Callable[[Request], dict[str, Any]]] = {
+        "anthropic": call_arguments,
+        "openai-chat": chat_arguments,
+        "openai-responses": responses_arguments,
+    }
+    return Request(request.model, messages=(last,), raw=RawCall(provider, render[provider](plain)))
 
 
 async def test_a_failure_is_a_model_error_with_a_kind_and_a_remedy(subject: Subject, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from memdir.errors import ModelError
 from memdir.model.anthropic_reply import PROVIDER, StreamReader
 from memdir.model.failures import from_connection, from_status, missing_sdk
 from memdir.model.model import ModelSettings, Reply, Request
+from memdir.model.raw import plain_request
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class AnthropicModel:
 
 def call_arguments(request: Request) -> dict[str, Any]:
     """The SDK's keyword arguments for a request. A host's own arguments are kept as they are, messages added."""
+    if request.raw is not None and request.raw.provider != PROVIDER:
+        request = plain_request(request)
     if request.raw is not None:
         kept = {key: value for key, value in request.raw.arguments.items() if key not in _NOT_SENT_AGAIN}
         sent: Any = kept["messages"]

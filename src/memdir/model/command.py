@@ -18,6 +18,7 @@ from memdir.errors import ModelError
 from memdir.model.command_reply import ANSWER_SCHEMA, claude_reply, codex_reply, failed_program
 from memdir.model.failures import failed
 from memdir.model.model import Reply, Request
+from memdir.model.raw import plain_request
 from memdir.prompts.compose import load_prompt
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
@@ -53,6 +54,7 @@ class CommandModel:
             )
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        request = plain_request(request)
         done = await self._run(request)
         if done.exit_code:
             raise failed_program(self._program, done)

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from memdir.errors import ModelError
+from memdir.model.anthropic_reply import PROVIDER as ANTHROPIC
 from memdir.model.failures import from_connection, from_status, missing_sdk
 from memdir.model.model import Reply, Request
 from memdir.model.openai_chat import ChatReader, chat_arguments
 from memdir.model.openai_responses import ResponseReader, responses_arguments
+from memdir.model.raw import plain_request
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -47,6 +49,8 @@ class OpenAIModel:
         self._is_openai = str(self._client.base_url.host).endswith(_OWN_HOSTS)
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        if request.raw is not None and request.raw.provider == ANTHROPIC:
+            request = plain_request(request)
         is_chat = _dialect_of(request, self._dialect) == "chat"
         try:
             async with asyncio.timeout(request.settings.longest_seconds):

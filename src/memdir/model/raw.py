@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from memdir.model.anthropic_reply import PROVIDER as ANTHROPIC
-from memdir.model.model import Provider, RawCall, Request
+from memdir.model.model import Provider, RawCall, Request, SystemBlock, ToolSpec
 from memdir.model.openai_responses import PROVIDER as RESPONSES
 from memdir.model.stream import ToolInput
 from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
@@ -26,17 +26,47 @@ def conversation_of(request: Request) -> tuple[Message, ...]:
     return (*messages_of(request.raw), *request.messages) if request.raw else request.messages
 
 
+def plain_request(request: Request) -> Request:
+    """A host's own arguments as a request of ours, for a model that does not speak the host's dialect."""
+    raw = request.raw
+    if raw is None:
+        return request
+    system = tuple(SystemBlock(text) for text in _system_texts(raw) if text)
+    return replace(request, system=system, tools=_tools(raw), messages=conversation_of(request), raw=None)
+
+
+def _system_texts(raw: RawCall) -> Iterator[str]:
+    yield _words(raw.arguments.get("instructions" if raw.provider == "openai-responses" else "system"))
+    for item in _items(raw):
+        if not _is_said(item):
+            yield _words(_plain(item).get("content"))
+
+
+def _tools(raw: RawCall) -> tuple[ToolSpec, ...]:
+    """The tools that have a schema; a provider's own tools have none, and nobody else can run them."""
+    given: Any = raw.arguments.get("tools") or ()
+    found = (_plain(tool) for tool in given)
+    functions = [tool.get("function", tool) for tool in found]
+    return tuple(
+        ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
+        for tool in functions
+        if "input_schema" in tool or "parameters" in tool
+    )
+
+
+def _items(raw: RawCall) -> list[object]:
+    sent: Any = raw.arguments["input" if raw.provider == "openai-responses" else "messages"]
+    return [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
+
+
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
     """The conversation in a host's arguments; system and developer messages are not a part of it."""
-    sent: Any = raw.arguments["input" if raw.provider == "openai-responses" else "messages"]
-    items = [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
-    return tuple(_message(raw.provider, item, at) for at, item in enumerate(items) if _is_said(item))
+    return tuple(_message(raw.provider, item, at) for at, item in enumerate(_items(raw)) if _is_said(item))
 
 
 def reply_of(raw: RawCall, reply: object) -> Message:
     """The host's reply (an SDK object or its dict) as the message that comes after those arguments."""
-    at = len(raw.arguments["input" if raw.provider == "openai-responses" else "messages"])  # type: ignore[arg-type]
-    return _message(raw.provider, reply, at)
+    return _message(raw.provider, reply, len(_items(raw)))
 
 
 def _message(provider: Provider, item: object, at: int) -> Message:
