@@ -9,15 +9,24 @@ runs there with the case's own clock. `score_dream.py all` reads the result from
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import shutil
 import sys
+import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from memdir.model.builtin.dream import Line, Night, NightFile, Plan, SessionText, plan_night
+from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.gates import sessions_since
+from memdir.dream.lock import LOCK_NAME
+from memdir.dream.task import DreamTask
+from memdir.events import Nowhere
+from memdir.layout import Place
+from memdir.model.builtin.model import BuiltinModel
+from memdir.model.model import Request
+from memdir.store.store import MemoryStore
 
 MODELS = ("builtin",)
 
@@ -33,10 +42,10 @@ def main() -> int:
     for case in cases:
         project = options.out / case.name
         now = prepare(case, project)
-        plan = dream(project, now)
-        print(f"{case.name}: {len(plan.edits)} edits, {len(plan.left_alone)} left alone")
-        if options.show:
-            _show(plan)
+        outcome = dream(project, now)
+        print(f"{case.name}: {_summary(outcome)}")
+        if options.show and isinstance(outcome, DreamReport):
+            print(outcome.words)
     return 0 if cases else 1
 
 
@@ -52,70 +61,28 @@ def prepare(case: Path, project: Path) -> datetime:
     return _time(times["now"])
 
 
-def dream(project: Path, now: datetime) -> Plan:
-    """Dream over a project folder in place: the plan applied file by file."""
-    memory = project / "memory"
-    plan = plan_night(read_night(project, now))
-    for edit in plan.edits:
-        path = memory / edit.key
-        if edit.data is None:
-            path.unlink()
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(edit.data)
-        if edit.mtime is not None:
-            os.utime(path, (edit.mtime, edit.mtime))
-    return plan
+def dream(project: Path, now: datetime) -> DreamReport | NotDreamt:
+    """Dream over a project folder in place, through the real fork, gate, checks and transaction."""
+    with tempfile.TemporaryDirectory() as state:
+        place = Place(str(project / "memory"), state=state)
+        stores = [MemoryStore(place, clock=now.timestamp)]
+        if os.path.isdir(place.team().root):
+            stores.append(MemoryStore(place.team(), scope="team", clock=now.timestamp))
+        plan = DreamPlan(stores, str(project), str(project), sessions_since(str(project), 0.0), zone=now.tzinfo)
+        dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), now.timestamp)
+        outcome = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(len(plan.sessions))))
+    (project / "memory" / LOCK_NAME).unlink(missing_ok=True)
+    return outcome
 
 
-def read_night(project: Path, now: datetime) -> Night:
-    """Everything below the memory directory, and every transcript beside it."""
-    memory = project / "memory"
-    files = tuple(
-        NightFile(path.relative_to(memory).as_posix(), path.read_bytes(), path.stat().st_mtime)
-        for path in sorted(memory.rglob("*.md"))
-        if path.is_file()
-    )
-    sessions = tuple(read_session(path) for path in sorted(project.glob("*.jsonl")))
-    return Night(files, sessions, now)
-
-
-def read_session(path: Path) -> SessionText:
-    """One transcript: who said what when, tool results told apart from speech."""
-    lines: list[Line] = []
-    for raw in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(raw)
-        except ValueError:
-            continue
-        if isinstance(record, dict) and record.get("type") in ("user", "assistant"):
-            lines += _lines(record)
-    return SessionText(path.stem, path.stat().st_mtime, tuple(lines))
-
-
-def _lines(record: dict[str, Any]) -> list[Line]:
-    content = (record.get("message") or {}).get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    hidden = any(record.get(flag) for flag in ("isMeta", "isSidechain", "isCompactSummary"))
-    time = _time(record["timestamp"]).timestamp() if record.get("timestamp") else 0.0
-    found = []
-    for block in blocks:
-        spoken = block.get("type") == "text"
-        kind = "meta" if hidden else "said" if spoken else "tool_result"
-        text = block.get("text") if spoken else json.dumps(block.get("content") or "", ensure_ascii=False)
-        found.append(Line(record["type"], kind, str(text or ""), record.get("uuid", ""), time))  # type: ignore[arg-type]
-    return found
+def _summary(outcome: DreamReport | NotDreamt) -> str:
+    if isinstance(outcome, NotDreamt):
+        return f"no dream: {outcome.reason}"
+    return f"{len(outcome.written)} files changed"
 
 
 def _time(stamp: str) -> datetime:
     return datetime.fromisoformat(stamp)
-
-
-def _show(plan: Plan) -> None:
-    for edit in plan.edits:
-        print(f"  {'-' if edit.data is None else '*'} {edit.key}: {edit.reason} [{', '.join(edit.sources)}]")
-    for doubt in plan.left_alone:
-        print(f"  ? {', '.join(doubt.keys)}: {doubt.what}")
 
 
 if __name__ == "__main__":

@@ -105,19 +105,21 @@ class Workspace:
                 del self.drafts[path]
         return lost
 
-    def commit(self, origin: Origin, subject: str) -> list[Draft]:
+    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
-        change together or not at all. Returns what was written.
+        change together or not at all. With `keep_times` a changed file stays as old as it was: it was put in order,
+        not learned anew (S11). Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
         changed = self.changed()
         for base in dict.fromkeys(draft.store.place.base for draft in changed):
-            self._commit_base([draft for draft in changed if draft.store.place.base == base], origin, subject)
+            drafts = [draft for draft in changed if draft.store.place.base == base]
+            self._commit_base(drafts, origin, subject, keep_times=keep_times)
         self.drafts.clear()
         return changed
 
-    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str) -> None:
+    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool) -> None:
         reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
         more = {"Deleted": reasons} if reasons else {}
         place = drafts[0].store.place
@@ -126,10 +128,17 @@ class Workspace:
             # The fork's own lines first: the index is completed only where it forgot one.
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
-                _put(change, draft, prefix)
+                _put(change, draft, prefix, mtime_ns=_time_of(draft) if keep_times else None)
 
 
-def _put(change: Change, draft: Draft, prefix: str) -> None:
+def _time_of(draft: Draft) -> int | None:
+    try:
+        return os.stat(draft.store.path_of(draft.key)).st_mtime_ns
+    except OSError:
+        return None
+
+
+def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(draft), key=index_key)
@@ -139,7 +148,7 @@ def _put(change: Change, draft: Draft, prefix: str) -> None:
         change.delete(key)
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
         return
-    change.write(key, draft.after, base=draft.before or b"")
+    change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
     if not _is_index(draft.key):
         change.edit_index(_completer(draft.key, Topic(draft.after)), key=index_key)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.abort import Aborted
@@ -46,6 +46,7 @@ class DreamPlan:
     overrides: str = ""
     max_lost_share: float = MAX_LOST_SHARE
     max_turns: int = MAX_TURNS
+    zone: tzinfo | None = None  # the user's; the machine's by default
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Dreamer:
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
-        written = workspace.commit(origin, _subject(workspace.changed()))
+        written = workspace.commit(origin, _subject(workspace.changed()), keep_times=True)
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
 
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
@@ -140,7 +141,7 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        moment = datetime.fromtimestamp(self.clock()).astimezone()
+        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
         today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
         return Job(f"{text}\n{today}\n", "dream", self.plan.max_turns, prompt.hash)
 

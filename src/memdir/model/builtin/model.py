@@ -26,7 +26,13 @@ def _extract(request: Request) -> Reply:
     return answer_extract(request)
 
 
-JOBS: Mapping[str, JobHandler] = {"extract": _extract}
+def _dream(request: Request) -> Reply:
+    from memdir.model.builtin.dream_job import answer_dream
+
+    return answer_dream(request)
+
+
+JOBS: Mapping[str, JobHandler] = {"extract": _extract, "dream": _dream}
 
 
 @dataclass
