@@ -89,6 +89,23 @@ def test_what_only_the_provider_understands_is_kept_and_marks_are_not() -> None:
     assert result.content == (ToolResult("t1", "öl\n[image]", is_error=True),)
 
 
+@pytest.mark.parametrize(
+    ("content", "is_meta"),
+    [
+        ("Contents of /m/MEMORY.md (memory):\n\n- [A](a.md) — a\n", True),
+        ([{"type": "text", "text": "<system-reminder>\nMemory: x\n</system-reminder>"}], True),
+        ([{"type": "text", "text": "<system-reminder>\nx\n</system-reminder>"}, {"type": "text", "text": "Hi"}], False),
+        ("What are the Contents of this (or that):\nfile?", False),
+        ([{"type": "tool_result", "tool_use_id": "t", "content": "<system-reminder>"}], False),
+        ([], False),
+    ],
+)
+def test_what_the_host_put_in_for_us_is_not_taken_for_something_said(content: object, is_meta: bool) -> None:
+    """L4: a recalled memory or the index in a host's own arguments is never learned again as news."""
+    [message] = messages_of(RawCall("anthropic", {"messages": [{"role": "user", "content": content}]}))
+    assert message.is_meta is is_meta
+
+
 def test_a_plain_text_is_one_message() -> None:
     raw = RawCall("openai-responses", {"input": "Hello!"})
     assert [message.text for message in messages_of(raw)] == ["Hello!"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ from memdir.model.stream import ToolInput
 from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
 
 _ID_DIGITS = 12  # enough to keep two messages of one place apart
+# What a host put in for us and nobody said: the index and instruction files (P6), recalled memories and reminders (R5).
+_PUT_IN = re.compile(r"\s*(?:<system-reminder>|Contents of [^\n]+ \([^\n]*\):\n)")
 
 
 def conversation_of(request: Request) -> tuple[Message, ...]:
@@ -80,7 +83,12 @@ def _message(provider: Provider, item: object, at: int) -> Message:
         content = tuple(_response_blocks(found))
     message = Message(role, content)
     digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
-    return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}")
+    return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
+
+
+def _is_put_in(content: tuple[Block, ...]) -> bool:
+    """Whether no one said any of this: the host's arguments do not mark such messages, so their words must (L4)."""
+    return bool(content) and all(isinstance(block, Text) and _PUT_IN.match(block.text) for block in content)
 
 
 def _plain(item: object) -> dict[str, Any]:
