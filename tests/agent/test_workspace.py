@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.errors import BadMemoryFile, DiskError, EditConflict, MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -234,22 +234,15 @@ def test_stores_elsewhere_are_kept_apart(store: MemoryStore, root: Path, tmp_pat
     assert users.read("b.md").name == "B"
 
 
-def test_a_disk_that_fails_keeps_the_drafts_out(
-    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace.write(str(root / "a.md"), topic("A"))
-    real = os.replace
-
-    def full(source: str, target: str) -> None:
-        if target.endswith("a.md"):
-            raise OSError(28, "No space left on device")
-        real(source, target)
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(DiskError):
+def test_where_one_draft_cannot_be_written_none_is(workspace: Workspace, root: Path) -> None:
+    """A folder stands where one of the files should go: none is written, and the drafts are still there."""
+    for name in ("a.md", "b.md"):
+        workspace.write(str(root / name), topic(name))
+    (root / "b.md").mkdir()
+    with pytest.raises(PathEscape):
         workspace.commit(ORIGIN, "x")
-    monkeypatch.undo()
     assert not (root / "a.md").exists()
+    assert len(workspace.changed()) == 2
 
 
 async def test_the_tools_do_not_know_the_difference(workspace: Workspace, root: Path, tmp_path: Path) -> None:
