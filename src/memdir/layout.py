@@ -123,12 +123,29 @@ class Layout:
     def session(self, session_id: str) -> str:
         return os.path.join(self.project_home, f"{session_id}.jsonl")
 
+    def session_folder(self, session_id: str) -> str:
+        """What belongs to a session besides its transcript."""
+        return os.path.join(self.project_home, session_id)
+
     def session_state(self, session_id: str) -> str:
         """The little about a session that outlives a crash."""
-        return os.path.join(self.project_home, session_id, "state.json")
+        return os.path.join(self.session_folder(session_id), "state.json")
 
     def session_memory(self, session_id: str) -> str:
-        return os.path.join(self.project_home, session_id, "session-memory", "summary.md")
+        return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")
+
+    def file_history(self, session_id: str) -> str:
+        """Earlier contents of the files that a session edited (J2)."""
+        return os.path.join(self.session_folder(session_id), "file-history")
+
+    def subagent(self, session_id: str, agent_id: str) -> str:
+        """The side chain of a sub-agent (J2)."""
+        return os.path.join(self.session_folder(session_id), "subagents", f"agent-{safe_agent_name(agent_id)}.jsonl")
+
+    @property
+    def session_memory_config(self) -> str:
+        """The user's own template and prompt of session memory (N5)."""
+        return os.path.join(self.home, "session-memory", "config")
 
     @property
     def logs(self) -> str:

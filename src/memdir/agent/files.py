@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterator
 from typing import Protocol
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error
+from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound
 
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
@@ -62,14 +63,7 @@ class DiskFiles:
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there, or its new content; its mode stays, a link to it stays a link."""
-        real = os.path.realpath(path)
-        make_folder(os.path.dirname(real))
-        mode = _mode_for(real)
-        write_bytes_atomic(real, data)
-        try:
-            os.chmod(real, mode)
-        except OSError as error:
-            raise disk_error(error, "set the mode of", real) from error
+        write_project_file(os.path.realpath(path), data)
 
     def walk(self, folder: str) -> Iterator[str]:
         try:
@@ -89,11 +83,3 @@ class DiskFiles:
 def walking_order(path: str) -> list[bytes]:
     """The key that puts paths in the order in which `walk` finds them."""
     return os.fsencode(path).split(os.fsencode(os.sep))
-
-
-def _mode_for(path: str) -> int:
-    """The mode of the file that is there; for a new one that of its folder, less what no text needs."""
-    try:
-        return stat.S_IMODE(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return os.stat(os.path.dirname(path)).st_mode & 0o664

@@ -25,6 +25,7 @@ from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.remember.lineage import Lineage, fault_of_trust, trace
 from memdir.remember.lines import Said, Trust, has_prose, take_apart
+from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
 from memdir.store.history import Origin
@@ -48,13 +49,6 @@ class Extracted:
 
     files: tuple[str, ...]
     report: ForkReport
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """Nothing was run, and why."""
-
-    reason: str
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,24 @@ def _dream(request: Request) -> Reply:
     return answer_dream(request)
 
 
-JOBS: Mapping[str, JobHandler] = {"extract": _extract, "dream": _dream}
+def _session_memory(request: Request) -> Reply:
+    from memdir.model.builtin.session_memory import session_memory
+
+    return session_memory(request)
+
+
+def _compact(request: Request) -> Reply:
+    from memdir.model.builtin.compact import compact
+
+    return compact(request)
+
+
+JOBS: Mapping[str, JobHandler] = {
+    "extract": _extract,
+    "dream": _dream,
+    "session-memory": _session_memory,
+    "compact": _compact,
+}
 
 
 @dataclass
