@@ -105,23 +105,22 @@ class Workspace:
                 del self.drafts[path]
         return lost
 
-    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False) -> list[Draft]:
+    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False, **more: str) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
         change together or not at all. With `keep_times` a changed file stays as old as it was: it was put in order,
-        not learned anew (S11). Returns what was written.
+        not learned anew (S11). `more` goes into the history's record. Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
         changed = self.changed()
         for base in dict.fromkeys(draft.store.place.base for draft in changed):
             drafts = [draft for draft in changed if draft.store.place.base == base]
-            self._commit_base(drafts, origin, subject, keep_times=keep_times)
+            reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
+            self._commit_base(drafts, origin, subject, keep_times=keep_times, Deleted=reasons, **more)
         self.drafts.clear()
         return changed
 
-    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool) -> None:
-        reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
-        more = {"Deleted": reasons} if reasons else {}
+    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool, **more: str) -> None:
         place = drafts[0].store.place
         outer = next((store for store in self.stores if store.place.root == place.base), drafts[0].store)
         with outer.changing(origin, subject, **more) as change:
@@ -150,7 +149,7 @@ def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> 
         return
     change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
     if not _is_index(draft.key):
-        change.edit_index(_completer(draft.key, Topic(draft.after)), key=index_key)
+        change.edit_index(_completer(draft, Topic(draft.after)), key=index_key)
 
 
 def _refuse_clash(draft: Draft, current: bytes | None) -> None:
@@ -169,7 +168,15 @@ def _merger(draft: Draft) -> Callable[[Index], Index]:
     return lambda current: Index(merge_index(draft.before or b"", draft.after or b"", current.data))
 
 
-def _completer(key: str, topic: Topic) -> Callable[[Index], Index]:
-    """Gives a written memory the line that its writer forgot; a line that is there stays as it was worded."""
-    entry = entry_for(key, topic.name, topic.description)
-    return lambda index: index if index.has(key) else index.with_entry(entry)
+def _completer(draft: Draft, topic: Topic) -> Callable[[Index], Index]:
+    """Gives a written memory the line that its writer forgot, or that still tells the old description; a line that
+    somebody worded otherwise stays as it is."""
+    entry = entry_for(draft.key, topic.name, topic.description)
+    old = Topic(draft.before or b"")
+    outdated = entry_for(draft.key, old.name, old.description).render()
+
+    def complete(index: Index) -> Index:
+        line = next((known.render() for known in index.entries() if known.key == draft.key), None)
+        return index.with_entry(entry) if line is None or line == outdated else index
+
+    return complete
