@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall bench-extract bench-dream eval-extract eval-dream clean
+.PHONY: $(shell grep -oE '^[a-z-]+:' Makefile | tr -d ':')
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -32,7 +32,6 @@ test: $(STAMP)  ## Install and run the default tests
 
 check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
 
-.PHONY: fmt-check
 fmt-check: $(STAMP)
 	$(BIN)/ruff format --check .
 
@@ -58,6 +57,12 @@ docs-check: $(STAMP)
 test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
 	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
 
+.clients:
+	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
+
+test-clients: $(STAMP) .clients  ## Install the real Claude Code and Codex below .clients and run them as models (needs npm)
+	$(RUN) $(BIN)/python -m pytest -q -rs tests/model/test_real_clients.py
+
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
 
@@ -79,10 +84,12 @@ bench-extract: $(STAMP)  ## A turn's end beside a no-op, and the built-in extrac
 bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
 	@$(RUN) $(BIN)/python -m benchmarks.dream
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream  ## All benchmarks
+bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
+	@$(RUN) $(BIN)/python -m benchmarks.cache
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache  ## All benchmarks
 
 DATA ?= ../shared/evals
-.PHONY: data
 data:
 	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
 
@@ -105,4 +112,4 @@ eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scor
 	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
 
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
