@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall clean
+.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall test-clients bench-cache clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -58,6 +58,12 @@ docs-check: $(STAMP)
 test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
 	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
 
+.clients:
+	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
+
+test-clients: $(STAMP) .clients  ## Install the real Claude Code and Codex below .clients and run them as models (needs npm)
+	$(RUN) $(BIN)/python -m pytest -q -rs tests/model/test_real_clients.py
+
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
 
@@ -73,7 +79,10 @@ bench-history: $(STAMP)  ## One commit from a cold process
 bench-recall: $(STAMP)  ## Recall beside SQLite FTS5 and a bare product
 	@$(RUN) $(BIN)/python -m benchmarks.recall
 
-bench: bench-scan bench-cli bench-history bench-recall  ## All benchmarks
+bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
+	@$(RUN) $(BIN)/python -m benchmarks.cache
+
+bench: bench-scan bench-cli bench-history bench-recall bench-cache  ## All benchmarks
 
 DATA ?= ../shared/evals
 eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
@@ -85,4 +94,4 @@ eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
 	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
 
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,8 +16,10 @@ from memdir.dream.lock import last_dream
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt
-from memdir.model.budget import Budget, BudgetedModel, Caps, Ledger, Prices
+from memdir.model.budget import Budget, BudgetedModel, Caps
+from memdir.model.ledger import Ledger
 from memdir.model.model import Model, Request, SystemBlock
+from memdir.model.prices import Prices
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
@@ -76,10 +78,7 @@ class Background:
 
     def budgeted(self, job: str) -> BudgetedModel:
         """The session's model with a ledger and caps before it (B1, B2)."""
-        settings, layout = self._memory.settings, self._memory.layout
-        caps = Caps(
-            settings.budget_tokens_per_day, settings.budget_tokens_per_project, settings.budget_cents_per_day / 100
-        )
+        layout, caps = self._memory.layout, Caps.of(self._memory.settings)
         budget = Budget(Ledger(layout.ledger), caps, Prices(layout.prices), self._memory.clock)
         return BudgetedModel(self._model, budget, job, layout.slug, self._memory.sink)
 

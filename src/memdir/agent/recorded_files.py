@@ -18,9 +18,8 @@ class RecordedFiles:
     files: Files
     listeners: Sequence[Listener]
 
-    @property
-    def has_drafts(self) -> bool:
-        return self.files.has_drafts
+    def is_draft(self, path: str) -> bool:
+        return self.files.is_draft(path)
 
     def read(self, path: str) -> bytes:
         return self.files.read(path)

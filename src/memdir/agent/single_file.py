@@ -21,9 +21,9 @@ class SingleFile:
     template: bytes = b""
     draft: bytes | None = None
 
-    @property
-    def has_drafts(self) -> bool:
-        return self.draft is not None
+    def is_draft(self, path: str) -> bool:
+        self._require(path)
+        return self.draft is not None or not os.path.exists(self.path)
 
     def read(self, path: str) -> bytes:
         self._require(path)

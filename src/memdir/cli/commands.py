@@ -31,6 +31,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("check", "check", "replay the recalls you pinned"),
             ("doctor", "doctor", "check the store, mend what is safe to mend"),
             ("dream", "dream", "merge, correct, date and prune memories"),
+            ("budget", "budget", "show what background work used, and what it may"),
             ("settings", "settings", "show every setting and where it comes from"),
             ("export", "export_memories", "write all memories to a folder or a zip"),
             ("import", "import_memories", "take in memories from a folder or a zip"),

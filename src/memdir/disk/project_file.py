@@ -7,6 +7,8 @@ import stat
 
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
 
+_NEW_FILE = 0o664  # no text needs to be run, and none has to be written by strangers, even in /tmp
+
 
 def write_project_file(path: str, data: bytes) -> None:
     """Put `data` at `path`. A file keeps its mode; a new one gets what its folder allows, so memories stay private."""
@@ -15,7 +17,7 @@ def write_project_file(path: str, data: bytes) -> None:
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
-        mode = stat.S_IMODE(os.stat(folder).st_mode) & 0o666
+        mode = os.stat(folder).st_mode & _NEW_FILE
     write_bytes_atomic(path, data)
     try:
         os.chmod(path, mode)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from memdir.model.builtin.chat import chat
 from memdir.model.model import Reply, Request
+from memdir.model.raw import plain_request
 from memdir.transcript.message import Text
 
 NAME = "builtin"
@@ -58,6 +59,7 @@ class BuiltinModel:
     jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        request = plain_request(request)
         job = job_of(request)
         handler = self.jobs.get(job) if job else None
         reply = handler(request) if handler else chat(request)
