@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.worlds import World, folds_of, read_worlds
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import FULL, Table, Vector, open_table
+from memdir.recall.embedding import DIMENSIONS, FULL, Table, Vector, open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
@@ -70,7 +70,7 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], table: Table) ->
         found = [one for row in (heads[at], wholes[at]) if (one := vector_of(row)) is not None]
         card.vectors = [(one.packed(), one.norm, one.code) for one in found]
         cards.append(card)
-    segment = Segment(pack(cards, table.identity))
+    segment = Segment(pack(cards, table.identity, DIMENSIONS))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())
     return [_message(query, asked[at], segment, table, today) for at, query in enumerate(world["queries"])]
 

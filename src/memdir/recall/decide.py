@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
+_EMPTY_TOTAL = sum(calibration.EMPTY_DIRECTION)
 
 
 class Verdict:
@@ -96,7 +97,7 @@ def judge_message(question: Question, ranking: Ranking) -> float:
     score: float = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
     score += calibration.EMPTY_UNKNOWN * unknown + calibration.EMPTY_COVERAGE * covered
     if question.vector is not None:
-        score += sum(map(mul, calibration.EMPTY_DIRECTION, question.vector.values)) / question.vector.norm
+        score += question.vector.along(calibration.EMPTY_DIRECTION, _EMPTY_TOTAL)
     return max(-5.0, min(5.0, score))
 
 
