@@ -7,7 +7,6 @@ are four bits a number with one scale each. `evals/train_recall` makes the file;
 from __future__ import annotations
 
 import os
-from array import array
 from bisect import bisect_left
 from zlib import crc32
 
@@ -112,10 +111,10 @@ class Table:
         lanes = 0
         for at in rows:
             scale = self._scales[at] * factor
-            levels = [round(scale * (level - 8)) + LANE_SHIFT for level in range(16)]
+            levels = [(round(scale * (level - 8)) + LANE_SHIFT).to_bytes(LANE_BYTES, "little") for level in range(16)]
             packed = self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES]
-            numbers = array("I", [levels[byte >> 4] for byte in packed] + [levels[byte & 15] for byte in packed])
-            lanes += int.from_bytes(numbers.tobytes(), "little")
+            numbers = [levels[byte >> 4] for byte in packed] + [levels[byte & 15] for byte in packed]
+            lanes += int.from_bytes(b"".join(numbers), "little")
         return lanes, len(rows)
 
     def _find(self, word: str) -> int:

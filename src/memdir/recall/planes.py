@@ -78,7 +78,8 @@ class Asked:
 
     def along(self, direction: Sequence[float], total: float) -> float:
         """How far it points in a direction whose numbers add up to `total`."""
-        return (sum(map(mul, direction, self._numbers)) - _MIDDLE * total) / self.norm
+        product: float = sum(map(mul, direction, self._numbers))
+        return (product - _MIDDLE * total) / self.norm
 
     def similarity(self, other: Held) -> float:
         """Cosine with a held direction."""
@@ -98,14 +99,3 @@ def asked(values: Sequence[float]) -> Asked | None:
     """A question's direction; None when it has none."""
     numbers = quantised(values, ASKED_BITS)
     return Asked(numbers) if numbers else None
-
-
-def likeness(one: Held, other: Held) -> float:
-    """Cosine of two held directions."""
-    weights = (-8, 4, 2, 1)
-    total = sum(
-        weight * their_weight * (plane & theirs).bit_count()
-        for weight, plane in zip(weights, one[0], strict=True)
-        for their_weight, theirs in zip(weights, other[0], strict=True)
-    )
-    return total / (one[1] * other[1])

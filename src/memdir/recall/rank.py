@@ -10,7 +10,6 @@ from bisect import bisect_left
 from heapq import nlargest, nsmallest
 from math import cos, pi
 
-from memdir.recall.planes import likeness
 from memdir.recall.weigh import weigh_terms
 
 TYPE_CHECKING = False
@@ -118,12 +117,12 @@ def rank(
             _compare(candidate, question.vector, distances[at])
         ranking.candidates.append(candidate)
     _add_coverage(ranking)
-    _add_up(ranking, ceiling)
+    _add_up(ranking, ceiling, angle)
     return ranking
 
 
 def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> dict[int, int]:
-    """The cards worth a closer look, with the distance of their nearest row: the best by their words, and the nearest."""
+    """The cards worth a closer look, each with the distance of its nearest row: best by words, or nearest."""
     cards = {}
     for card in _best_words(scores):
         rows = segment.rows_of(card)
@@ -234,7 +233,7 @@ def _cover(
                 candidate.title_coverage += share
 
 
-def _add_up(ranking: Ranking, ceiling: float) -> None:
+def _add_up(ranking: Ranking, ceiling: float, angle: float) -> None:
     candidates = ranking.candidates
     floor = ranking.middle_similarity
     best = max((candidate.similarity for candidate in candidates), default=0.0)
@@ -243,7 +242,7 @@ def _add_up(ranking: Ranking, ceiling: float) -> None:
         meaning = max(0.0, (candidate.similarity - floor) / span)
         candidate.score = candidate.word_score / ceiling + MEANING_WEIGHT * meaning
     candidates.sort(key=_order)
-    if any(_supersede(candidates[:SUPERSEDING_PLACES])):
+    if any(_supersede(candidates[:SUPERSEDING_PLACES], angle)):
         candidates.sort(key=_order)
 
 
@@ -251,19 +250,20 @@ def _order(candidate: Candidate) -> tuple[float, int, str]:
     return -candidate.score, -candidate.facts.mtime_ns, candidate.key
 
 
-def _supersede(best: Sequence[Candidate]) -> Iterator[bool]:
+def _supersede(best: Sequence[Candidate], angle: float) -> Iterator[bool]:
     """A newer claim about the same thing goes before the older one: a memory is true of its day."""
     for place, older in enumerate(best):
         for newer in best[place + 1 :]:
             if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < SUPERSEDING_SHARE * older.score:
                 continue
-            if _alike(older, newer) >= SAME_SUBJECT:
+            if _alike(older, newer, angle) >= SAME_SUBJECT:
                 newer.score = older.score + STEP
                 yield True
 
 
-def _alike(one: Candidate, other: Candidate) -> float:
+def _alike(one: Candidate, other: Candidate, angle: float) -> float:
+    """How near two memories are, by the signs of their last parts."""
     if not one.facts.rows or not other.facts.rows:
         return 0.0
-    mine, theirs = one.segment.rows_of(one.card)[-1], other.segment.rows_of(other.card)[-1]
-    return likeness(one.segment.row(mine), other.segment.row(theirs))
+    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
+    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())

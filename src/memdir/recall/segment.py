@@ -6,7 +6,6 @@ nothing is parsed on opening. Damage shows as a wrong length or checksum and is 
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from struct import Struct
 from zlib import crc32
@@ -16,6 +15,7 @@ from memdir.recall.planes import HELD_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Collection, Iterator, Sequence
 
     from memdir.recall.planes import Held
@@ -45,8 +45,8 @@ class Segment:
 
     __slots__ = (
         "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_penalties",
-        "_plane_bytes", "_planes", "_post_counts", "_post_docs", "_post_ends", "_prints", "cards", "code_cache", "identity",
-        "rows", "total_length",
+        "_plane_bytes", "_planes", "_post_counts", "_post_docs", "_post_ends", "_prints", "cards", "code_cache",
+        "identity", "rows", "total_length",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -183,6 +183,8 @@ class _Taker:
 
 def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
     """All cards as one block; `identity` names what made the directions they hold."""
+    from array import array  # brings `collections` along, which a start that writes nothing does not need
+
     facts, lengths, key_ends, owners = bytearray(), array("I"), array("I"), array("I")
     norms, codes, planes, keys = array("f"), bytearray(), bytearray(), bytearray()
     size = dimensions // 8
@@ -211,6 +213,8 @@ def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
+    from array import array
+
     by_term: dict[int, array[int]] = {}
     for at, card in enumerate(cards):
         for fingerprint, count in card.counts.items():

@@ -1,4 +1,4 @@
-"""How much each term of a question tells: rare in this store, and rare in text at large. Repairs slips of the finger."""
+"""How much each term of a question tells: rare in this store and rare in text at large. Repairs slips of the finger."""
 
 from __future__ import annotations
 
