@@ -7,9 +7,11 @@ read; a transcript only grows, and only what is new in it is read again.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
@@ -24,6 +26,8 @@ MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted
 MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
 SNIPPET_CHARACTERS = 160
 LOG = "log:"
+SPREAD = 5  # candidates for each place in the answer, since some are left out
+HITS_A_SESSION = 3  # one long session about a subject must not hide the others
 
 
 @dataclass
@@ -75,12 +79,12 @@ class SessionSearch:
         """The places that fit best, best first."""
         question = Question(text, self._table)
         ranking = rank(
-            question, self._derived.segments, self._table, gone=self._derived.gone, keep=max(KEPT, 2 * limit)
+            question, self._derived.segments, self._table, gone=self._derived.gone, keep=max(KEPT, SPREAD * limit)
         )
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
         words = tuple(dict.fromkeys(text.casefold().split()))
         hits = (self._hit(candidate, words) for candidate in fitting)
-        return [hit for hit in hits if hit is not None][:limit]
+        return list(islice(_spread(hit for hit in hits if hit is not None), limit))
 
     def _is_stale(self, key: str, last: dict[str, tuple[int, int]]) -> bool:
         """Whether a card's file is gone, or shorter than what was read of it: it was replaced."""
@@ -130,6 +134,17 @@ class SessionSearch:
         return Hit(
             session, path, best.id, best.role, best.timestamp, snippet(best.text, words), round(candidate.score, 4)
         )
+
+
+def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Not too many of one session, and a message that a fork has too only once."""
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for hit in hits:
+        counts[hit.session or hit.path] += 1
+        if counts[hit.session or hit.path] <= HITS_A_SESSION and (not hit.message or hit.message not in seen):
+            seen.add(hit.message)
+            yield hit
 
 
 def turns_of(path: str, start: int = 0) -> Iterator[_Turn]:

@@ -15,6 +15,7 @@ END_BYTES = 16 << 10  # of each end: the first question, and the last few record
 LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
 TITLE_CHARACTERS = 80  # fits a line beside age and size
 FIRST_MESSAGES = 20  # among which somebody will have said something
+ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
 
 
@@ -50,7 +51,7 @@ def _ends(ref: SessionRef) -> tuple[list[Record], list[Record]]:
         for length in (END_BYTES, LONG_END_BYTES):
             start = max(0, ref.size - length)
             tail = _records(os.pread(descriptor, length, start).split(b"\n")[1:])
-            if any(record.type in MESSAGE_TYPES for record in tail):
+            if any(record.type in (*MESSAGE_TYPES, ITEM) for record in tail):
                 break
         return head, tail
     except OSError:
@@ -69,9 +70,9 @@ def _count(ref: SessionRef, head: list[Record], tail: list[Record]) -> tuple[int
         depth = record.fields.get("depth")
         if isinstance(depth, int) and not record.is_sidechain:
             return depth, False
-    seen = [record for record in (*head, *tail) if record.type in MESSAGE_TYPES and not record.is_sidechain]
+    seen = [record for record in (*head, *tail) if record.type in (*MESSAGE_TYPES, ITEM) and not record.is_sidechain]
     if not head:
-        return len(seen), False
+        return len(seen), any(record.type == ITEM for record in seen)
     read = sum(len(json.dumps(record.fields)) for record in (*head, *tail)) or 1
     return max(len(seen), round(len(seen) * ref.size / read)), True
 
@@ -97,5 +98,6 @@ def _first_words(ref: SessionRef, source: TranscriptSource) -> str:
 
 
 def _shortened(text: str) -> str:
-    line = " ".join(text.split())
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    line = next((line for line in lines if line), "")
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

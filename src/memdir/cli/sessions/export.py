@@ -8,6 +8,7 @@ import os
 import sys
 
 from memdir.cli.sessions.choose import add_agent, add_session, chosen, look, sources
+from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         from memdir.store.secrets import redact
 
         story = filtered(story, redact)
+    story = filtered(story, _harmless)
     data = _rendered(story, options.format or _format_of(options.to)).encode("utf-8", "replace")
     if not options.to:
         sys.stdout.flush()
@@ -50,6 +52,11 @@ def run(options: argparse.Namespace, context: Context) -> int:
     write_project_file(path, data)
     context.note(f"wrote {len(story.messages)} messages to {path}")
     return 0
+
+
+def _harmless(text: str) -> str:
+    """Text without anything that a terminal would act on, tabs and newlines as they are."""
+    return "\t".join(clean(part, keep_newlines=True) for part in text.split("\t"))
 
 
 def _format_of(path: str | None) -> str:
