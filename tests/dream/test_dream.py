@@ -90,6 +90,7 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     commit = store.history.log()[0]
     assert commit.source == "dream"
     assert commit.trailers["Deleted"] == "testing.md: merged; source: tests.md"
+    assert commit.trailers["Derived"] == "tests.md < testing.md"
     assert last_dream(str(root), clock.now) == clock.now
     assert events.names[-1] == "memory.dream"
     undo(store)
@@ -102,6 +103,23 @@ def test_a_dry_run_shows_the_change_and_makes_none(dream: Dream, root: Path, clo
     assert {draft.key for draft in report.written} == {"tests.md", "testing.md", "MEMORY.md"}
     assert (root / "testing.md").read_text() == TWO
     assert last_dream(str(root), clock.now) is None
+
+
+def test_text_of_low_trust_gains_none_by_merging(dream: Dream, root: Path, store: MemoryStore) -> None:
+    """L1: the merged memory is marked with the lowest trust of its sources."""
+    (root / "testing.md").write_text(TWO.replace("type:", "trust: tool\ntype:"))
+    assert isinstance(dream(merges(root)), DreamReport)
+    assert store.read("tests.md").topic.fields["trust"] == "tool"
+
+
+def test_a_dream_cannot_take_the_mark_of_low_trust_off(dream: Dream, root: Path, store: MemoryStore) -> None:
+    (root / "tests.md").write_text(ONE.replace("type:", "trust: web\ntype:"))
+    path = str(root / "tests.md")
+    told = dream(
+        [calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": ONE})), says("-")]
+    )
+    assert isinstance(told, DreamReport)
+    assert store.read("tests.md").topic.fields["trust"] == "web"
 
 
 @pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret"])

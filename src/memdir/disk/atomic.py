@@ -8,8 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import contextmanager
 
+from memdir.disk.flock import try_lock
 from memdir.errors import DiskError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILE_MODE = 0o600  # memories are private
 FOLDER_MODE = 0o700
@@ -41,18 +47,36 @@ def disk_error(error: OSError, doing: str, path: str) -> DiskError:
 
 def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None) -> None:
     """Put `data` at `path`, whole or not at all; what stood there before stays until the last moment."""
-    folder, _ = os.path.split(path)
-    temporary = os.path.join(folder, TEMPORARY_PREFIX + os.urandom(8).hex())
+    folder = os.path.dirname(path)
     try:
-        try:
-            _write_new_file(temporary, data, mtime_ns)
+        with written_aside(folder, data, mtime_ns=mtime_ns) as temporary:
             os.replace(temporary, path)
-        except BaseException:
-            _remove_quietly(temporary)
-            raise
         flush_folder(folder)
     except OSError as error:
         raise disk_error(error, "write", path) from error
+
+
+@contextmanager
+def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None) -> Iterator[str]:
+    """The path of a new file in `folder` that holds `data`, flushed; removed when the block fails to move it."""
+    descriptor, temporary = _open_temporary(folder)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if mtime_ns is not None:
+            os.utime(temporary, ns=(mtime_ns, mtime_ns))
+        _flush_file(descriptor)
+        if sys.platform == "win32":
+            os.close(descriptor)  # Windows renames no open file
+            descriptor = -1
+        yield temporary
+    except BaseException:
+        _remove_quietly(temporary)
+        raise
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def delete_file(path: str) -> None:
@@ -64,6 +88,22 @@ def delete_file(path: str) -> None:
     except OSError as error:
         raise disk_error(error, "delete", path) from error
     flush_folder(os.path.dirname(path))
+
+
+def delete_tree(folder: str) -> None:
+    """Remove a folder of ours with everything in it, links themselves and not what they lead to; no error when gone."""
+    import shutil
+
+    try:
+        if os.path.islink(folder):
+            os.unlink(folder)
+        else:
+            shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk_error(error, "delete", folder) from error
+    flush_folder(os.path.dirname(folder))
 
 
 def append_bytes(path: str, data: bytes) -> None:
@@ -95,19 +135,29 @@ def make_folder(path: str) -> None:
         ) from None
     except OSError as error:
         raise disk_error(error, "create the folder", path) from error
-    if parent:
+    try:
         flush_folder(parent)
+    except DiskError:
+        _remove_folder_quietly(path)  # what is not durable must not look as if it were: the next call makes it again
+        raise
 
 
-def sweep_temporaries(folder: str) -> int:
-    """Remove what a killed writer left below `folder`. Only for the holder of the folder's lock. Returns how many."""
-    swept = 0
+def abandoned_temporaries(folder: str) -> Iterator[str]:
+    """What killed writers left below `folder`. A file that is still being written, by whomever, is not among them."""
     for current, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
-            if name.startswith(TEMPORARY_PREFIX):
-                _remove_quietly(os.path.join(current, name))
-                swept += 1
+            path = os.path.join(current, name)
+            if name.startswith(TEMPORARY_PREFIX) and _is_abandoned(path):
+                yield path
+
+
+def sweep_temporaries(folder: str) -> int:
+    """Remove what killed writers left below `folder`. Returns how many."""
+    swept = 0
+    for path in abandoned_temporaries(folder):
+        delete_file(path)
+        swept += 1
     return swept
 
 
@@ -128,15 +178,28 @@ def flush_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _write_new_file(path: str, data: bytes, mtime_ns: int | None) -> None:
-    descriptor = os.open(path, _CREATE, FILE_MODE)
+def _open_temporary(folder: str) -> tuple[int, str]:
+    """A new file that is locked for as long as it is open: by that a sweep sees that its writer lives."""
+    while True:
+        path = os.path.join(folder, TEMPORARY_PREFIX + os.urandom(8).hex())
+        descriptor = os.open(path, _CREATE, FILE_MODE)
+        try:
+            if try_lock(descriptor) and os.path.lexists(path):
+                return descriptor, path
+        except OSError:
+            return descriptor, path  # a file system without locks: nobody who could hold one sweeps here
+        os.close(descriptor)  # a sweep came between the two calls: once more
+
+
+def _is_abandoned(path: str) -> bool:
     try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        if mtime_ns is not None:
-            os.utime(path, ns=(mtime_ns, mtime_ns))
-        _flush_file(descriptor)
+        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY)
+    except OSError:
+        return False  # moved into place, or removed, a moment ago
+    try:
+        return try_lock(descriptor)
+    except OSError as error:
+        raise disk_error(error, "look at", path) from error
     finally:
         os.close(descriptor)
 
@@ -155,4 +218,11 @@ def _remove_quietly(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
-        return  # the next holder of the lock sweeps it
+        return  # the next start sweeps it
+
+
+def _remove_folder_quietly(path: str) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:
+        return  # someone put a file into it already

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import (
+    delete_file,
+    disk_error,
+    flush_folder,
+    make_folder,
+    sweep_temporaries,
+    write_bytes_atomic,
+)
 from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
@@ -27,6 +34,7 @@ _CONFIG = (
     "commit.gpgSign=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    "pack.threads=1",  # a history is small, and one thread leaves the cores to the person
     "advice.detachedHead=false",
     "safe.directory=*",
 )
@@ -38,7 +46,9 @@ _REPOSITORY_CONFIG = """\
 \tlogallrefupdates = true
 \tworktree = "{worktree}"
 """
-_LOCK_NAMES = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", f"refs/heads/{BRANCH}.lock")
+_OBJECT_FOLDERS = ("objects/pack", "objects/info", "objects")
+_REF_FOLDERS = ("logs/refs/heads", "logs/refs", "logs", "refs/heads", "refs")
+_HALF_WRITTEN = ("tmp_", ".tmp-")  # how git names objects and packs that are not finished
 # Kept from the caller's environment; everything else, above all GIT_*, is dropped.
 _KEPT_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 
@@ -49,28 +59,55 @@ class Git:
     def __init__(self, git_folder: str, work_tree: str) -> None:
         self._git_folder = git_folder
         self._work_tree = work_tree
+        self.kept_open: tuple[int, ...] = ()  # descriptors that git inherits: see `locked`
 
     def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), date: int | None = None) -> bytes:
         """What git printed; HistoryError with git's own words when its exit status is not accepted."""
-        status, output, errors = run_git(
-            arguments, stdin=stdin, variables=self._variables(date), cwd=self._work_tree_or_parent()
-        )
+        status, output, errors = self._call(arguments, stdin, date)
         if status not in accept:
-            words = errors.decode("utf-8", "replace").strip().splitlines()
-            raise HistoryError(
-                f"git {arguments[0]} failed in {self._git_folder}: {words[-1] if words else f'exit status {status}'}",
-                remedy="The memories themselves are safe; run `memdir doctor` to check the history",
-            )
+            raise self._failure(arguments[0], status, errors)
         return output
+
+    def commit(self, message: bytes, *, date: int) -> bool:
+        """Commit what is staged; False when that is nothing."""
+        arguments = ("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")
+        status, _, errors = self._call(arguments, message, date)
+        # Exit status 1 is "nothing to commit", but also some failures: only what is staged tells them apart.
+        if status == 1 and not self._is_anything_staged():
+            return False
+        if status != 0:
+            raise self._failure("commit", status, errors)
+        return True
 
     def complaints(self) -> list[str]:
         """What git finds wrong with the repository; empty when it is sound."""
         arguments = ("fsck", "--no-dangling", "--no-progress")
-        status, output, errors = run_git(arguments, variables=self._variables(None), cwd=self._work_tree_or_parent())
+        status, output, errors = self._call(arguments, b"", None)
         if status == 0:
             return []
         words = (output + errors).decode("utf-8", "replace").splitlines()
         return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
+
+    def _is_anything_staged(self) -> bool:
+        if not self.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)):
+            return bool(self.run("ls-files"))
+        return bool(self.run("diff-index", "--cached", "--name-only", "HEAD"))
+
+    def _call(self, arguments: Sequence[str], stdin: bytes, date: int | None) -> tuple[int, bytes, bytes]:
+        return run_git(
+            arguments,
+            stdin=stdin,
+            variables=self._variables(date),
+            cwd=self._work_tree_or_parent(),
+            kept_open=self.kept_open,
+        )
+
+    def _failure(self, command: str, status: int, errors: bytes) -> HistoryError:
+        words = errors.decode("utf-8", "replace").strip().splitlines()
+        return HistoryError(
+            f"git {command} failed in {self._git_folder}: {words[-1] if words else f'exit status {status}'}",
+            remedy="The memories themselves are safe; run `memdir doctor` to check the history",
+        )
 
     @property
     def exists(self) -> bool:
@@ -83,29 +120,44 @@ class Git:
     def create(self) -> None:
         """Make the repository: nothing is ever converted, and plain `git log` works inside its folder.
 
-        The attributes come last: without them the repository counts as not yet made, and is made again.
+        By our own hand and not by `git init`, which flushes nothing and leaves files of its own when it is killed. The
+        attributes come last: without them the repository counts as not yet made, and is made again.
         """
-        make_folder(os.path.join(self._git_folder, "info"))
-        self.run("init", "--quiet", f"--initial-branch={BRANCH}", "--template=")
+        for folder in (*_OBJECT_FOLDERS, "refs/heads", "info"):
+            make_folder(os.path.join(self._git_folder, folder))
         relative = os.path.relpath(self._work_tree, self._git_folder).replace(os.sep, "/")
         config = _REPOSITORY_CONFIG.format(worktree=relative.replace("\\", "\\\\").replace('"', '\\"'))
         write_bytes_atomic(os.path.join(self._git_folder, "config"), config.encode("utf-8", "surrogateescape"))
+        write_bytes_atomic(os.path.join(self._git_folder, "HEAD"), f"ref: refs/heads/{BRANCH}\n".encode("ascii"))
         write_bytes_atomic(self._attributes, b"* -text -filter -ident -working-tree-encoding !diff\n")
 
     def clear_abandoned(self) -> None:
-        """Remove the locks and half-written objects of a git that was killed. Only for the holder of our own lock."""
-        locks = [os.path.join(self._git_folder, name) for name in _LOCK_NAMES]
-        abandoned = [path for path in locks if os.path.lexists(path)]
-        for path in abandoned:
-            delete_file(path)
-        if abandoned:
-            self._sweep_objects()
+        """Remove what a killed git, or we, left half done. Only for the holder of our own lock, after a crash."""
+        sweep_temporaries(self._git_folder)
+        for folder, _, files in os.walk(self._git_folder):
+            _remove_unfinished(folder, files)
 
-    def _sweep_objects(self) -> None:
-        for folder, _, files in os.walk(os.path.join(self._git_folder, "objects")):
-            for name in files:
-                if name.startswith("tmp_"):
-                    delete_file(os.path.join(folder, name))
+    def pack(self) -> None:
+        """Put the loose objects into a pack. They go only when the pack is durable: `git gc` does not wait for that."""
+        self.run("repack", "--quiet", "-n")
+        flush_folder(os.path.join(self._git_folder, "objects", "pack"))
+        self.run("prune-packed", "--quiet")
+
+    def flush(self, since_ns: int) -> None:
+        """Make the names durable that changed since then: git flushes what is in its files, not its folders.
+
+        In the order in which they need each other: a power cut in between must not leave a branch without its commit.
+        """
+        objects = os.path.join(self._git_folder, "objects")
+        try:
+            fans = [f"objects/{name}" for name in sorted(os.listdir(objects)) if len(name) == 2]
+            for name in (*fans, *_OBJECT_FOLDERS, "", *_REF_FOLDERS):
+                folder = os.path.join(self._git_folder, name)
+                if os.path.isdir(folder) and os.stat(folder).st_mtime_ns >= since_ns:
+                    _remove_unfinished(folder, os.listdir(folder))  # git shrugs when it cannot remove its own
+                    flush_folder(folder)
+        except OSError as error:
+            raise disk_error(error, "flush", self._git_folder) from error
 
     def _work_tree_or_parent(self) -> str:
         return self._work_tree if os.path.isdir(self._work_tree) else os.path.dirname(self._git_folder)
@@ -117,6 +169,12 @@ class Git:
         return variables
 
 
+def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name.endswith(".lock") or name.startswith(_HALF_WRITTEN):
+            delete_file(os.path.join(folder, name))
+
+
 def run_git(
     arguments: Sequence[str],
     *,
@@ -124,6 +182,7 @@ def run_git(
     variables: dict[str, str] | None = None,
     cwd: str | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
+    kept_open: Sequence[int] = (),
 ) -> tuple[int, bytes, bytes]:
     """Run git with our configuration only. Returns exit status, output, errors; HistoryError when there is no git."""
     import subprocess
@@ -153,6 +212,7 @@ def run_git(
             cwd=cwd,
             env=environment,
             timeout=timeout_seconds,
+            pass_fds=kept_open if os.name == "posix" else (),
         )
     except FileNotFoundError:
         raise HistoryError(

@@ -7,11 +7,11 @@ error messages only; nothing is decided by it.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
+from memdir.disk.flock import try_lock, unlock
 from memdir.errors import LockBusy
 
 TYPE_CHECKING = False
@@ -26,15 +26,17 @@ _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_N
 
 
 @contextmanager
-def locked(path: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
-    """Hold the lock file at `path` for the length of a `with` block; LockBusy when it is not free in time."""
+def locked(path: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[int]:
+    """Hold the lock file at `path` for the length of a `with` block; LockBusy when it is not free in time.
+
+    Gives the lock's descriptor: a child process that inherits it keeps the lock if we are killed before it ends.
+    """
     descriptor = _acquire(path, wait_seconds)
     try:
         _name_holder(descriptor)
-        yield
+        yield descriptor
     finally:
-        _unlock(descriptor)
-        os.close(descriptor)
+        _release(descriptor)
 
 
 def _acquire(path: str, wait_seconds: float) -> int:
@@ -42,11 +44,15 @@ def _acquire(path: str, wait_seconds: float) -> int:
     pause = _FIRST_PAUSE_SECONDS
     while True:
         descriptor = _open(path)
-        if _try_lock(descriptor):
-            if _is_still_there(descriptor, path):
-                return descriptor
-            os.close(descriptor)  # the state folder was replaced while we waited: lock the new file
-            continue
+        try:
+            if try_lock(descriptor):
+                if _is_still_there(descriptor, path):
+                    return descriptor
+                os.close(descriptor)  # the state folder was replaced while we waited: lock the new file
+                continue
+        except OSError as error:
+            os.close(descriptor)
+            raise disk_error(error, "take the lock", path) from error
         holder = _holder(descriptor)
         os.close(descriptor)
         if time.monotonic() >= deadline:
@@ -94,30 +100,10 @@ def _holder(descriptor: int) -> str:
     return f" (process {text})" if text.isdigit() else ""
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # far behind the text, so that it stays readable
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+def _release(descriptor: int) -> None:
+    try:
+        unlock(descriptor)  # at once, whatever child still has the descriptor
+    except OSError:
+        return  # closing it does the same
+    finally:
+        os.close(descriptor)

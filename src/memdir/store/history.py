@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 
 from memdir.disk.git import BRANCH, Git
 from memdir.disk.programs import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memdir.layout import Place
 
@@ -96,10 +97,18 @@ class History:
         """Whether git is there to keep a history at all."""
         return bool(find_program("git"))
 
+    @contextmanager
+    def held_by(self, lock: int) -> Iterator[None]:
+        """While the directory's lock is held: every git inherits it, so that none outlives it if we are killed."""
+        self._git.kept_open = (lock,)
+        try:
+            yield
+        finally:
+            self._git.kept_open = ()
+
     def settle(self) -> None:
-        """Clear what a killed git left behind. Call under the directory's lock, before anything else."""
-        if self._git.exists:
-            self._git.clear_abandoned()
+        """Clear what a killed git left behind. Call under the directory's lock, after a crash."""
+        self._git.clear_abandoned()
 
     def unrecorded(self) -> list[str]:
         """Paths whose content is not that of the last commit: changes made behind our back."""
@@ -115,23 +124,78 @@ class History:
                 paths.add(path)
         return sorted(paths)
 
-    def record(self, message: str, paths: Iterable[str], *, when: float) -> bool:
-        """Commit these paths as they are on disk now. False when nothing differs from the last commit."""
-        if not self._git.exists:
-            self._git.create()
+    def record(
+        self, message: str, paths: Iterable[str], *, when: float, contents: Mapping[str, bytes | None] | None = None
+    ) -> bool:
+        """Commit these paths as they are on disk, durably. False when nothing differs from the last commit.
+
+        `contents` says what was written to them: that is what the commit holds, even if somebody saved over it already.
+        """
+        self._make_sure_it_exists()
         listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
         self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=listing)
-        if not self._commit_staged(message, when):
-            return False
-        self._pack_if_many()
-        return True
+        self._stage({path: data for path, data in (contents or {}).items() if self._on_disk(path) != data})
+        return self._commit_staged(message, when)
+
+    def record_contents(self, message: str, contents: Mapping[str, bytes | None], *, when: float) -> bool:
+        """Commit the last commit with these bytes in it, whatever is on disk and whatever was staged."""
+        self._make_sure_it_exists()
+        self._git.run("read-tree", *(("--reset", "HEAD") if self._head() else ("--empty",)))
+        self._stage(contents)
+        return self._commit_staged(message, when)
+
+    def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        """Those of these bytes that no commit holds."""
+        from hashlib import sha1
+
+        if not self._git.exists or not self._head():
+            held: set[bytes] = set()
+        else:
+            held = {line[:40] for line in self._git.run("rev-list", "--objects", "HEAD").split(b"\n")}
+        found = {}
+        for path, data in contents.items():
+            if data is not None:
+                blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+                if blob.encode("ascii") not in held:
+                    found[path] = data
+        return found
+
+    def _make_sure_it_exists(self) -> None:
+        if not self._git.exists:
+            self._git.create()
 
     def _commit_staged(self, message: str, when: float) -> bool:
-        before = self._head()
-        arguments = ("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")
-        # Exit status 1 is git's "nothing to commit"; its real failures are 128 and more.
-        self._git.run(*arguments, stdin=message.encode("utf-8", "replace"), date=int(when), accept=(0, 1))
-        return self._head() != before
+        is_new = self._git.commit(message.encode("utf-8", "replace"), date=int(when))
+        if is_new:
+            self._pack_if_many()
+        self._git.flush(self._journal_time_ns())
+        return is_new
+
+    def _stage(self, contents: Mapping[str, bytes | None]) -> None:
+        if not contents:
+            return
+        lines = []
+        for path, data in contents.items():
+            if data is None:
+                lines.append(f"0 {_MISSING}\t".encode("ascii") + os.fsencode(path))
+            else:
+                blob = self._git.run("hash-object", "-w", "--stdin", stdin=data).strip()
+                lines.append(b"100644 " + blob + b"\t" + os.fsencode(path))
+        self._git.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines))
+
+    def _on_disk(self, path: str) -> bytes | None:
+        try:
+            with open(os.path.join(self._place.base, path), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def _journal_time_ns(self) -> int:
+        """When this change set began, by the file system's own clock: no git writes before the journal is there."""
+        try:
+            return os.stat(self._place.journal).st_mtime_ns
+        except OSError:
+            return 0
 
     def log(self, path: str = "", *, limit: int | None = None) -> list[Commit]:
         """Commits newest first, all or those that touched `path`."""
@@ -199,7 +263,7 @@ class History:
         except FileNotFoundError:
             return
         if crowded:
-            self._git.run("gc", "--quiet")
+            self._git.pack()
 
     def _files_below(self, prefix: str) -> list[str]:
         base = self._place.base

@@ -1,7 +1,7 @@
 """The store: one memory directory, read freely and changed only in whole change sets (S13, S14).
 
-Every change, whoever makes it, is a `Change` put together under the directory's lock, written ahead to the journal,
-moved into place file by file, and recorded in the history.
+Every change, whoever makes it, is a `Change` put together under the directory's lock and carried out by the `Writer`:
+written ahead to the journal, moved into place file by file, and recorded in the history.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import os
 import time
 from contextlib import contextmanager
 
-from memdir.disk.atomic import delete_file, disk_error, make_folder, sweep_temporaries, write_bytes_atomic
-from memdir.disk.lock import locked
+from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_key
-from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound
-from memdir.events import Nowhere, change_recovered, history_failed, index_truncated, memory_changed
-from memdir.store.history import OUTSIDE, History, Origin
+from memdir.errors import EditConflict, LockBusy, MemoryNotFound
+from memdir.events import Nowhere, index_truncated, memory_changed
+from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
-from memdir.store.journal import Journal, Operation, read_journal, remove_journal, write_journal
+from memdir.store.journal import Journal, Operation
 from memdir.store.merge import merge_bytes
+from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
 from memdir.store.topic import Topic
+from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.layout import Place
-
-_EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when they are empty
 
 
 class Memory:
@@ -58,13 +57,12 @@ class Change:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._files: dict[str, tuple[bytes | None, int | None]] = {}
+        self._seen: dict[str, tuple[bytes | None, int | None]] = {}  # what the change is based on
         self._index_edits: dict[str, list[Callable[[Index], Index]]] = {}
 
     def read(self, key: str) -> bytes | None:
         """The bytes of a file as this change leaves it so far."""
-        if key in self._files:
-            return self._files[key][0]
-        return self._store.read_bytes(key)
+        return self._files[key][0] if key in self._files else self._before(key)[0]
 
     def write(self, key: str, data: bytes, *, base: bytes | None = None, mtime_ns: int | None = None) -> None:
         """Set a file's bytes. `base` is what the caller started from: what others changed since is merged in (S13)."""
@@ -108,10 +106,18 @@ class Change:
         prefix = self._store.place.prefix
         found = []
         for key, (after, mtime_ns) in self._files.items():
-            before_bytes = self._store.read_bytes(key)
+            before_bytes, mtime_before_ns = self._before(key)
             if before_bytes != after:
-                found.append(Operation(prefix + key, before_bytes, after, mtime_ns))
+                operation = Operation(prefix + key, before_bytes, after, mtime_ns)
+                operation.mtime_before_ns = mtime_before_ns
+                found.append(operation)
         return found
+
+    def _before(self, key: str) -> tuple[bytes | None, int | None]:
+        """A file as it was when this change first looked: what is decided from it must not rest on another state."""
+        if key not in self._seen:
+            self._seen[key] = read_with_time(self._store.path_of(key))
+        return self._seen[key]
 
 
 class MemoryStore:
@@ -130,8 +136,8 @@ class MemoryStore:
         self.scope = scope
         self.skip_index = skip_index
         self.history = History(place)
-        self._clock = clock
         self._sink: Sink = sink or Nowhere()
+        self._writer = Writer(place, self.history, clock=clock, sink=self._sink)
         self._scanner = Scanner(place.root)
 
     @property
@@ -141,9 +147,11 @@ class MemoryStore:
     def ensure(self) -> None:
         """Create the directory, so that no model turn is wasted on `mkdir` (S4), and finish what a crash left."""
         make_folder(self.place.root)
-        if os.path.exists(self.place.journal):
-            with self.changing(Origin(OUTSIDE), "recover"):
-                pass
+        if has_leftovers(self.place):
+            try:
+                self.record_outside_changes()
+            except LockBusy:
+                return  # whoever holds the lock is alive, and began by finishing it
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""
@@ -155,22 +163,15 @@ class MemoryStore:
 
     def read_bytes(self, key: str) -> bytes | None:
         """A file's bytes, None when there is no such file."""
-        path = self.path_of(key)
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise disk_error(error, "read", path) from error
+        return read_with_time(self.path_of(key))[0]
 
     def read(self, key: str) -> Memory:
         """One memory by its key; MemoryNotFound when there is none."""
-        data = self.read_bytes(key)
-        if data is None:
-            raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
         path = self.path_of(key)
-        return Memory(key, path, Topic(data), os.stat(path).st_mtime_ns)
+        data, mtime_ns = read_with_time(path)
+        if data is None or mtime_ns is None:
+            raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
+        return Memory(key, path, Topic(data), mtime_ns)
 
     def load_index(self) -> LoadedIndex:
         """The index within its limits, as a model gets it (S8)."""
@@ -184,16 +185,22 @@ class MemoryStore:
     def changing(self, origin: Origin, subject: str, **trailers: str) -> Iterator[Change]:
         """Put a change set together and write it as a whole when the block ends without an error.
 
-        First, under the same lock, whatever a crash or a person left unrecorded becomes history of its own.
+        Under the same lock, first what a crash left is finished, and before anything is written, whatever a person left
+        unrecorded becomes history of its own: also what was saved while the block ran.
         """
         make_folder(self.place.root)
-        with locked(self.place.lock):
-            self._recover()
+        with self._writer.locked():
+            recover(self._writer)
             change = Change(self)
-            yield change
-            operations = change.operations()
+            is_recorded = False
+            try:
+                yield change
+                operations = change.operations()
+            finally:
+                is_recorded = self._writer.record_outside()
             if operations:
-                self._carry_out(Journal(origin.message(subject, **trailers), operations))
+                journal = Journal(origin.message(subject, **trailers), operations)
+                self._writer.carry_out(journal, is_before_recorded=is_recorded)
                 written = sum(operation.after is not None for operation in operations)
                 counts = {"written": written, "deleted": len(operations) - written}
                 self._sink.emit(
@@ -203,117 +210,13 @@ class MemoryStore:
     def record_outside_changes(self) -> None:
         """Make what was edited by hand part of the history now, before it is shown or undone."""
         if os.path.isdir(self.place.base):
-            with locked(self.place.lock):
-                self._recover()
+            with self._writer.locked():
+                recover(self._writer)
+                self._writer.record_outside()
 
-    # Writing ------------------------------------------------------------------------------------------------------
-
-    def _carry_out(self, journal: Journal) -> None:
-        write_journal(self.place.journal, journal)
-        done: list[Operation] = []
-        try:
-            for operation in journal.operations:
-                self._put(operation.path, operation.after, operation.mtime_ns)
-                done.append(operation)
-        except BaseException:
-            self._roll_back(done)
-            raise
-        self._record(journal.message, [operation.path for operation in journal.operations])
-
-    def _roll_back(self, done: list[Operation]) -> None:
-        """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
-        try:
-            for operation in reversed(done):
-                self._put(operation.path, operation.before, None)
-            remove_journal(self.place.journal)
-        except DiskError:
-            return
-
-    def _put(self, path: str, data: bytes | None, mtime_ns: int | None) -> None:
-        target = os.path.join(self.place.base, path)
-        if data is None:
-            delete_file(target)
-            self._drop_empty_folders(os.path.dirname(path))
-        else:
-            make_folder(os.path.dirname(target))
-            write_bytes_atomic(target, data, mtime_ns=mtime_ns)
-
-    def _drop_empty_folders(self, folder: str) -> None:
-        while folder and folder not in _EMPTY_FOLDERS_KEPT:
-            try:
-                os.rmdir(os.path.join(self.place.base, folder))
-            except OSError:
-                return
-            folder = os.path.dirname(folder)
-
-    def _record(self, message: str, paths: list[str]) -> None:
-        """Commit, then drop the journal. A history that fails keeps the journal, so that the lineage is not lost."""
-        if self.history.is_available:
-            try:
-                self.history.record(message, paths, when=self._clock())
-            except (HistoryError, DiskError) as error:
-                self._sink.emit(history_failed(reason=error.message))
-                return
-        remove_journal(self.place.journal)
-
-    # Recovering ---------------------------------------------------------------------------------------------------
-
-    def _recover(self) -> None:
-        """Under the lock, before a change: sweep, settle git, finish a killed change set, record outside changes."""
-        self._sweep_state()
-        if self.history.is_available:
-            self.history.settle()
-        journal = read_journal(self.place.journal)
-        if journal is not None:
-            sweep_temporaries(self.place.base)
-            self._finish(journal)
-        self._record_outside()
-
-    def _sweep_state(self) -> None:
-        for name in os.listdir(self.place.state):
-            if name.startswith(".memdir-tmp-"):
-                delete_file(os.path.join(self.place.state, name))
-
-    def _finish(self, journal: Journal) -> None:
-        """Complete a killed change set. What a person wrote over since then stays; ours is in the history before it."""
-        theirs: list[Operation] = []
-        for operation in journal.operations:
-            target = os.path.join(self.place.base, operation.path)
-            current, mtime_ns = _read_with_time(target)
-            if current == operation.after:
-                continue
-            if current != operation.before:
-                theirs.append(Operation(operation.path, operation.after, current, mtime_ns))
-                if not self.history.is_available:
-                    self.keep_draft(operation.path, operation.after)
-                    continue
-            self._put(operation.path, operation.after, operation.mtime_ns)
-        message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
-        self._record(message, [operation.path for operation in journal.operations])
-        for operation in theirs:
-            self._put(operation.path, operation.after, operation.mtime_ns)
-        self._sink.emit(change_recovered(source="journal", files=len(journal.operations)))
-
-    def _record_outside(self) -> None:
-        if not self.history.is_available:
-            return
-        try:
-            paths = self.history.unrecorded()
-            if paths:
-                shown = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-                self.history.record(
-                    Origin(OUTSIDE).message(f"changed outside memdir: {shown}"), paths, when=self._clock()
-                )
-        except (HistoryError, DiskError) as error:
-            self._sink.emit(history_failed(reason=error.message))
-
-    def keep_draft(self, key: str, data: bytes | None) -> str:
+    def keep_draft(self, key: str, data: bytes) -> str:
         """Put text that could not be saved where its author finds it again; returns the path."""
-        make_folder(self.place.drafts)
-        moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self._clock()))
-        path = os.path.join(self.place.drafts, f"{moment}-{key.replace('/', '_')}")
-        write_bytes_atomic(path, data or b"")
-        return path
+        return self._writer.keep_draft(key, data)
 
 
 def entry_for(key: str, name: str, description: str) -> Entry:
@@ -324,11 +227,3 @@ def entry_for(key: str, name: str, description: str) -> Entry:
 
 def entry_of(header: Header) -> Entry:
     return entry_for(header.key, header.name, header.description)
-
-
-def _read_with_time(path: str) -> tuple[bytes | None, int | None]:
-    try:
-        with open(path, "rb") as file:
-            return file.read(), os.fstat(file.fileno()).st_mtime_ns
-    except FileNotFoundError:
-        return None, None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from memdir.model.builtin.chat import chat
 from memdir.model.model import Reply, Request
+from memdir.model.raw import plain_request
 from memdir.transcript.message import Text
 
 NAME = "builtin"
@@ -31,7 +32,24 @@ def _dream(request: Request) -> Reply:
     return answer_dream(request)
 
 
-JOBS: Mapping[str, JobHandler] = {"extract": _extract, "dream": _dream}
+def _session_memory(request: Request) -> Reply:
+    from memdir.model.builtin.session_memory import session_memory
+
+    return session_memory(request)
+
+
+def _compact(request: Request) -> Reply:
+    from memdir.model.builtin.compact import compact
+
+    return compact(request)
+
+
+JOBS: Mapping[str, JobHandler] = {
+    "extract": _extract,
+    "dream": _dream,
+    "session-memory": _session_memory,
+    "compact": _compact,
+}
 
 
 @dataclass
@@ -41,6 +59,7 @@ class BuiltinModel:
     jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        request = plain_request(request)
         job = job_of(request)
         handler = self.jobs.get(job) if job else None
         reply = handler(request) if handler else chat(request)

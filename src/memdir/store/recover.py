@@ -1,0 +1,93 @@
+"""Mending what a killed process left: sweep, settle git, complete the change set of the journal (S13).
+
+Runs at the next start and before every change, under the directory's lock. Every step may itself be cut short and is
+then done again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
+from memdir.errors import EditConflict
+from memdir.events import change_recovered
+from memdir.store.journal import Operation, read_journal
+from memdir.store.writer import merge_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.layout import Place
+    from memdir.store.journal import Journal
+    from memdir.store.writer import Writer
+
+
+def has_leftovers(place: Place) -> bool:
+    """Whether a crash left something to mend, or somebody is writing just now."""
+    names = [*_names_in(place.state), *_names_in(place.drafts)]
+    return any(name == os.path.basename(place.journal) or name.startswith(TEMPORARY_PREFIX) for name in names)
+
+
+def recover(writer: Writer) -> None:
+    """Leave the directory, the state folder and the history as if nothing had been cut short."""
+    place = writer.place
+    for folder in (place.state, place.drafts):
+        if any(name.startswith(TEMPORARY_PREFIX) for name in _names_in(folder)):
+            sweep_temporaries(folder)
+    if not os.path.lexists(place.journal):
+        return  # files are moved, and git writes, only while there is a journal
+    if writer.history.is_available:
+        writer.history.settle()
+    journal = read_journal(place.journal)
+    writer.sweep(journal)
+    if journal is not None:
+        _finish(writer, journal)
+
+
+def _finish(writer: Writer, journal: Journal) -> None:
+    """Complete a change set. What a person wrote over it since stays; ours is in the history before that."""
+    edited = [operation for operation in journal.operations if not _is_complete(writer, operation)]
+    journal.message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
+    paths = [operation.path for operation in edited]
+    is_recorded = writer.record(journal, is_before_recorded=False, written_over=paths)
+    for operation in edited:
+        _bring_in(writer, operation, is_recorded=is_recorded)
+    if is_recorded:
+        writer.drop_journal()
+    writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))
+
+
+def _is_complete(writer: Writer, operation: Operation) -> bool:
+    """Carry out an operation that was not; False when somebody else has changed its file since."""
+    current = writer.current(operation.path)
+    if current == operation.before != operation.after:
+        try:
+            current = writer.put(Operation(operation.path, current, operation.after, operation.mtime_ns), {})
+        except EditConflict:
+            return False
+    return current == operation.after
+
+
+def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> None:
+    """Merge our change into what a person wrote over it; where that cannot be done, the person's text stays alone."""
+    before, after, current = operation.before, operation.after, writer.current(operation.path)
+    merged = None
+    if before is not None and after is not None and current is not None:
+        merged = merge_for(operation.path)(before, after, current)
+    try:
+        if merged is not None and current is not None and merged != current:
+            if not is_recorded:
+                writer.keep_draft(operation.path, current)
+            writer.put(Operation(operation.path, current, merged), {})
+    except EditConflict:
+        merged = None  # saved once more just now
+    if merged is None and after is not None and not writer.history.is_available:
+        writer.keep_draft(operation.path, after)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise disk_error(error, "read the folder", folder) from error

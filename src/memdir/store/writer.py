@@ -1,0 +1,217 @@
+"""Carries out change sets on one memory directory: journal, files, history, in that order (S13, S14).
+
+Everything here runs under the directory's lock. Files are moved, and git writes, only while there is a journal: what a
+crash leaves is therefore known by the journal alone (`store/recover.py`). docs/nothing-lost.md tells it step by step.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+
+from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.lock import locked
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.swap import replace_file
+from memdir.errors import DiskError, EditConflict, HistoryError
+from memdir.events import history_failed
+from memdir.store.history import OUTSIDE, History, Origin
+from memdir.store.index import merge_index
+from memdir.store.journal import Journal, Operation, remove_journal, write_journal
+from memdir.store.merge import merge_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memdir.disk.swap import Merge
+    from memdir.events import Sink
+    from memdir.layout import Place
+
+_EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when they are empty
+
+
+class Writer:
+    """Writes to one memory directory and its history."""
+
+    def __init__(self, place: Place, history: History, *, clock: Callable[[], float], sink: Sink) -> None:
+        self.place = place
+        self.history = history
+        self.clock = clock
+        self.sink = sink
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the directory's lock; every git that runs meanwhile holds it too."""
+        with locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
+            yield
+
+    def carry_out(self, journal: Journal, *, is_before_recorded: bool) -> None:
+        """Make a change set happen, as a whole or, with an error, not at all."""
+        write_journal(self.place.journal, journal)
+        overtaken: dict[str, bytes | None] = {}
+        try:
+            for operation in journal.operations:
+                operation.after = self.put(operation, overtaken)
+        except BaseException:
+            self._roll_back(journal)
+            raise
+        if self.record(journal, is_before_recorded=is_before_recorded, overtaken=overtaken):
+            self.drop_journal()
+
+    def put(self, operation: Operation, overtaken: dict[str, bytes | None]) -> bytes | None:
+        """Carry out one operation, merged with what others saved at the same moment; that is noted in `overtaken`."""
+
+        def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+            overtaken[operation.path] = theirs
+            return merge_for(operation.path)(base, ours, theirs)
+
+        return self._replace(operation, merge)
+
+    def record(
+        self,
+        journal: Journal,
+        *,
+        is_before_recorded: bool,
+        overtaken: dict[str, bytes | None] | None = None,
+        written_over: Sequence[str] = (),
+    ) -> bool:
+        """Commit a change set, with what others had there before it and what they `wrote over` it since.
+
+        False when the history fails: then the journal has to stay, so that neither text nor lineage is lost.
+        """
+        if not self.history.is_available:
+            return True
+        before = {} if is_before_recorded else {operation.path: operation.before for operation in journal.operations}
+        try:
+            for contents in (before, overtaken or {}):
+                missing = self.history.missing(contents) if contents else {}
+                if missing:
+                    self.history.record_contents(outside_message(list(missing)), missing, when=self.clock())
+            self._commit(journal)
+            if written_over:
+                self._commit(Journal(outside_message(written_over), [], found=tuple(written_over)))
+        except (HistoryError, DiskError) as error:
+            self.sink.emit(history_failed(reason=error.message))
+            return False
+        return True
+
+    def record_outside(self) -> bool:
+        """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
+        if not self.history.is_available:
+            return True
+        if os.path.lexists(self.place.journal):
+            return False  # an older change set still waits for a history that fails
+        try:
+            paths = self.history.unrecorded()
+            if not paths:
+                return True
+            journal = Journal(outside_message(paths), [], found=tuple(paths))
+            write_journal(self.place.journal, journal)
+            self._commit(journal)
+        except (HistoryError, DiskError) as error:
+            self.sink.emit(history_failed(reason=error.message))
+            return False
+        self.drop_journal()
+        return True
+
+    def drop_journal(self) -> None:
+        """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""
+        try:
+            remove_journal(self.place.journal)
+        except DiskError as error:
+            self.sink.emit(history_failed(reason=error.message))
+
+    def sweep(self, journal: Journal | None) -> None:
+        """Remove what lies aside in the memory directory. A text that is not of this change set is kept as a draft."""
+        operations = journal.operations if journal else []
+        ours = [part for operation in operations for part in (operation.before, operation.after) if part is not None]
+        for path in list(abandoned_temporaries(self.place.base)):
+            data, _ = read_with_time(path)
+            if data and not any(part.startswith(data) for part in ours):
+                self.keep_draft("recovered.md", data)
+            delete_file(path)
+
+    def keep_draft(self, key: str, data: bytes) -> str:
+        """Put text that could not be saved where its author finds it again; returns the path."""
+        make_folder(self.place.drafts)
+        moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
+        name = key.replace("/", "_")
+        path = os.path.join(self.place.drafts, f"{moment}-{name}")
+        number = 1
+        while os.path.lexists(path):  # another text of the same second
+            number += 1
+            path = os.path.join(self.place.drafts, f"{moment}-{number}-{name}")
+        write_bytes_atomic(path, data)
+        return path
+
+    def current(self, path: str) -> bytes | None:
+        """What a file of the directory holds now."""
+        return read_with_time(os.path.join(self.place.base, path))[0]
+
+    def _roll_back(self, journal: Journal) -> None:
+        """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
+        try:
+            for operation in reversed(journal.operations):
+                if self.current(operation.path) == operation.after != operation.before:
+                    self._take_back(operation)
+            self.sweep(journal)
+            remove_journal(self.place.journal)
+        except DiskError:
+            return
+
+    def _take_back(self, operation: Operation) -> None:
+        back = Operation(operation.path, operation.after, operation.before, operation.mtime_before_ns)
+        try:
+            self._replace(back, None)
+        except EditConflict:
+            return  # somebody's newer text: it stays
+
+    def _replace(self, operation: Operation, merge: Merge | None) -> bytes | None:
+        target = os.path.join(self.place.base, operation.path)
+        if operation.after is not None:
+            make_folder(os.path.dirname(target))
+        put = replace_file(target, operation.before, operation.after, mtime_ns=operation.mtime_ns, merge=merge)
+        if put is None:
+            self._drop_empty_folders(os.path.dirname(operation.path))
+        return put
+
+    def _drop_empty_folders(self, folder: str) -> None:
+        while folder and folder not in _EMPTY_FOLDERS_KEPT:
+            try:
+                os.rmdir(os.path.join(self.place.base, folder))
+            except OSError:
+                return
+            folder = os.path.dirname(folder)
+
+    def _commit(self, journal: Journal) -> None:
+        contents = {operation.path: operation.after for operation in journal.operations}
+        paths = (*contents, *journal.found)
+        try:
+            self.history.record(journal.message, paths, when=self.clock(), contents=contents)
+        except HistoryError:
+            self.history.settle()  # a git that was killed, ours or a person's, left locks that stop every later one
+            self.history.record(journal.message, paths, when=self.clock(), contents=contents)
+
+
+def merge_for(path: str) -> Merge:
+    """How two changes to a file are brought together: an index by its entries, everything else by its lines."""
+    return merge_index if os.path.basename(path) == INDEX_NAME else merge_bytes
+
+
+def outside_message(paths: Sequence[str]) -> str:
+    """The commit message of a change that nobody announced."""
+    shown = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+    return Origin(OUTSIDE).message(f"changed outside memdir: {shown}")
+
+
+def read_with_time(path: str) -> tuple[bytes | None, int | None]:
+    """A file's bytes and its time, from one open file; None when there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(), os.fstat(file.fileno()).st_mtime_ns
+    except FileNotFoundError:
+        return None, None
+    except OSError as error:
+        raise disk_error(error, "read", path) from error

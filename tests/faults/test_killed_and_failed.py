@@ -1,0 +1,48 @@
+"""Every mutating system call of every operation: the process killed there, or the call failed (S13, S14)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from .homes import Scenario
+from .trace import PYTHON, Call, Fault, calls_of
+from .trial import Trials
+
+SAMPLE = 4  # faults of each scenario and process in the default run
+
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("strace")]
+
+
+def test_no_fault_loses_anything(
+    scenario: Scenario, who: str, kinds: tuple[str, ...], thorough: bool, count: Callable[[str, int], None]
+) -> None:
+    """S13: old or new, nothing half; no stray file after the next start; the same operation succeeds afterwards."""
+    calls = [call for call in _calls(scenario) if (call.process == PYTHON) == (who == "python")]
+    assert calls
+    trials = Trials(scenario)
+    for fault in _every(calls, kinds) if thorough else _some(calls, kinds):
+        trials.suffer(fault)
+    count(f"calls of {who} killed or failed", trials.struck)
+    count("different disks left by them, each started and repeated", len(trials.states))
+    assert not trials.failures, "\n".join(trials.failures)
+
+
+def _calls(scenario: Scenario) -> list[Call]:
+    home = scenario.copy(os.path.join(scenario.folder, f"count-{os.getpid()}"))
+    try:
+        return calls_of(scenario, home)
+    finally:
+        shutil.rmtree(home)
+
+
+def _every(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
+    return [Fault(call, kinds[number % len(kinds)]) for number, call in enumerate(calls)]
+
+
+def _some(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
+    """Spread over the whole operation, every kind in turn."""
+    return _every([calls[len(calls) * (2 * number + 1) // (2 * SAMPLE)] for number in range(SAMPLE)], kinds)

@@ -1,0 +1,190 @@
+"""The mutating system calls of an operation: counted by strace in a calm run, then killed or failed one at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from .homes import RANDOM, Ended, Scenario, run
+
+ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS")
+_OPEN = ("openat", "open", "creat")
+_PATHS = ("rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "link", "linkat")
+_MORE_PATHS = ("symlink", "symlinkat", "truncate", "utimensat", "chmod", "fchmodat")
+_DESCRIPTORS = (
+    "write",
+    "pwrite64",
+    "writev",
+    "pwritev",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "fchmod",
+    "flock",
+    "fallocate",
+)
+MUTATING = (*_OPEN, *_PATHS, *_MORE_PATHS, *_DESCRIPTORS)
+PYTHON = 0  # the process an operation starts with; n is the n-th git that it runs
+
+_LINE = re.compile(r"^(?:(?P<pid>\d+) +)?(?P<name>\w+)\((?P<rest>.*)$")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_WRITES = re.compile(r"O_(?:CREAT|WRONLY|RDWR|TRUNC)|creat\(")
+_DESCRIPTOR = re.compile(r"^\d+<([^>]*)>")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One mutating call inside a home: the n-th of its name in its process, the file it touches, the n-th time."""
+
+    process: int
+    name: str
+    ordinal: int
+    path: str
+    turn: int
+    line: str = field(default="", compare=False, repr=False)
+
+    def is_same(self, other: Call) -> bool:
+        """Whether two runs mean the same call: git reads a file more, or a file less, as the clock happens to stand."""
+        return (self.name, self.path, self.turn) == (other.name, other.path, other.turn)
+
+    def __str__(self) -> str:
+        who = "python" if self.process == PYTHON else f"git#{self.process}"
+        return f"{who} {self.name}#{self.ordinal} {self.path}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to a call: `SIGKILL` to its process, `KILLALL` to every process, or an errno as its result."""
+
+    call: Call
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.call}"
+
+
+class Missed(Exception):
+    """The fault did not strike where it was aimed: this run differs from the calm one. `closer` aims better."""
+
+    def __init__(self, fault: Fault, ordinal: int) -> None:
+        super().__init__(f"missed: {fault}")
+        self.closer = Fault(replace(fault.call, ordinal=ordinal), fault.kind)
+
+
+@cache
+def why_not() -> str:
+    """Why strace cannot be used here; empty when it can."""
+    if shutil.which("strace") is None:
+        return "strace is not installed"
+    done = subprocess.run(["strace", "-f", "-o", os.devnull, "true"], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else f"strace is not permitted here: {done.stderr.strip()}"
+
+
+def calls_of(scenario: Scenario, home: str) -> list[Call]:
+    """Run the operation once on `home` and list every mutating call inside it, Python's and each git's."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(home)) as folder:
+        shim = _shim(folder, _count_script(folder))
+        trace = os.path.join(folder, "trace.0")
+        ended = run([*_strace(trace), *scenario.command()], home, path=shim)
+        assert ended.code == 0, ended.err
+        found = []
+        for process in range(len(os.listdir(folder))):
+            path = os.path.join(folder, f"trace.{process}")
+            if os.path.exists(path):
+                found += _parse(Path(path).read_text(errors="replace"), process, home)
+    return found
+
+
+def strike(scenario: Scenario, home: str, fault: Fault) -> Ended:
+    """Run the operation on `home` with the fault; Missed when it did not happen."""
+    call = fault.call
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(home)) as folder:
+        trace = os.path.join(folder, f"trace.{call.process}")
+        action = "signal=SIGKILL" if fault.kind in ("SIGKILL", "KILLALL") else f"error={fault.kind}"
+        inject = ["-e", f"inject={call.name}:{action}:when={call.ordinal}"]
+        if call.process == PYTHON:
+            ended = run([*_strace(trace, call.name), *inject, *scenario.command()], home)
+        else:
+            script = _strike_script(folder, fault, [*_strace(trace, call.name), "-f", *inject])
+            ended = run(scenario.command(), home, path=_shim(folder, script))
+        _require_hit(fault, trace, home)
+    return ended
+
+
+def _require_hit(fault: Fault, trace: str, home: str) -> None:
+    text = Path(trace).read_text(errors="replace") if os.path.exists(trace) else ""
+    calls = _parse(text, fault.call.process, home)
+    mark = "= ?" if "KILL" in fault.kind else "(INJECTED)"
+    hit = [call for call in calls if mark in call.line]
+    if any(call.is_same(fault.call) for call in hit):
+        return
+    meant = [call.ordinal for call in calls if call.is_same(fault.call)]
+    raise Missed(fault, meant[0] if meant else fault.call.ordinal + 1)
+
+
+def _strace(trace: str, name: str = "") -> list[str]:
+    return ["strace", "-y", "-qq", "-o", trace, "-e", f"trace={name or ','.join(MUTATING)}"]
+
+
+def _shim(folder: str, script: str) -> str:
+    """A folder with a `git` of ours, to stand first in PATH."""
+    shim = os.path.join(folder, "bin")
+    os.makedirs(shim)
+    path = Path(shim, "git")
+    path.write_text(script)
+    path.chmod(0o700)
+    return shim
+
+
+def _count_script(folder: str) -> str:
+    # Each git is traced into a file of its own, named by its turn.
+    return (
+        f"#!/bin/sh\nn=1; while ! mkdir {folder}/turn.$n 2>/dev/null; do n=$((n+1)); done\n"
+        f'exec {" ".join(_strace(f"{folder}/trace.$n"))} -f {shutil.which("git")} "$@"\n'
+    )
+
+
+def _strike_script(folder: str, fault: Fault, strace: list[str]) -> str:
+    real = shutil.which("git")
+    kill = 'kill -9 "$PPID"' if fault.kind == "KILLALL" else ":"
+    return (
+        f"#!/bin/sh\nn=1; while ! mkdir {folder}/turn.$n 2>/dev/null; do n=$((n+1)); done\n"
+        f'if [ "$n" != {fault.call.process} ]; then exec {real} "$@"; fi\n'
+        f'{" ".join(strace)} {real} "$@"\ncode=$?\n[ "$code" -lt 128 ] || {kill}\nexit "$code"\n'
+    )
+
+
+def _parse(text: str, process: int, home: str) -> list[Call]:
+    ordinals: Counter[tuple[str, str]] = Counter()
+    turns: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match is None or match["name"] not in MUTATING:
+            continue
+        pid, name = match["pid"] or "", match["name"]
+        ordinals[pid, name] += 1
+        path = _touched(name, match["rest"], line)
+        if path is not None and (path == home or path.startswith(home + "/")):
+            inside = RANDOM.sub("*", path.removeprefix(home))
+            turns[pid, name, inside] += 1
+            found.append(Call(process, name, ordinals[pid, name], inside, turns[pid, name, inside], line))
+    return found
+
+
+def _touched(name: str, rest: str, line: str) -> str | None:
+    """The path a call would change, None when it changes none."""
+    if name in _DESCRIPTORS:
+        descriptor = _DESCRIPTOR.match(rest)
+        return descriptor[1] if descriptor else None
+    if name in _OPEN and not _WRITES.search(line):
+        return None
+    quoted = _QUOTED.findall(rest)
+    return quoted[-1] if quoted else None
