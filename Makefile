@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall test-clients bench-cache clean
+.PHONY: $(shell grep -oE '^[a-z-]+:' Makefile | tr -d ':')
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -32,7 +32,6 @@ test: $(STAMP)  ## Install and run the default tests
 
 check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
 
-.PHONY: fmt-check
 fmt-check: $(STAMP)
 	$(BIN)/ruff format --check .
 
@@ -79,19 +78,38 @@ bench-history: $(STAMP)  ## One commit from a cold process
 bench-recall: $(STAMP)  ## Recall beside SQLite FTS5 and a bare product
 	@$(RUN) $(BIN)/python -m benchmarks.recall
 
+bench-extract: $(STAMP)  ## A turn's end beside a no-op, and the built-in extraction's CPU time
+	@$(RUN) $(BIN)/python -m benchmarks.extract
+
+bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
+	@$(RUN) $(BIN)/python -m benchmarks.dream
+
 bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
 	@$(RUN) $(BIN)/python -m benchmarks.cache
 
-bench: bench-scan bench-cli bench-history bench-recall bench-cache  ## All benchmarks
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache  ## All benchmarks
 
 DATA ?= ../shared/evals
-eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
+data:
+	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
+
+eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
 	@mkdir -p results
 	@$(BIN)/python -m evals.recall --data $(DATA)/recall/dev --predictions results/recall.jsonl
 	@$(BIN)/python -m evals.sediment --data $(DATA)/public/sediment_dev --predictions results/sediment.jsonl
 	@$(BIN)/python -m evals.locomo --data $(DATA)/public/locomo_dev.json.xz --predictions results/locomo.jsonl
 	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
 	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
+
+eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DATA, scored
+	@mkdir -p results
+	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
+	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
+
+eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scored
+	@mkdir -p results/dream
+	@$(BIN)/python -m evals.dream --data $(DATA)/dream/dev --out results/dream/dev
+	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
