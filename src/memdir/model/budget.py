@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.settings import Settings
 
-# One nap at the cap. A sleeping laptop's clock stands still, and caps are raised: look again now and then.
+# One nap at the cap. A sleeping laptop's clock stands still, and a ledger may be deleted: look again now and then.
 LONGEST_NAP_SECONDS = 900.0
 # A call of these kinds reached the model and got no count back: the prompt was paid for, so it is estimated.
 _PAID_FAILURES = frozenset(("timeout", "interrupted", "bad_reply"))
