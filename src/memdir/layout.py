@@ -63,6 +63,11 @@ class Place:
         return os.path.join(self.state, "recall")
 
     @property
+    def logs(self) -> str:
+        """The daily logs of a long-running assistant (K1)."""
+        return os.path.join(self.root, "logs")
+
+    @property
     def drafts(self) -> str:
         """Where text that could not be saved waits for its author."""
         return os.path.join(self.state, "drafts")
@@ -137,6 +142,11 @@ class Layout:
     def file_history(self, session_id: str) -> str:
         """Earlier contents of the files that a session edited (J2)."""
         return os.path.join(self.session_folder(session_id), "file-history")
+
+    @property
+    def session_index(self) -> str:
+        """The index that searching sessions derives from them; it may be deleted at any time (R8)."""
+        return os.path.join(self.project_home, "session-index")
 
     def subagent(self, session_id: str, agent_id: str) -> str:
         """The side chain of a sub-agent (J2)."""

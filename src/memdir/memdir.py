@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from memdir.model.model import Model
     from memdir.recall.prefetch import Prefetch
     from memdir.recall.recall import Recaller
+    from memdir.recall.session_search import SessionSearch
     from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
+    from memdir.transcript.transcript import Transcript
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
 
@@ -146,6 +148,23 @@ class MemDir:
             )
 
         return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
+
+    def transcript(self, session_id: str) -> Transcript:
+        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
+        from memdir.transcript.transcript import Transcript
+
+        path = self.layout.session(session_id)
+        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
+
+    def session_search(self) -> SessionSearch:
+        """Searches the sessions of this project and its daily logs, as they are now (R8)."""
+        from memdir.recall.session_search import SessionSearch
+        from memdir.transcript.sources.own import OwnSessions
+
+        sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
+        found = SessionSearch(sessions, self.place.logs, self.layout.session_index)
+        found.refresh()
+        return found
 
     def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:
         """The background work of a session: extraction and dream."""

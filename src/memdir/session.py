@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.layout import Layout
+from memdir.transcript.branch import Branch
+from memdir.transcript.transcript import Transcript
 
 
 @dataclass
@@ -76,3 +80,34 @@ class Session:
             "catchUpFailures": self.catch_up_failures,
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
+
+
+def fork_session(open_transcript: Callable[[str], Transcript], origin: str, layout: Layout, *, at: str = "") -> Session:
+    """A new session that goes on where another one stands, or stood at a message, and knows what is done (J4).
+
+    Its transcript is written last: a fork that is killed leaves no session.
+    """
+    fork = Session(str(uuid.uuid4()), layout)
+    branch = Branch.of(layout.session(origin), open_transcript(fork.id), at=at)
+    before = Session.load(origin, layout)
+    ids = [message.id for message in branch.left.messages]
+    fork.extract_cursor = before.extract_cursor
+    if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
+        fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
+    if before.summarized_up_to in ids:
+        fork.summarized_up_to, fork.tokens_at_summary = before.summarized_up_to, before.tokens_at_summary
+        _copy(layout.session_memory(origin), layout.session_memory(fork.id))
+    fork._save()
+    branch.copy_files(layout.file_history(origin), layout.file_history(fork.id))
+    branch.write()
+    return fork
+
+
+def _copy(before: str, after: str) -> None:
+    try:
+        with open(before, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return
+    make_folder(os.path.dirname(after))
+    write_bytes_atomic(after, data)

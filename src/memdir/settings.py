@@ -194,6 +194,8 @@ class Environment:
     __slots__ = (
         "anthropic_key",
         "bare",
+        "claude_home",
+        "codex_home",
         "colour",
         "directory",
         "disabled",
@@ -215,6 +217,8 @@ class Environment:
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
         self.width = variables.get("COLUMNS", "")
+        self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
+        self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 

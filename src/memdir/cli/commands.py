@@ -26,6 +26,19 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "Conversations",
+        (
+            ("sessions", "sessions.list_sessions", "list past conversations"),
+            ("sessions show", "sessions.show", "print a conversation"),
+            ("sessions search", "sessions.search", "find places in conversations and daily logs"),
+            ("sessions export", "sessions.export", "write a conversation as Markdown or HTML"),
+            ("sessions files", "sessions.files", "show or restore the files a conversation edited"),
+            ("sessions prune", "sessions.prune", "show, or delete, old conversations"),
+            ("resume", "resume", "show a conversation as it would go on"),
+            ("fork", "fork", "begin a second conversation where one stands"),
+        ),
+    ),
+    (
         "Look after",
         (
             ("check", "check", "replay the recalls you pinned"),

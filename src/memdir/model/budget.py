@@ -27,7 +27,7 @@ LONGEST_NAP_SECONDS = 900.0
 _PAID_FAILURES = frozenset(("timeout", "interrupted", "bad_reply"))
 _CHARACTERS_PER_TOKEN = 4
 
-AtCap = Literal["wait", "raise"]
+AtCap = Literal["wait", "raise", "go_on"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class BudgetedModel:
     """A model for background work: asks the budget before each call, writes each call down, waits at the cap.
 
     Waiting is what keeps a runaway job from becoming a storm: it stands still until the next day and then goes on.
-    Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`).
+    Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`); what a
+    conversation cannot go on without is only counted (`"go_on"`).
     """
 
     model: Model
@@ -121,7 +122,7 @@ class BudgetedModel:
 
     async def _wait_for_budget(self) -> None:
         is_told = False
-        while True:
+        while self.at_cap != "go_on":
             try:
                 self.budget.check(self.project)
             except BudgetReached as reached:

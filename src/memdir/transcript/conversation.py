@@ -25,6 +25,7 @@ class Conversation:
         self.damage = left.damage
         self._compacted = left.compacted
         transcript.last_uuid = left.leaf
+        transcript.depth = left.depth
 
     @staticmethod
     def resume(transcript: Transcript, *, at: str = "") -> Conversation:
@@ -50,6 +51,7 @@ class Conversation:
         if at < self._compacted:  # its own records lead back behind the compaction: say anew what was carried over
             self._carry_over(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
         else:
+            self.transcript.depth -= len(self.messages) - (at + 1)
             self._mark_rewound(message_id)
             self.messages = self.messages[: at + 1]
 
@@ -91,5 +93,6 @@ class Conversation:
             )
         )
         self.transcript.last_uuid = fresh.id
+        self.transcript.depth += 1
         self.messages = (fresh, *kept)
         self._compacted = len(self.messages)

@@ -18,12 +18,14 @@ from memdir.transcript.tree import Damage, Node, Tree
 class Resumed:
     """A conversation as it was left, the record its next message goes behind, and what was found damaged.
 
-    `compacted` counts the messages at its beginning that a compaction put there: the summary and what it kept.
+    `compacted` counts the messages at its beginning that a compaction put there: the summary and what it kept. `depth`
+    counts the messages from the first one on, those that a compaction took away included.
     """
 
     messages: tuple[Message, ...] = ()
     leaf: str = ""
     compacted: int = 0
+    depth: int = 0
     damage: Damage = field(default_factory=Damage)
 
 
@@ -39,7 +41,20 @@ def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
     carried, after = _context(tree, leaf)
     front, back = joined_messages(tree, carried), joined_messages(tree, after)
     messages = tuple(with_replacements([*front, *back], tree.replacements))
-    return Resumed(messages, leaf.record.uuid, len(front), tree.damage)
+    return Resumed(messages, leaf.record.uuid, len(front), _depth(leaf.record, len(messages)), tree.damage)
+
+
+def history(path: str) -> Resumed:
+    """Everything that was said on the way to the end of a transcript, from its first message on, as it was said."""
+    tree = Tree(path)
+    try:
+        leaf = tree.leaf()
+    except (FileNotFoundError, NotADirectoryError):
+        return Resumed()
+    if leaf is None:
+        return Resumed(damage=tree.damage)
+    messages = tuple(joined_messages(tree, _line(tree, leaf)))
+    return Resumed(messages, leaf.record.uuid, depth=len(messages), damage=tree.damage)
 
 
 def damage_of(path: str) -> Damage:
@@ -78,6 +93,23 @@ def _context(tree: Tree, leaf: Node) -> tuple[list[Node], list[Node]]:
         chain.append(node)
         node = _parent(tree, node, seen)
     return [], chain[::-1]
+
+
+def _line(tree: Tree, leaf: Node) -> list[Node]:
+    """The records that lead to a leaf, first one first; compactions are passed over."""
+    chain: list[Node] = []
+    seen: set[str] = set()
+    node: Node | None = leaf
+    while node is not None:
+        seen.add(node.record.uuid)
+        chain.append(node)
+        node = _parent(tree, node, seen)
+    return chain[::-1]
+
+
+def _depth(leaf: Record, otherwise: int) -> int:
+    depth = leaf.fields.get("depth")
+    return depth if isinstance(depth, int) else otherwise
 
 
 def _parent(tree: Tree, node: Node, seen: set[str]) -> Node | None:

@@ -41,6 +41,7 @@ class Transcript:
         self.path = path
         self.session_id = session_id
         self.last_uuid = ""
+        self.depth = 0  # messages on the way from the first one to the last
         self._clock = clock
         self._is_durable = is_durable
         side = {"isSidechain": True, "agentId": agent_id} if agent_id else {"isSidechain": False}
@@ -54,19 +55,20 @@ class Transcript:
         kept = self.dated(message)
         self.append_lines([self.message_line(kept, parent=parent, **more)])
         self.last_uuid = kept.id
+        self.depth += 1
         return kept
 
     def append_system(self, fields: Mapping[str, Any], *, parent: str) -> str:
         """Write a record of the tree that is no message: the conversation goes on behind it. Returns its id."""
         record_id = str(uuid.uuid4())
-        self.append_lines([self.line({"type": "system", **fields}, record_id=record_id, parent=parent)])
+        counted = {"type": "system", "depth": self.depth, **fields}
+        self.append_lines([self.line(counted, record_id=record_id, parent=parent)])
         self.last_uuid = record_id
         return record_id
 
     def append_note(self, fields: Mapping[str, Any]) -> None:
         """Write a record that has no place in the tree."""
-        note = {**fields, "sessionId": self.session_id, "timestamp": self.moment()}
-        self.append_lines([_encode(note).encode("utf-8", "surrogatepass")])
+        self.append_lines([self.note_line({**fields, "timestamp": self.moment()})])
 
     def append_lines(self, lines: Sequence[bytes]) -> None:
         """Write whole lines with one `write`: all of them or, when the process dies before, none."""
@@ -90,7 +92,7 @@ class Transcript:
     def message_line(self, message: Message, *, parent: str | None = None, **more: bool) -> bytes:
         """The line of a message that has its id and time."""
         behind = self.last_uuid if parent is None else parent
-        fields = {**message_fields(message), **more}
+        fields = {"depth": self.depth + 1, **message_fields(message), **more}
         return self.line(fields, record_id=message.id, parent=behind, moment=message.timestamp)
 
     def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str, moment: str = "") -> bytes:
@@ -98,6 +100,10 @@ class Transcript:
         links = f'{{"parentUuid":{_encode(parent or None)},"uuid":{_encode(record_id)}'
         text = f'{links},{self._about},"timestamp":"{moment or self.moment()}",{_encode(fields)[1:]}'
         return text.encode("utf-8", "surrogatepass")
+
+    def note_line(self, fields: Mapping[str, Any]) -> bytes:
+        """The line of a record that has no place in the tree."""
+        return _encode({**fields, "sessionId": self.session_id}).encode("utf-8", "surrogatepass")
 
     def moment(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
