@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.facts import facts_of, lost_share
+from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import ModelError
@@ -269,6 +269,7 @@ def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root:
 def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     facts = facts_of(ONE.encode())
     assert {"postgresql", "16", "2026-03-02"} <= facts
-    assert lost_share([ONE.encode(), TWO.encode()], [BOTH.encode()]) == 0.0
-    assert lost_share([ONE.encode()], [b"---\nname: x\n---\nnothing"]) > 0.5
-    assert lost_share([], []) == 0.0
+    both = all_facts([ONE.encode(), TWO.encode()])
+    assert missing_from(both, [BOTH.encode()]) == frozenset()
+    assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
+    assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"
