@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.facts import facts_of, lost_share
+from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.prompts.compose import load_prompt
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
@@ -93,6 +94,7 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     assert commit.trailers["Derived"] == "tests.md < testing.md"
     assert last_dream(str(root), clock.now) == clock.now
     assert events.names[-1] == "memory.dream"
+    assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
 
@@ -267,6 +269,7 @@ def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root:
 def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     facts = facts_of(ONE.encode())
     assert {"postgresql", "16", "2026-03-02"} <= facts
-    assert lost_share([ONE.encode(), TWO.encode()], [BOTH.encode()]) == 0.0
-    assert lost_share([ONE.encode()], [b"---\nname: x\n---\nnothing"]) > 0.5
-    assert lost_share([], []) == 0.0
+    both = all_facts([ONE.encode(), TWO.encode()])
+    assert missing_from(both, [BOTH.encode()]) == frozenset()
+    assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
+    assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"
