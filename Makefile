@@ -87,7 +87,10 @@ bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
 bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
 	@$(RUN) $(BIN)/python -m benchmarks.cache
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache  ## All benchmarks
+bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
+	@$(RUN) $(BIN)/python -m benchmarks.sessions
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-sessions  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:
@@ -100,6 +103,10 @@ eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one 
 	@$(BIN)/python -m evals.locomo --data $(DATA)/public/locomo_dev.json.xz --predictions results/locomo.jsonl
 	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
 	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
+
+eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
+	@$(BIN)/python -m evals.resume
+	@$(BIN)/python -m evals.damage
 
 eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DATA, scored
 	@mkdir -p results

@@ -17,6 +17,7 @@ from memdir.dream.task import DreamTask
 from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.prompts.compose import load_prompt
 from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -95,6 +96,7 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     assert commit.trailers["Derived"] == "tests.md < testing.md"
     assert last_dream(str(root), clock.now) == clock.now
     assert events.names[-1] == "memory.dream"
+    assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
 

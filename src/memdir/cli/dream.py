@@ -37,18 +37,24 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.dream.dream import DreamReport
     from memdir.dream.task import DreamTask
 
-    background = context.start().background("cli")
+    memory = context.start()
     since = _moment(options.since) if options.since else None
     asks = not (options.yes or options.dry_run)
     if asks and (options.json or not sys.stdin.isatty()):
         raise MemdirError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
-    dream = background.dream_now(
-        DreamTask(0, on_change=_show),
-        since=since,
-        is_dry=options.dry_run,
-        confirm=(lambda report: _confirmed(report, context)) if asks else None,
-    )
-    outcome = asyncio.run(dream)
+
+    async def dream() -> DreamReport | NotDreamt:
+        try:
+            return await memory.background("cli").dream_now(
+                DreamTask(0, on_change=_show),
+                since=since,
+                is_dry=options.dry_run,
+                confirm=(lambda report: _confirmed(report, context)) if asks else None,
+            )
+        finally:
+            await memory.close()
+
+    outcome = asyncio.run(dream())
     if options.json:
         context.print_json(_plain(outcome))
     else:
