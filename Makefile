@@ -55,7 +55,7 @@ docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
 test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
-	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
+	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py --faults=all
 
 .clients:
 	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
@@ -112,6 +112,9 @@ eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DA
 	@mkdir -p results
 	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
 	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
+
+eval-nights: $(STAMP)  ## 365 nights of the built-in dream on a growing store: nothing lost, with a plot
+	@$(BIN)/python -m evals.nights --out results
 
 eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scored
 	@mkdir -p results/dream
