@@ -18,6 +18,8 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
+from memdir.store.catalogue import add_memory
+from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
@@ -167,30 +169,52 @@ def test_a_bad_model_changes_nothing(dream: Dream, root: Path, steps: list[Step]
     assert {path.name: path.read_bytes() for path in root.iterdir() if path.suffix == ".md"} == before
 
 
-def test_what_a_person_an_extraction_and_a_pull_do_during_the_dream_all_survive(
-    dream: Dream, root: Path, store: MemoryStore
+@pytest.mark.parametrize(
+    "who", [("person",), ("extraction",), ("pull",), ("person", "extraction", "pull")], ids="+".join
+)
+def test_what_others_do_during_the_dream_survives(
+    dream: Dream, root: Path, store: MemoryStore, who: tuple[str, ...]
 ) -> None:
-    """D7: all at once. The person's text wins; the rest is merged."""
+    """D7: each alone and all at once. A person's text wins; the rest is merged."""
     script = merges(root)
 
     def meanwhile(request: Request) -> Reply:
-        (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
-        from memdir.store.catalogue import add_memory
-        from memdir.store.history import Origin
-
-        add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
-        team = MemoryStore(store.place.team(), scope="team")
-        add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
+        if "person" in who:
+            (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
+        if "extraction" in who:
+            add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
+        if "pull" in who:
+            team = MemoryStore(store.place.team(), scope="team")
+            add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
         return script[2]  # type: ignore[return-value]
 
     report = dream([script[0], script[1], meanwhile])
     assert isinstance(report, DreamReport)
-    assert report.kept_theirs == ("testing.md",)
-    assert "A person's late addition." in (root / "testing.md").read_text()
-    assert (root / "tests.md").read_text() == BOTH
-    assert (root / "extracted_meanwhile.md").exists()
-    assert (root / "team" / "pulled_meanwhile.md").exists()
-    assert "extracted_meanwhile.md" in (root / "MEMORY.md").read_text()
+    assert report.kept_theirs == (("testing.md",) if "person" in who else ())
+    assert (root / "tests.md").read_text() == BOTH, "the rest of the dream is written"
+    assert (root / "testing.md").exists() is ("person" in who)
+    if "person" in who:
+        assert "A person's late addition." in (root / "testing.md").read_text()
+    if "extraction" in who:
+        assert (root / "extracted_meanwhile.md").exists()
+        assert "(extracted_meanwhile.md)" in (root / "MEMORY.md").read_text()
+    if "pull" in who:
+        assert (root / "team" / "pulled_meanwhile.md").exists()
+        assert "(pulled_meanwhile.md)" in (root / "team" / "MEMORY.md").read_text()
+
+
+def test_a_person_and_the_dream_may_change_different_lines_of_one_file(dream: Dream, root: Path) -> None:
+    """D7: three-way, file by file."""
+    script = merges(root)
+
+    def meanwhile(request: Request) -> Reply:
+        (root / "tests.md").write_text(ONE + "\nAsk Marek first.\n")
+        return script[2]  # type: ignore[return-value]
+
+    assert isinstance(dream([script[0], script[1], meanwhile]), DreamReport)
+    text = (root / "tests.md").read_text()
+    assert "Ask Marek first." in text
+    assert "https://wiki.example/db" in text
 
 
 def test_a_second_dream_steps_back_while_one_runs(dream: Dream, root: Path, store: MemoryStore, clock: Clock) -> None:

@@ -172,7 +172,7 @@ async def test_a_disk_that_refuses_the_boundary_changes_nothing(
         raise DiskError("cannot append: no space left")
 
     with monkeypatch.context() as patched:
-        patched.setattr(work.talk.transcript, "append_lines", full)
+        patched.setattr(work.talk.transcript, "append", full)
         outcome = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, work.request())
     assert outcome == Skipped("no_session_memory; failed: DiskError")
     assert work.talk.messages == before == resume(work.talk.transcript.path).messages

@@ -10,7 +10,7 @@ import pytest
 from evals.damage import measure as measure_damage
 from evals.resume import measure as measure_resume
 
-from memdir.errors import MemoryNotFound
+from memdir.errors import DiskError, MemoryNotFound
 from memdir.transcript.conversation import INTERRUPTED, Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
 from memdir.transcript.resume import damage_of, resume
@@ -155,3 +155,10 @@ def test_parallel_calls_of_claude_code_are_whole_again(tmp_path: Path) -> None:
     assert isinstance(messages[1].content[0], Text)
     assert [use.id for use in messages[1].tool_uses] == [result.tool_use_id for result in messages[2].tool_results]
     assert len(messages[1].tool_uses) == 2
+
+
+def test_a_transcript_that_may_not_be_read_is_a_disk_error(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(DiskError, match="cannot read"):
+        resume(str(path))
+    assert resume(str(path / "below")).messages == ()

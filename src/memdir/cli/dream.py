@@ -9,6 +9,7 @@ import sys
 
 from memdir.cli.context import add_json
 from memdir.cli.terminal import clean
+from memdir.errors import MemdirError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     memory = context.start()
     since = _moment(options.since) if options.since else None
-    asks = not (options.yes or options.dry_run or options.json) and sys.stdin.isatty()
+    asks = not (options.yes or options.dry_run)
+    if asks and (options.json or not sys.stdin.isatty()):
+        raise MemdirError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
 
     async def dream() -> DreamReport | NotDreamt:
         try:
@@ -76,8 +79,6 @@ def _confirmed(report: DreamReport, context: Context) -> bool:
 
 def _moment(text: str) -> float:
     from datetime import datetime
-
-    from memdir.errors import MemdirError
 
     try:
         return datetime.fromisoformat(text).astimezone().timestamp()
