@@ -10,7 +10,7 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.model.anthropic import AnthropicModel, call_arguments
-from memdir.model.model import Model, ModelSettings, SystemBlock
+from memdir.model.model import CachePolicy, Model, ModelSettings, SystemBlock
 from memdir.model.openai import OpenAIModel
 from memdir.model.openai_chat import ChatReader, chat_arguments
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
@@ -259,3 +259,15 @@ def test_a_server_that_gives_every_call_the_same_number_is_understood() -> None:
         ("a", {"file_path": "1"}),
         ("b", {"file_path": "2"}),
     ]
+
+
+async def test_a_breakpoint_never_stands_on_a_thought(server: ProviderServer) -> None:
+    """Anthropic refuses it, and so does the server: such a message goes without."""
+    server.add(Answer((Thinking("hm", "c2ln"),)), says("Done."))
+    model = ANTHROPIC.open(server)
+    request = ANTHROPIC.request()
+    reply = await model.complete(request)
+    asked = replace(request, messages=(*request.messages, reply.message, user("And?")))
+    done = await model.complete(replace(asked, cache=CachePolicy(last_message=1)))
+    assert done.message.text == "Done."
+    await model.close()
