@@ -411,3 +411,14 @@ def test_help_of_two_words_has_examples(memdir: Memdir) -> None:
         "files",
         "prune",
     ]
+
+
+def test_a_stray_file_named_like_the_memory_directory_is_no_session(memdir: Memdir, memory: MemDir) -> None:
+    """Pruning it would delete the memories."""
+    memdir("remember", "Deploys are frozen")
+    stray = Path(memory.layout.project_home) / "memory.jsonl"
+    stray.write_text("{}\n")
+    at(str(stray), 400)
+    assert answer(memdir("sessions", "--json"))["total"] == 0
+    assert memdir("sessions", "prune", "--keep", "0", "--yes").code == 0
+    assert "Deploys are frozen" in memdir("list").out
