@@ -207,7 +207,7 @@ class Layout:
 
 
 def is_session_id(name: str) -> bool:
-    """Whether a name is one harmless file name and none of ours: a session `memory` would share the memory directory."""
+    """Whether a name is one harmless file name and none of ours: a session `memory` would share their folder."""
     is_plain = all(c.isalnum() or c in "._- " for c in name) and len(name) <= MAX_SLUG
     return is_plain and bool(name.strip(". ")) and name[0] not in ". " and name not in _OURS
 

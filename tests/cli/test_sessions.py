@@ -296,6 +296,7 @@ def test_html_export_is_one_page_without_script_or_network(
     more.add(
         Message("assistant", (ToolUse("c9", hostile, {"command": hostile}), Text("see https://example.org/?a=1&b=2")))
     )
+    more.add(user("What does `x < y` do to **bold** words?"))
     more.transcript.close()
     side = memory.layout.subagent(FIRST, "helper")
     from memdir.transcript.transcript import Transcript
@@ -315,6 +316,7 @@ def test_html_export_is_one_page_without_script_or_network(
     for words in ("assert 1 < 2", "UTC", "Sub-agent agent-helper", "look around", "$title ${messages}"):
         assert words in page.text
     assert "<strong>UTC</strong>" in text
+    assert ">What does x &lt; y do to bold words?</a>" in text
 
 
 def test_prune_shows_first_and_deletes_only_when_told(
