@@ -13,7 +13,7 @@ from . import powercut, verify
 from .homes import SCENARIOS, Scenario, run
 from .trial import Trials
 
-SAMPLE = 4  # power cuts of each scenario in the default run
+SAMPLE = 2  # power cuts of each scenario in the default run
 
 pytestmark = pytest.mark.faults
 
