@@ -181,7 +181,7 @@ def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> Non
 
 def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     memdir("remember", "One")
-    assert "Exported 1 memories" in memdir("export", str(tmp_path / "out.zip")).out
+    assert "Exported 1 memory to" in memdir("export", str(tmp_path / "out.zip")).out
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]

@@ -21,7 +21,7 @@ SURVIVORS = {
     "additions": "what was created is there, and so is what was deleted",
 }
 TRACED = (
-    "openat,open,creat,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,"
+    "openat,open,creat,lseek,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,"
     "fsync,fdatasync,ftruncate,symlink,symlinkat,truncate,writev,pwritev,fallocate,copy_file_range,sendfile"
 )
 _UNKNOWN = ("symlink", "symlinkat", "truncate", "writev", "pwritev", "fallocate", "copy_file_range", "sendfile")
@@ -129,6 +129,18 @@ class Disk:
         opened.offset = at + result
         return True
 
+    def _lseek(self, pid: str, arguments: list[str], result: int) -> bool:
+        opened = self._opened.get((pid, _number(arguments[0])))
+        if opened is not None:
+            opened.offset = result
+        return False
+
+    def _read(self, pid: str, arguments: list[str], result: int) -> bool:
+        opened = self._opened.get((pid, _number(arguments[0])))
+        if opened is not None:
+            opened.offset += result
+        return False
+
     def _pwrite64(self, pid: str, arguments: list[str], result: int) -> bool:
         opened = self._opened.get((pid, _number(arguments[0])))
         if opened is None:
@@ -220,9 +232,10 @@ class Disk:
         return node, name
 
 
-def recording(trace: str, command: list[str]) -> list[str]:
-    """The command, with all it writes recorded."""
-    return ["strace", "-f", "-y", "-qq", "-s", "99999999", "-o", trace, "-e", f"trace={TRACED}", *command]
+def recording(trace: str, command: list[str], *, with_reads: bool) -> list[str]:
+    """The command, with all it writes recorded; reads too, which are dear, where a program reads and writes by turns."""
+    traced = TRACED + ",read" * with_reads
+    return ["strace", "-f", "-y", "-qq", "-s", "99999999", "-o", trace, "-e", f"trace={traced}", *command]
 
 
 def replayed(home: str, trace: str) -> Tree:

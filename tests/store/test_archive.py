@@ -34,7 +34,7 @@ def test_what_was_exported_is_imported_byte_for_byte(store: MemoryStore, tmp_pat
     with store.changing(CLI, "x") as change:
         change.write("area/odd.md", b"\xef\xbb\xbf---\r\nname: x\r\n---\r\n\xff")
     target = str(tmp_path / name)
-    assert export_memories(store, target) == 4
+    assert export_memories(store, target).memories == 4
     other = MemoryStore(Place(str(tmp_path / "other" / "memory")))
     result = import_memories(other, target, origin=CLI)
     assert len(result.added) == 4

@@ -74,6 +74,8 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _pipe_closed()
     except Exception as error:  # noqa: BLE001
+        if isinstance(error, OSError) and not _is_output_open():
+            return _output_failed(error)
         from memdir.cli.crash import report_crash
 
         report_crash(error)
@@ -106,11 +108,33 @@ def _unknown(name: str) -> int:
 
 
 def _pipe_closed() -> int:
-    """The reader went away (`memdir list | head`): that is no error, but Python would complain at exit."""
+    """The reader went away (`memdir list | head`): that is no error."""
+    _drop_output()
+    return 0
+
+
+def _is_output_open() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _output_failed(error: OSError) -> int:
+    """The command did its work, but what it had to say finds no room (`memdir list > /a/full/disk`)."""
+    from memdir.errors import DiskError
+
+    _drop_output()
+    print(f"memdir: the output cannot be written: {error.strerror}", file=sys.stderr)
+    return DiskError.exit_code
+
+
+def _drop_output() -> None:
+    """What is still in the buffer goes nowhere: Python would complain about it at exit."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 if __name__ == "__main__":
