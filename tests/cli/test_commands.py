@@ -270,3 +270,11 @@ def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
         assert ran.code == 0
         assert "examples:\n  " in ran.out, name
         assert max(len(line) for line in ran.out.splitlines()) <= 130, name
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "many"])
+@pytest.mark.parametrize("words", [("log",), ("search", "x")])
+def test_a_limit_is_a_number_from_one_up(memdir: Memdir, words: tuple[str, ...], number: str) -> None:
+    ran = memdir(*words, f"--limit={number}")
+    assert ran.code == 2
+    assert "number from 1 up" in ran.err

@@ -5,6 +5,7 @@ This module is on the path of every hook: it imports nothing that a command does
 
 from __future__ import annotations
 
+import errno
 import sys
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ EXIT_PROBLEMS = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +76,7 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _pipe_closed()
     except Exception as error:  # noqa: BLE001
-        if isinstance(error, OSError) and not _is_output_open():
+        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
         from memdir.cli.crash import report_crash
 
@@ -111,14 +113,6 @@ def _pipe_closed() -> int:
     """The reader went away (`memdir list | head`): that is no error."""
     _drop_output()
     return 0
-
-
-def _is_output_open() -> bool:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return False
-    return True
 
 
 def _output_failed(error: OSError) -> int:
