@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 RUN    := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try test check fmt lint types imports docs docs-check test-faults coverage bench-scan bench-cli bench-history bench-recall bench eval-recall clean
+.PHONY: $(shell grep -oE '^[a-z-]+:' Makefile | tr -d ':')
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -32,7 +32,6 @@ test: $(STAMP)  ## Install and run the default tests
 
 check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
 
-.PHONY: fmt-check
 fmt-check: $(STAMP)
 	$(BIN)/ruff format --check .
 
@@ -56,7 +55,13 @@ docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
 test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
-	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
+	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py --faults=all
+
+.clients:
+	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
+
+test-clients: $(STAMP) .clients  ## Install the real Claude Code and Codex below .clients and run them as models (needs npm)
+	$(RUN) $(BIN)/python -m pytest -q -rs tests/model/test_real_clients.py
 
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
@@ -73,10 +78,25 @@ bench-history: $(STAMP)  ## One commit from a cold process
 bench-recall: $(STAMP)  ## Recall beside SQLite FTS5 and a bare product
 	@$(RUN) $(BIN)/python -m benchmarks.recall
 
-bench: bench-scan bench-cli bench-history bench-recall  ## All benchmarks
+bench-extract: $(STAMP)  ## A turn's end beside a no-op, and the built-in extraction's CPU time
+	@$(RUN) $(BIN)/python -m benchmarks.extract
+
+bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
+	@$(RUN) $(BIN)/python -m benchmarks.dream
+
+bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
+	@$(RUN) $(BIN)/python -m benchmarks.cache
+
+bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
+	@$(RUN) $(BIN)/python -m benchmarks.sessions
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-sessions  ## All benchmarks
 
 DATA ?= ../shared/evals
-eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
+data:
+	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
+
+eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
 	@mkdir -p results
 	@$(BIN)/python -m evals.recall --data $(DATA)/recall/dev --predictions results/recall.jsonl
 	@$(BIN)/python -m evals.sediment --data $(DATA)/public/sediment_dev --predictions results/sediment.jsonl
@@ -84,5 +104,22 @@ eval-recall: $(STAMP)  ## Recall and public retrieval sets below DATA, one table
 	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
 	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
 
+eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
+	@$(BIN)/python -m evals.resume
+	@$(BIN)/python -m evals.damage
+
+eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DATA, scored
+	@mkdir -p results
+	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
+	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
+
+eval-nights: $(STAMP)  ## 365 nights of the built-in dream on a growing store: nothing lost, with a plot
+	@$(BIN)/python -m evals.nights --out results
+
+eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scored
+	@mkdir -p results/dream
+	@$(BIN)/python -m evals.dream --data $(DATA)/dream/dev --out results/dream/dev
+	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
+
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

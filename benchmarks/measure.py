@@ -87,9 +87,14 @@ def report(title: str, rows: Sequence[Row]) -> int:
         }
         for row in rows
     ]
-    folder = Path("results")
-    folder.mkdir(exist_ok=True)
     name = title.split(":", 1)[0].strip().replace(" ", "-")
-    (folder / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    save(name, figures)
     print(f"  (python {sys.version.split()[0]}; the same as JSON in results/{name}.json)")
     return 0 if all(row.is_within for row in rows) else 1
+
+
+def save(name: str, figures: object) -> None:
+    """Leave figures as JSON under results/."""
+    folder = Path("results")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -28,7 +28,7 @@ from memdir.recall.question import Question
 from memdir.recall.rank import rank
 
 SIZES = (200, 2_000, 20_000, 200_000)
-ROUNDS = 5
+ROUNDS = 15  # the least of so many counts
 QUESTIONS = 8  # asked by each in a round
 COLD_MEMORIES = 2_000
 UPDATE_MEMORIES = 20_000

@@ -1,6 +1,6 @@
 """Dream over prepared memory directories and leave the outcome for the scorer.
 
-    python -m evals.dream --data GROUP --out DIR [--model builtin]
+    python -m evals.dream --data GROUP --out DIR [--model NAME]
 
 GROUP holds cases (`<case>/project/`, `mtimes.json`); each is copied to `DIR/<case>/` with its file times, and the dream
 runs there with the case's own clock. `score_dream.py all` reads the result from a folder named like the group.
@@ -18,31 +18,30 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
+from evals.models import HELP, named_model
+from memdir.agent.tools.box import memory_tools
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import sessions_since
 from memdir.dream.lock import LOCK_NAME
 from memdir.dream.task import DreamTask
 from memdir.events import Nowhere
 from memdir.layout import Place
-from memdir.model.builtin.model import BuiltinModel
-from memdir.model.model import Request
+from memdir.model.model import Model, Request
 from memdir.store.store import MemoryStore
-
-MODELS = ("builtin",)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.dream", description=(__doc__ or "").split("\n\n", 1)[0])
     parser.add_argument("--data", required=True, type=Path, help="a group of cases")
     parser.add_argument("--out", required=True, type=Path, help="where the dreamt cases go")
-    parser.add_argument("--model", default="builtin", choices=MODELS)
+    parser.add_argument("--model", default="builtin", help=HELP)
     parser.add_argument("--show", action="store_true", help="print reasons and doubts")
     options = parser.parse_args()
     cases = sorted(path for path in options.data.iterdir() if (path / "mtimes.json").is_file())
     for case in cases:
-        project = options.out / case.name
+        project = options.out.resolve() / case.name
         now = prepare(case, project)
-        outcome = dream(project, now)
+        outcome = dream(project, now, *named_model(options.model))
         print(f"{case.name}: {_summary(outcome)}")
         if options.show and isinstance(outcome, DreamReport):
             print(outcome.words)
@@ -61,7 +60,7 @@ def prepare(case: Path, project: Path) -> datetime:
     return _time(times["now"])
 
 
-def dream(project: Path, now: datetime) -> DreamReport | NotDreamt:
+def dream(project: Path, now: datetime, model: Model, name: str) -> DreamReport | NotDreamt:
     """Dream over a project folder in place, through the real fork, gate, checks and transaction."""
     with tempfile.TemporaryDirectory() as state:
         place = Place(str(project / "memory"), state=state)
@@ -69,8 +68,9 @@ def dream(project: Path, now: datetime) -> DreamReport | NotDreamt:
         if os.path.isdir(place.team().root):
             stores.append(MemoryStore(place.team(), scope="team", clock=now.timestamp))
         plan = DreamPlan(stores, str(project), str(project), sessions_since(str(project), 0.0), zone=now.tzinfo)
-        dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), now.timestamp)
-        outcome = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(len(plan.sessions))))
+        tools = tuple(tool.spec for tool in memory_tools())
+        dreamer = Dreamer(plan, model, Nowhere(), now.timestamp)
+        outcome = asyncio.run(dreamer.dream(Request(name, tools=tools), DreamTask(len(plan.sessions))))
     (project / "memory" / LOCK_NAME).unlink(missing_ok=True)
     return outcome
 

@@ -1,6 +1,6 @@
 """Run extraction over a corpus of conversations and write what it would save, for a scorer to judge.
 
-    python -m evals.extract --data corpus.jsonl --predictions out.jsonl [--model builtin]
+    python -m evals.extract --data corpus.jsonl --predictions out.jsonl [--model NAME]
 
 A line of the corpus is `{id, now, instructions, existing, messages, ...}`; a line of the predictions is
 `{id, written: [{file, name, description, type, body, action}]}`. The summary needs no scorer: how much was written,
@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from evals.extract_run import run_case
-from memdir.model.builtin.model import BuiltinModel
+from evals.models import HELP, named_model
+from memdir.errors import MemdirError
+from memdir.model.model import Model
 
 Written = dict[str, str]
 
@@ -28,11 +30,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.extract", description=(__doc__ or "").split("\n\n", 1)[0])
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--predictions", required=True, type=Path)
-    parser.add_argument("--model", default="builtin", choices=["builtin"])
+    parser.add_argument("--model", default="builtin", help=HELP)
     options = parser.parse_args()
     cases = [json.loads(line) for line in options.data.read_text(encoding="utf-8").splitlines() if line.strip()]
+    model, name = named_model(options.model)
     began = time.process_time()
-    results = [(case, run(case)) for case in cases]
+    results = [(case, run(case, model, name)) for case in cases]
     spent = time.process_time() - began
     with options.predictions.open("w", encoding="utf-8") as out:
         for case, written in results:
@@ -41,9 +44,13 @@ def main() -> int:
     return 0
 
 
-def run(case: Mapping[str, Any]) -> list[Written]:
-    """What one conversation leaves behind, through the real fork, gate and store."""
-    return run_case(case, BuiltinModel(), "builtin")
+def run(case: Mapping[str, Any], model: Model, name: str) -> list[Written]:
+    """What one conversation leaves behind, through the real fork, gate and store; a failing model leaves nothing."""
+    try:
+        return run_case(case, model, name)
+    except MemdirError as error:
+        print(f"{case['id']}: {error.message}", file=sys.stderr)
+        return []
 
 
 def report(results: list[tuple[Mapping[str, Any], list[Written]]], spent: float) -> None:

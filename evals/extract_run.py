@@ -12,8 +12,8 @@ from typing import Any
 from memdir.agent.tools.box import memory_tools
 from memdir.events import Nowhere
 from memdir.layout import Layout, Place
-from memdir.model.anthropic import message_from_blocks
-from memdir.model.model import Model, Request
+from memdir.model.model import Model, RawCall, Request
+from memdir.model.raw import messages_of
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
@@ -53,10 +53,8 @@ def _topic(one: Mapping[str, Any]) -> Topic:
 
 
 def _turn(case: Mapping[str, Any], name: str) -> FinishedTurn:
-    messages: list[Message] = []
-    for number, raw in enumerate(case["messages"]):
-        message = message_from_blocks(raw["role"], raw["content"])
-        messages.append(Message(message.role, message.content, f"m{number}"))
+    said = messages_of(RawCall("anthropic", {"messages": case["messages"]}))
+    messages = [Message(message.role, message.content, f"m{number}") for number, message in enumerate(said)]
     instructions = case.get("instructions")
     context = (
         (user(f"Contents of CLAUDE.md (project instructions):\n{instructions}", is_meta=True),) if instructions else ()

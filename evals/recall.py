@@ -23,7 +23,7 @@ from memdir.model.choose import choose_model, model_name
 from memdir.recall.card import day_of, make_card
 from memdir.recall.decide import decide
 from memdir.recall.document import Document
-from memdir.recall.embedding import Table, open_table
+from memdir.recall.embedding import DIMENSIONS, Table, open_table
 from memdir.recall.model_select import select_by_model
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
@@ -83,7 +83,7 @@ def _answers(world: Path, queries: list[dict[str, Any]], table: Table) -> Iterat
         for path in sorted((world / "memory").glob("*.md"))
         if path.name != "MEMORY.md"
     ]
-    segment = Segment(pack(cards, table.identity))
+    segment = Segment(pack(cards, table.identity, DIMENSIONS))
     today = day_of(_seconds(times["now"]))
     for query in queries:
         question = Question(query["query"], table)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memdir.recall.card import make_card
 from memdir.recall.document import Document, passages_of
-from memdir.recall.embedding import Table, open_table
+from memdir.recall.embedding import DIMENSIONS, Table, open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
@@ -57,8 +57,8 @@ class Prepared:
         self.table = table
         self.keys = [document.key for document in pool.documents]
         cards = [make_card(document, table) for document in pool.documents]
-        self.vectors = {card.key: [vector[:2] for vector in card.vectors] for card in cards}
-        self.segment = Segment(pack(cards, table.identity))
+        self.vectors = {card.key: card.vectors for card in cards}
+        self.segment = Segment(pack(cards, table.identity, DIMENSIONS))
         self.texts = {document.key: _text(document) for document in pool.documents}
         self.counts = {key: Counter(terms(split_words(text))) for key, text in self.texts.items()}
         self.lengths = {key: sum(counts.values()) for key, counts in self.counts.items()}
@@ -100,11 +100,11 @@ def fts5(pool: Prepared, question: str) -> Scores:
 
 def static(pool: Prepared, question: str) -> Scores:
     """The embedding alone: the nearest part of each document."""
-    asked = pool.table.vector(split_words(question), is_query=True)
+    asked = pool.table.asked(split_words(question))
     if asked is None:
         return {}
     return {
-        key: max((asked.similarity(packed, norm) for packed, norm in vectors), default=-1.0)
+        key: max([asked.similarity(vector) for vector in vectors], default=-1.0)
         for key, vectors in pool.vectors.items()
     }
 

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.provider_server import KEY, ProviderServer, says
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -39,3 +43,24 @@ def test_the_walk_is_in_colour_where_colour_is_wanted() -> None:
 def test_the_embedding_example_keeps_a_memory(project: Path) -> None:
     out = run("examples/embed.py", str(project))
     assert "The staging database is reset" in out
+
+
+def test_the_smallest_host_answers_from_memory_and_forks(project: Path) -> None:
+    run("examples/embed.py", str(project))
+    out = run("examples/agent.py", str(project), "When is the staging database reset?")
+    assert "agent: I am memdir's built-in model" in out
+    assert "> The staging database is reset every Monday" in out
+    assert "fork: " in out and "cache_hit_percent" in out
+
+
+def test_a_host_with_requests_of_its_own_shares_its_cache_with_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ProviderServer([says("The auditors are here."), says("Deploys are frozen until December.")]) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        out = run("examples/own_requests.py")
+        host, forked = server.requests
+    assert "host: The auditors are here." in out
+    assert "fork: Deploys are frozen until December." in out
+    assert forked.raw.startswith(host.raw[: host.raw.index(b'],"model"')])
+    assert server.uses[1].read > 1000
+    assert f"{server.uses[1].read} of {server.uses[1].total} tokens" in out

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,7 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.worlds import World, folds_of, read_worlds
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import FULL, Table, Vector, open_table
+from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.planes import asked as asked_direction
+from memdir.recall.planes import held
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
@@ -49,16 +50,6 @@ class Message:
     emptiness: float = field(default=0.0)
 
 
-def vector_of(values: np.ndarray) -> Vector | None:
-    """A float vector in the form that ranking uses."""
-    longest = float(np.abs(values).max())
-    if not longest:
-        return None
-    whole = [round(float(value) * FULL / longest) for value in values]
-    code = int("".join("1" if value > 0 else "0" for value in whole), 2)
-    return Vector(whole, math.sqrt(sum(value * value for value in whole)), code)
-
-
 def read_messages(world: World, vectors: dict[str, np.ndarray], table: Table) -> list[Message]:
     """Rank every message of a world with held-out vectors and note the signals."""
     heads, wholes, asked = (vectors[f"{world['world']}|{name}"].astype(np.float64) for name in ("d", "f", "q"))
@@ -67,17 +58,16 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], table: Table) ->
         mtime_ns = int(datetime.fromisoformat(memory["mtime"].replace("Z", "+00:00")).timestamp()) * 10**9
         fields = {"title": memory["name"], "description": memory["description"], "body": memory["body"]}
         card = make_card(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), table)
-        found = [one for row in (heads[at], wholes[at]) if (one := vector_of(row)) is not None]
-        card.vectors = [(one.packed(), one.norm, one.code) for one in found]
+        card.vectors = [one for row in (heads[at], wholes[at]) if (one := held(row.tolist())) is not None]
         cards.append(card)
-    segment = Segment(pack(cards, table.identity))
+    segment = Segment(pack(cards, table.identity, DIMENSIONS))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())
     return [_message(query, asked[at], segment, table, today) for at, query in enumerate(world["queries"])]
 
 
 def _message(query: World, direction: np.ndarray, segment: Segment, table: Table, today: int) -> Message:
     question = Question(query["query"], table)
-    question.vector = vector_of(direction)
+    question.vector = asked_direction(direction.tolist())
     ranking = rank(question, [segment], table)
     asked, tools = Asked(question, ranking, 0.0), tool_terms(query["recent_tools"])
     sims = [*sorted((one.similarity for one in ranking.candidates), reverse=True), 0.0, 0.0]

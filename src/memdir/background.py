@@ -1,6 +1,6 @@
-"""What happens behind a conversation: extraction after each turn, a dream when one is due. Wired once for each session.
+"""What happens behind a conversation: extraction, session memory, compaction, catching up, a dream when one is due.
 
-`MemDir` creates it when the first turn ends; a program that only reads memories never loads it.
+Wired once for each session. `MemDir` creates it when the first turn ends; what only reads memories never loads it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.dream.lock import last_dream
 from memdir.dream.task import DreamTask
-from memdir.errors import MemdirError
+from memdir.errors import BudgetReached, MemdirError
 from memdir.events import memory_dreamt
-from memdir.model.budget import Budget, BudgetedModel, Caps, Ledger, Prices
-from memdir.model.model import Model, Request, SystemBlock
-from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.model.choose import model_name
+from memdir.model.model import Request, SystemBlock, Usage
+from memdir.model.window import window_of
+from memdir.remember.catch_up import CatchUp
+from memdir.remember.compaction import Compaction, CompactionPlan
+from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
+from memdir.remember.session_memory import SessionMemory
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
 
@@ -30,10 +34,9 @@ class Background:
     """The background work of one session."""
 
     def __init__(
-        self, memory: MemDir, session: Session, model: Model, *, on_saved: Callable[[Sequence[str]], None] | None = None
+        self, memory: MemDir, session: Session, *, on_saved: Callable[[Sequence[str]], None] | None = None
     ) -> None:
         self._memory = memory
-        self._model = model
         self._session = session
         plan = ExtractionPlan(
             memory.stores(),
@@ -43,8 +46,19 @@ class Background:
             overrides=memory.layout.prompts,
         )
         self.extraction = Extraction(
-            session, plan, self.budgeted("extract"), memory.sink, memory.clock, on_saved=on_saved
+            session, plan, memory.model_for("extract"), memory.sink, memory.clock, on_saved=on_saved
         )
+        self.session_memory = SessionMemory(
+            session,
+            memory.model_for("session-memory", at_cap="raise"),  # a compaction may wait for it
+            memory.sink,
+            memory.layout.work_tree,
+            auto_compact=memory.settings.auto_compact,
+        )
+        self.compaction = Compaction(
+            self.session_memory, self._compaction_plan(), memory.model_for("compact", at_cap="go_on"), memory.sink
+        )
+        self._catching_up: asyncio.Task[None] | None = None
         self._gates = DreamGates(
             memory.place.root,
             memory.layout.project_home,
@@ -57,9 +71,19 @@ class Background:
         self.dream_task: DreamTask | None = None
         self._dreaming: asyncio.Task[None] | None = None
 
-    def turn_ended(self, turn: FinishedTurn) -> None:
-        """Extract, and dream if one is due. Returns at once (X1, D1)."""
+    def session_started(self) -> None:
+        """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10)."""
+        self._session.begin()
+        self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
+
+    def sampled(self, turn: FinishedTurn, usage: Usage | None = None) -> None:
+        """A reply came that calls tools: bring the session memory up to date if that is due (N3). Returns at once."""
+        self.session_memory.after_sampling(turn, usage)
+
+    def turn_ended(self, turn: FinishedTurn, usage: Usage | None = None) -> None:
+        """The final reply came: extract, keep the session memory, dream if one is due (X1, N3, D1). Returns at once."""
         self.extraction.turn_ended(turn)
+        self.sampled(turn, usage)
         if turn.is_subagent or self._dreaming is not None:
             return
         due = self._gates.check()
@@ -69,19 +93,22 @@ class Background:
 
     async def close(self) -> None:
         """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
-        await self.extraction.drain()
+        await self.extraction.drain(0.0 if self._is_at_cap() else DRAIN_SECONDS)
+        await self.session_memory.close()
+        if self._catching_up is not None:
+            self._catching_up.cancel()  # its cursors move only after success
+            await asyncio.gather(self._catching_up, return_exceptions=True)
         if self._dreaming is not None and self.dream_task is not None:
             self.dream_task.kill()
             await asyncio.gather(self._dreaming, return_exceptions=True)
 
-    def budgeted(self, job: str) -> BudgetedModel:
-        """The session's model with a ledger and caps before it (B1, B2)."""
-        settings, layout = self._memory.settings, self._memory.layout
-        caps = Caps(
-            settings.budget_tokens_per_day, settings.budget_tokens_per_project, settings.budget_cents_per_day / 100
-        )
-        budget = Budget(Ledger(layout.ledger), caps, Prices(layout.prices), self._memory.clock)
-        return BudgetedModel(self._model, budget, job, layout.slug, self._memory.sink)
+    def _is_at_cap(self) -> bool:
+        """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
+        try:
+            self._memory.budget().check(self._memory.layout.slug)
+        except BudgetReached:
+            return True
+        return False
 
     def dreamer(self, sessions: tuple[str, ...]) -> Dreamer:
         plan = DreamPlan(
@@ -92,7 +119,9 @@ class Background:
             overrides=self._memory.layout.prompts,
             max_lost_share=self._memory.settings.dream_max_lost_percent / 100,
         )
-        return Dreamer(plan, self.budgeted("dream"), self._memory.sink, self._memory.clock)
+        # At a cap it gives its lock back and comes again, rather than hold it until midnight.
+        model = self._memory.model_for("dream", at_cap="raise")
+        return Dreamer(plan, model, self._memory.sink, self._memory.clock)
 
     async def dream_now(
         self,
@@ -112,11 +141,33 @@ class Background:
 
     def own_request(self) -> Request:
         """The request of a fork that has no conversation to start from."""
-        from memdir.model.choose import model_name
-
         name = model_name(self._memory.settings, self._memory.environment)
         tools = tuple(tool.spec for tool in memory_tools())
         return Request(name, (SystemBlock(self._memory.prompt(), ends_prefix=True),), tools)
+
+    async def _catch_up(self) -> None:
+        """Background work never breaks the conversation: what failed is counted, and tried again next time."""
+        name = model_name(self._memory.settings, self._memory.environment)
+        machine = CatchUp(
+            self._memory.layout,
+            self.extraction.plan,
+            self._memory.model_for("extract"),
+            name,
+            self._memory.sink,
+            self._memory.clock,
+        )
+        try:
+            files = await machine.run(self._session.id)
+        except MemdirError:
+            return
+        if files and self.extraction.on_saved:
+            self.extraction.on_saved(files)
+
+    def _compaction_plan(self) -> CompactionPlan:
+        settings = self._memory.settings
+        name = model_name(settings, self._memory.environment)
+        window = window_of(name, configured=settings.model_context_tokens)
+        return CompactionPlan(window, settings.compact_percent, settings.auto_compact, self._memory.layout.prompts)
 
     async def _dream(self, parent: Request, due: Due) -> None:
         """Background work never breaks the conversation: whatever happens is an event."""

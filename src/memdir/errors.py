@@ -28,6 +28,7 @@ if TYPE_CHECKING:
             "no_sdk",
             "no_key",
             "wrong_key",
+            "no_credit",
             "no_network",
             "unknown_model",
             "context_too_long",

@@ -66,6 +66,21 @@ def memory_dreamt(*, work: Mapping[str, FieldValue], prompt_hash: str = "", refu
     return Event("memory.dream", **work, prompt_hash=prompt_hash, refused=refused)
 
 
+def session_memory_updated(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
+    """The summary of a session was brought up to date, or a run of it came to nothing and why (N3)."""
+    return Event("session_memory.update", **work, prompt_hash=prompt_hash, skipped=skipped)
+
+
+def session_compacted(*, trigger: str, work: Mapping[str, FieldValue], skipped: str = "") -> Event:
+    """A conversation was compacted, or was not and why (N7). `work`: how, tokens before and after, messages kept."""
+    return Event("session.compact", trigger=trigger, **work, skipped=skipped)
+
+
+def session_caught_up(*, sessions: int, files: int, failed: int) -> Event:
+    """Sessions that a crash had cut off were extracted (X10)."""
+    return Event("session.catch_up", sessions=sessions, files=files, failed=failed)
+
+
 def memory_recalled(*, files: int, characters: int) -> Event:
     """Memories were shown to a model, or none fitted (R5, O2)."""
     return Event("memory.recall", files=files, characters=characters)

@@ -63,6 +63,11 @@ class Place:
         return os.path.join(self.state, "recall")
 
     @property
+    def logs(self) -> str:
+        """The daily logs of a long-running assistant (K1)."""
+        return os.path.join(self.root, "logs")
+
+    @property
     def drafts(self) -> str:
         """Where text that could not be saved waits for its author."""
         return os.path.join(self.state, "drafts")
@@ -123,12 +128,34 @@ class Layout:
     def session(self, session_id: str) -> str:
         return os.path.join(self.project_home, f"{session_id}.jsonl")
 
+    def session_folder(self, session_id: str) -> str:
+        """What belongs to a session besides its transcript."""
+        return os.path.join(self.project_home, session_id)
+
     def session_state(self, session_id: str) -> str:
         """The little about a session that outlives a crash."""
-        return os.path.join(self.project_home, session_id, "state.json")
+        return os.path.join(self.session_folder(session_id), "state.json")
 
     def session_memory(self, session_id: str) -> str:
-        return os.path.join(self.project_home, session_id, "session-memory", "summary.md")
+        return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")
+
+    def file_history(self, session_id: str) -> str:
+        """Earlier contents of the files that a session edited (J2)."""
+        return os.path.join(self.session_folder(session_id), "file-history")
+
+    @property
+    def session_index(self) -> str:
+        """The index that searching sessions derives from them; it may be deleted at any time (R8)."""
+        return os.path.join(self.project_home, "session-index")
+
+    def subagent(self, session_id: str, agent_id: str) -> str:
+        """The side chain of a sub-agent (J2)."""
+        return os.path.join(self.session_folder(session_id), "subagents", f"agent-{safe_agent_name(agent_id)}.jsonl")
+
+    @property
+    def session_memory_config(self) -> str:
+        """The user's own template and prompt of session memory (N5)."""
+        return os.path.join(self.home, "session-memory", "config")
 
     @property
     def logs(self) -> str:

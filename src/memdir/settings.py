@@ -133,6 +133,26 @@ OPTIONS: tuple[Option, ...] = (
         doc="The program that is the model when `model.provider` is `command`.",
     ),
     Option(
+        "model.contextTokens",
+        "int",
+        0,
+        trusted_only=True,
+        doc="The size of the model's window in tokens; 0: what is known of the model by its name.",
+    ),
+    Option(
+        "autoCompact",
+        "bool",
+        True,
+        doc="Whether a conversation is compacted before it outgrows the model's window; without it there is no session "
+        "memory either (N3, N7).",
+    ),
+    Option(
+        "compact.percent",
+        "int",
+        80,
+        doc="The share of the model's window at which a conversation is compacted, in percent (N7).",
+    ),
+    Option(
         "budget.tokensPerDay",
         "int",
         2_000_000,
@@ -174,6 +194,8 @@ class Environment:
     __slots__ = (
         "anthropic_key",
         "bare",
+        "claude_home",
+        "codex_home",
         "colour",
         "directory",
         "disabled",
@@ -195,6 +217,8 @@ class Environment:
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
         self.width = variables.get("COLUMNS", "")
+        self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
+        self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 
@@ -225,6 +249,9 @@ class Settings:
     model_base_url: str | None
     model_api: str
     model_command: str
+    model_context_tokens: int
+    auto_compact: bool
+    compact_percent: int
     budget_tokens_per_day: int
     budget_tokens_per_project: int
     budget_cents_per_day: int

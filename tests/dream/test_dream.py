@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.facts import facts_of, lost_share
+from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.prompts.compose import load_prompt
+from memdir.store.catalogue import add_memory
+from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
@@ -90,8 +93,10 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     commit = store.history.log()[0]
     assert commit.source == "dream"
     assert commit.trailers["Deleted"] == "testing.md: merged; source: tests.md"
+    assert commit.trailers["Derived"] == "tests.md < testing.md"
     assert last_dream(str(root), clock.now) == clock.now
     assert events.names[-1] == "memory.dream"
+    assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
 
@@ -102,6 +107,23 @@ def test_a_dry_run_shows_the_change_and_makes_none(dream: Dream, root: Path, clo
     assert {draft.key for draft in report.written} == {"tests.md", "testing.md", "MEMORY.md"}
     assert (root / "testing.md").read_text() == TWO
     assert last_dream(str(root), clock.now) is None
+
+
+def test_text_of_low_trust_gains_none_by_merging(dream: Dream, root: Path, store: MemoryStore) -> None:
+    """L1: the merged memory is marked with the lowest trust of its sources."""
+    (root / "testing.md").write_text(TWO.replace("type:", "trust: tool\ntype:"))
+    assert isinstance(dream(merges(root)), DreamReport)
+    assert store.read("tests.md").topic.fields["trust"] == "tool"
+
+
+def test_a_dream_cannot_take_the_mark_of_low_trust_off(dream: Dream, root: Path, store: MemoryStore) -> None:
+    (root / "tests.md").write_text(ONE.replace("type:", "trust: web\ntype:"))
+    path = str(root / "tests.md")
+    told = dream(
+        [calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": ONE})), says("-")]
+    )
+    assert isinstance(told, DreamReport)
+    assert store.read("tests.md").topic.fields["trust"] == "web"
 
 
 @pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret"])
@@ -147,30 +169,52 @@ def test_a_bad_model_changes_nothing(dream: Dream, root: Path, steps: list[Step]
     assert {path.name: path.read_bytes() for path in root.iterdir() if path.suffix == ".md"} == before
 
 
-def test_what_a_person_an_extraction_and_a_pull_do_during_the_dream_all_survive(
-    dream: Dream, root: Path, store: MemoryStore
+@pytest.mark.parametrize(
+    "who", [("person",), ("extraction",), ("pull",), ("person", "extraction", "pull")], ids="+".join
+)
+def test_what_others_do_during_the_dream_survives(
+    dream: Dream, root: Path, store: MemoryStore, who: tuple[str, ...]
 ) -> None:
-    """D7: all at once. The person's text wins; the rest is merged."""
+    """D7: each alone and all at once. A person's text wins; the rest is merged."""
     script = merges(root)
 
     def meanwhile(request: Request) -> Reply:
-        (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
-        from memdir.store.catalogue import add_memory
-        from memdir.store.history import Origin
-
-        add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
-        team = MemoryStore(store.place.team(), scope="team")
-        add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
+        if "person" in who:
+            (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
+        if "extraction" in who:
+            add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
+        if "pull" in who:
+            team = MemoryStore(store.place.team(), scope="team")
+            add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
         return script[2]  # type: ignore[return-value]
 
     report = dream([script[0], script[1], meanwhile])
     assert isinstance(report, DreamReport)
-    assert report.kept_theirs == ("testing.md",)
-    assert "A person's late addition." in (root / "testing.md").read_text()
-    assert (root / "tests.md").read_text() == BOTH
-    assert (root / "extracted_meanwhile.md").exists()
-    assert (root / "team" / "pulled_meanwhile.md").exists()
-    assert "extracted_meanwhile.md" in (root / "MEMORY.md").read_text()
+    assert report.kept_theirs == (("testing.md",) if "person" in who else ())
+    assert (root / "tests.md").read_text() == BOTH, "the rest of the dream is written"
+    assert (root / "testing.md").exists() is ("person" in who)
+    if "person" in who:
+        assert "A person's late addition." in (root / "testing.md").read_text()
+    if "extraction" in who:
+        assert (root / "extracted_meanwhile.md").exists()
+        assert "(extracted_meanwhile.md)" in (root / "MEMORY.md").read_text()
+    if "pull" in who:
+        assert (root / "team" / "pulled_meanwhile.md").exists()
+        assert "(pulled_meanwhile.md)" in (root / "team" / "MEMORY.md").read_text()
+
+
+def test_a_person_and_the_dream_may_change_different_lines_of_one_file(dream: Dream, root: Path) -> None:
+    """D7: three-way, file by file."""
+    script = merges(root)
+
+    def meanwhile(request: Request) -> Reply:
+        (root / "tests.md").write_text(ONE + "\nAsk Marek first.\n")
+        return script[2]  # type: ignore[return-value]
+
+    assert isinstance(dream([script[0], script[1], meanwhile]), DreamReport)
+    text = (root / "tests.md").read_text()
+    assert "Ask Marek first." in text
+    assert "https://wiki.example/db" in text
 
 
 def test_a_second_dream_steps_back_while_one_runs(dream: Dream, root: Path, store: MemoryStore, clock: Clock) -> None:
@@ -249,6 +293,7 @@ def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root:
 def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     facts = facts_of(ONE.encode())
     assert {"postgresql", "16", "2026-03-02"} <= facts
-    assert lost_share([ONE.encode(), TWO.encode()], [BOTH.encode()]) == 0.0
-    assert lost_share([ONE.encode()], [b"---\nname: x\n---\nnothing"]) > 0.5
-    assert lost_share([], []) == 0.0
+    both = all_facts([ONE.encode(), TWO.encode()])
+    assert missing_from(both, [BOTH.encode()]) == frozenset()
+    assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
+    assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"

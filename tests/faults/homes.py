@@ -29,7 +29,8 @@ SCRIPT = str(Path(operate.__file__))
 PERSON = "\n# By hand\n\nA line that no program understands.\n"
 # The parts of file names that differ from run to run: ours, and git's for objects and packs on their way.
 RANDOM = re.compile(
-    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+|(?<=\.tmp-)\d+|(?<=fast_import_crash_)\d+"
+    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=\.consolidate-lock-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+"
+    r"|(?<=\.tmp-)\d+|(?<=fast_import_crash_)\d+"
 )
 Files = dict[str, bytes]
 
@@ -140,9 +141,7 @@ def prepare(name: str, folder: str) -> Scenario:
     allowed = {
         path: frozenset((earlier.get(path), before.get(path), after.get(path))) for path in {*earlier, *before, *after}
     }
-    source = (
-        "outside" if operation == "commit" and not name.startswith("recover") else "undo" if name == "undo" else "cli"
-    )
+    source = {"commit": "outside", "many": "outside", "undo": "undo", "dream": "dream"}.get(name, "cli")
     return Scenario(name, operation, folder, before, after, allowed, head[0].id if head else "", source)
 
 
@@ -192,6 +191,22 @@ def _bring_many(memory: MemDir) -> None:
     """So many files by hand that the history takes them as one pack."""
     for number in range(MANY_BLOBS):
         Path(memory.store.root, f"many_{number}.md").write_text(f"---\nname: Many {number}\n---\n\nText {number}\n")
+
+
+def _neglect(memory: MemDir) -> None:
+    """Two memories that say the same, one with a date that only its own day explains, and a line without a file."""
+    root = Path(memory.store.root)
+    rule = "Use the design tokens for colours in components, never hex values"
+    for name, more in (("tokens_rule.md", "Ask Mateus."), ("design_tokens.md", "Rejected on 2026-06-28.")):
+        text = f"---\nname: Design tokens\ndescription: {rule}\ntype: feedback\n---\n\n{rule}. {more}\n"
+        (root / name).write_text(text)
+    freeze = "---\nname: Freeze\ndescription: the release freeze\ntype: project\n---\n\nIt begins tomorrow.\n"
+    (root / "freeze.md").write_text(freeze)
+    index = root / "MEMORY.md"
+    index.write_bytes(index.read_bytes() + b"- [Gone](gone.md) \xe2\x80\x94 a file that is no more\n")
+    for number, path in enumerate(sorted(root.glob("*.md"))):
+        os.utime(path, (operate.NOW - 86_400 * (20 - number),) * 2)
+    memory.store.record_outside_changes()
 
 
 def _crowd_the_history(memory: MemDir) -> None:
@@ -261,6 +276,7 @@ SCENARIOS: dict[str, tuple[str, bool, Callable[[MemDir], None]]] = {
     "commit": ("commit", True, _edit_by_hand),
     "import": ("import", True, _nothing),
     "undo": ("undo", True, _nothing),
+    "dream": ("dream", True, _neglect),
     "first": ("create", False, _nothing),
     "pack": ("create", True, _crowd_the_history),
     "many": ("commit", True, _bring_many),

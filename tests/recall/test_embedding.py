@@ -18,9 +18,9 @@ def table() -> Table:
 
 
 def similarity(table: Table, one: str, other: str) -> float:
-    asked, held = table.vector(split_words(one), is_query=True), table.vector(split_words(other))
+    asked, held = table.asked(split_words(one)), table.held(split_words(other))
     assert asked is not None and held is not None
-    return asked.similarity(held.packed(), held.norm)
+    return asked.similarity(held)
 
 
 def test_the_table_is_small_enough_to_ship() -> None:
@@ -42,7 +42,7 @@ def test_what_means_the_same_is_nearer(table: Table, asked: str, near: str, far:
 
 
 def test_a_text_without_words_has_no_direction(table: Table) -> None:
-    assert table.vector(split_words("… !!")) is None
+    assert table.held(split_words("… !!")) is None
 
 
 def test_a_file_that_is_no_table_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.recall.card import make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import Table
+from memdir.recall.embedding import DIMENSIONS, Table
 from memdir.recall.segment import Segment, pack
 
 NOW_DAY = 739_800  # 2026-07-02
@@ -63,4 +63,4 @@ BAKERY = [
 
 
 def segment_of(documents: list[Document], table: Table) -> Segment:
-    return Segment(pack([make_card(document, table) for document in documents], table.identity))
+    return Segment(pack([make_card(document, table) for document in documents], table.identity, DIMENSIONS))

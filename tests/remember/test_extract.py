@@ -316,6 +316,27 @@ async def test_an_update_is_an_edit_of_the_file_that_is_there(bench: Bench) -> N
     assert "also not fakes" in bench.read("feedback_no_mocks.md")
 
 
+@pytest.mark.parametrize("line", ["the one of the old description", "one that a person worded"])
+async def test_a_new_description_reaches_the_index_unless_a_person_worded_its_line(bench: Bench, line: str) -> None:
+    """S7: the line that came from the old description follows it; a person's own words stay."""
+    path = Path(bench.store.root, "feedback_no_mocks.md")
+    path.write_text(topic("No mocks", "Tests use PostgreSQL.", description="database in tests"))
+    lines = {
+        "the one of the old description": "- [No mocks](feedback_no_mocks.md) — database in tests\n",
+        "one that a person worded": "- [Read this before testing](feedback_no_mocks.md) — !\n",
+    }
+    Path(bench.store.root, "MEMORY.md").write_text(lines[line])
+    edit = {"file_path": str(path), "old_string": "database in tests", "new_string": "database in tests and fixtures"}
+    model = ScriptedModel([calls(("Read", {"file_path": str(path)})), calls(("Edit", edit)), says("Updated.")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("That holds for fixtures too"))
+    await talk.extraction.drain()
+    follows = line == "the one of the old description"
+    assert bench.read("MEMORY.md") == (
+        lines[line].replace("tests\n", "tests and fixtures\n") if follows else lines[line]
+    )
+
+
 async def test_what_a_person_changed_during_the_run_is_merged(bench: Bench) -> None:
     """S13."""
     path = Path(bench.store.root, "feedback_no_mocks.md")

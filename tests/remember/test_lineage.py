@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.lineage import fault_of_trust, trace
-from memdir.remember.lines import Said, Trust, has_prose, take_apart
+from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.store.topic import Topic
+from memdir.store.trust import Trust
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant, user
 from tests.remember.conftest import Bench, topic
 
@@ -42,6 +45,24 @@ async def test_a_fact_from_a_tool_may_be_kept_with_its_low_trust(bench: Bench) -
     talk.extraction.turn_ended(talk.uses_tool("Look at the status page please", "WebFetch", {"url": "x"}, page))
     await talk.extraction.drain()
     assert bench.store.history.log()[0].trailers["Trust"] == "web"
+    assert bench.store.read("project_outage.md").topic.fields["trust"] == "web", "recall shows it as a quotation (L3)"
+
+
+async def test_a_memory_of_low_trust_stays_so_when_the_user_adds_to_it(bench: Bench) -> None:
+    """L1: the lowest of what it came from."""
+    old = topic("Outage", "The gateway was down on 2026-09-14.", "project").replace("type:", "trust: web\ntype:")
+    path = Path(bench.store.root, "project_outage.md")
+    path.write_text(old)
+    added = topic("Outage", "The gateway was down on 2026-09-14. Marek owns the follow-up.", "project")
+    model = ScriptedModel(
+        [calls(("Read", {"file_path": str(path)})), bench.write("project_outage.md", added), says("Kept.")]
+    )
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("Marek owns the follow-up of the gateway outage, keep that"))
+    await talk.extraction.drain()
+    kept = bench.store.read("project_outage.md").topic
+    assert "Marek" in kept.body
+    assert kept.fields["trust"] == "web"
 
 
 async def test_recalled_memories_and_reminders_are_not_learned_again(bench: Bench) -> None:

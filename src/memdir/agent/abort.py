@@ -28,6 +28,11 @@ class Abort:
         self.reason = self.reason or reason
         self._event.set()
 
+    def check(self) -> None:
+        """Aborted when the signal has been given."""
+        if self.is_set:
+            raise Aborted(self.reason)
+
     async def guard(self, work: Awaitable[Result]) -> Result:
         """The result of `work`, or Aborted as soon as the signal is given; the work is cancelled and waited for."""
         task = asyncio.ensure_future(work)

@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterator
 from typing import Protocol
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error
+from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound
 
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
@@ -26,20 +27,19 @@ class Files(Protocol):
     def write(self, path: str, data: bytes) -> None: ...
 
     def walk(self, folder: str) -> Iterator[str]:
-        """Every plain file below a folder, sorted, hidden folders and links left out."""
+        """Every plain file below a folder, in order; hidden ones, links, pipes and devices left out."""
         ...
 
-    @property
-    def has_drafts(self) -> bool:
-        """Whether something was written that is not on disk yet."""
+    def is_draft(self, path: str) -> bool:
+        """Whether a file was written or deleted here, and the disk does not know it yet."""
         ...
 
 
 class DiskFiles:
     """Files as they are on disk."""
 
-    @property
-    def has_drafts(self) -> bool:
+    def is_draft(self, path: str) -> bool:
+        del path
         return False
 
     def read(self, path: str) -> bytes:
@@ -62,13 +62,24 @@ class DiskFiles:
             raise disk_error(error, "read", path) from error
 
     def write(self, path: str, data: bytes) -> None:
-        make_folder(os.path.dirname(path))
-        write_bytes_atomic(path, data)
+        """Put a file there, or its new content; its mode stays, a link to it stays a link."""
+        write_project_file(os.path.realpath(path), data)
 
     def walk(self, folder: str) -> Iterator[str]:
-        for current, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                path = os.path.join(current, name)
-                if not name.startswith(".") and not os.path.islink(path):
-                    yield path
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
+        except OSError:  # no folder, or not ours to read
+            return
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self.walk(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield entry.path
+
+
+def walking_order(path: str) -> list[bytes]:
+    """The key that puts paths in the order in which `walk` finds them."""
+    return os.fsencode(path).split(os.fsencode(os.sep))

@@ -25,7 +25,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Hands:
-    """What a fork works with. The box must be its own, with a clone of the parent's file state (G2)."""
+    """What a fork works with. The box must be its own, as `Toolbox.forked` makes it from the parent's (G2)."""
 
     model: Model
     tools: Toolbox
@@ -42,6 +42,10 @@ class ForkReport:
     @property
     def usage(self) -> Usage:
         return self.run.usage
+
+    @property
+    def files_touched(self) -> tuple[str, ...]:
+        return self.run.files_touched
 
     def counts(self) -> dict[str, int | float]:
         """Its cost in figures, for events."""

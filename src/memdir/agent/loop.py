@@ -5,31 +5,53 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from memdir.agent.abort import Abort, Aborted
-from memdir.agent.gate import Gate
-from memdir.agent.tools.tool import Toolbox
-from memdir.agent.verdict import Deny
+from memdir.agent.gate import WRITING, Gate
+from memdir.agent.tools.tool import Toolbox, room_for_each
+from memdir.agent.verdict import Allow, Deny
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
+INTERRUPTED = "Interrupted before it had finished."
 Ending = Literal["done", "max_turns", "aborted"]
 
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What came of a run: the messages it added, why it ended, what it cost, what was refused."""
+    """What came of a run: the messages it added, why it ended, what it cost, what was refused.
+
+    `last_request` is what the provider got last: what a fork of this conversation starts from, with the messages that
+    came after it as `since`.
+    """
 
     messages: tuple[Message, ...]
     ending: Ending
     usage: Usage
     turns: int
     refusals: int
+    last_request: Request
+
+    @property
+    def since(self) -> tuple[Message, ...]:
+        """What was said after the last request."""
+        return self.messages[-1:] if self.ending == "done" else self.messages[-2:]
 
     @property
     def final_text(self) -> str:
         return self.messages[-1].text if self.messages and self.messages[-1].role == "assistant" else ""
+
+    @property
+    def files_touched(self) -> tuple[str, ...]:
+        """The paths that were written or edited with success, as the model named them (G3)."""
+        paths: dict[str, None] = {}
+        for asked, answered in pairwise(self.messages):
+            done = {result.tool_use_id for result in answered.tool_results if not result.is_error}
+            uses = (use for use in asked.tool_uses if use.name in WRITING and use.id in done)
+            paths.update((str(use.input["file_path"]), None) for use in uses)
+        return tuple(paths)
 
 
 async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
@@ -68,33 +90,52 @@ class _Run:
     turns: int = 0
     refusals: int = 0
     added: tuple[Message, ...] = ()
+    answered: Request | None = None
 
     async def step(self, on_text: Callable[[str], None] | None) -> bool:
         """One request and the tools it calls; True when the model is done."""
+        self.abort.check()
         asked = replace(self.request, messages=(*self.request.messages, *self.added))
         reply: Reply = await self.abort.guard(self.model.complete(asked, on_text=on_text))
+        self.answered = asked
         self.turns += 1
         self.usage += reply.usage
         self._add(reply.message)
-        if not reply.message.tool_uses:
+        uses = reply.message.tool_uses
+        if not uses:
             return True
-        results = await self.abort.guard(self._run_tools(reply.message.tool_uses))
-        self._add(Message("user", tuple(results)))
+        results = [ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses]
+        try:
+            await self.abort.guard(self._run_tools(uses, results))
+        finally:
+            # Also when it is stopped: a call without a result makes a conversation unusable for every provider.
+            self._add(Message("user", tuple(results)))
         return False
 
-    async def _run_tools(self, uses: tuple[ToolUse, ...]) -> list[ToolResult]:
+    async def _run_tools(self, uses: tuple[ToolUse, ...], results: list[ToolResult]) -> None:
         """All calls at once, results in the order of the calls; one that is cancelled takes the others with it."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_tool(use)) for use in uses]
-        return [task.result() for task in tasks]
+        room = room_for_each(len(uses))
 
-    async def _run_tool(self, use: ToolUse) -> ToolResult:
+        async def run(at: int, use: ToolUse) -> None:
+            results[at] = await self._run_tool(use, room)
+
+        async with asyncio.TaskGroup() as group:
+            for at, use in enumerate(uses):
+                group.create_task(run(at, use))
+
+    async def _run_tool(self, use: ToolUse, room: int) -> ToolResult:
         if self.tools.knows(use.name) and not use.fault:
-            verdict = self.gate(use)
+            verdict = self._judge(use)
             if isinstance(verdict, Deny):
                 self.refusals += 1
                 return ToolResult(use.id, f"Refused: {verdict.reason}.", is_error=True)
-        return await self.tools.run(use)
+        return await self.tools.run(use, room=room)
+
+    def _judge(self, use: ToolUse) -> Allow | Deny:
+        try:
+            return self.gate(use)
+        except Exception as error:  # noqa: BLE001 - a gate that breaks stays shut
+            return Deny(f"the gate could not judge this call ({type(error).__name__})")
 
     def _add(self, message: Message) -> None:
         self.added = (*self.added, message)
@@ -102,4 +143,4 @@ class _Run:
             self.on_message(message)
 
     def result(self, ending: Ending) -> AgentRun:
-        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals)
+        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, self.answered or self.request)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memdir.agent.files import DiskFiles
+from memdir.agent.files import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.errors import MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.history import Origin
 from memdir.store.index import Index, merge_index
 from memdir.store.merge import merge_bytes
@@ -43,9 +43,8 @@ class Workspace:
     drafts: dict[str, Draft] = field(default_factory=dict)
     _disk: DiskFiles = field(default_factory=DiskFiles)
 
-    @property
-    def has_drafts(self) -> bool:
-        return bool(self.drafts)
+    def is_draft(self, path: str) -> bool:
+        return os.path.realpath(path) in self.drafts
 
     def read(self, path: str) -> bytes:
         draft = self.drafts.get(os.path.realpath(path))
@@ -61,18 +60,21 @@ class Workspace:
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
         tombstone = TOMBSTONE.match(data)
+        if tombstone and _is_index(key):
+            raise BadMemoryFile(f"{path} is the index and stays", remedy="Delete the lines that are not needed")
         if tombstone:
             self.drafts[real] = Draft(store, key, before, None, tombstone["reason"].decode("utf-8", "replace"))
         else:
             self.drafts[real] = Draft(store, key, before, data)
 
     def walk(self, folder: str) -> Iterator[str]:
-        on_disk = set(self._disk.walk(folder))
+        found = set(self._disk.walk(folder))
         prefix = os.path.realpath(folder) + os.sep
         for path, draft in self.drafts.items():
             if path.startswith(prefix):
-                (on_disk.discard if draft.after is None else on_disk.add)(path)
-        yield from sorted(on_disk)
+                named = os.path.join(folder, path.removeprefix(prefix))  # as the caller names it, links or not
+                (found.discard if draft.after is None else found.add)(named)
+        yield from sorted(found, key=walking_order)
 
     def locate(self, path: str) -> tuple[MemoryStore, str]:
         """The store and key of a path; the innermost store where one lies inside another. PathEscape outside all."""
@@ -103,24 +105,27 @@ class Workspace:
                 del self.drafts[path]
         return lost
 
-    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False) -> list[Draft]:
+    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False, **more: str) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
         change together or not at all. With `keep_times` a changed file stays as old as it was: it was put in order,
-        not learned anew (S11). Returns what was written."""
-        changed = sorted(self.changed(), key=lambda draft: draft.key != INDEX_NAME)
+        not learned anew (S11). `more` goes into the history's record. Returns what was written.
+
+        EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
+        """
+        changed = self.changed()
         for base in dict.fromkeys(draft.store.place.base for draft in changed):
             drafts = [draft for draft in changed if draft.store.place.base == base]
-            self._commit_base(drafts, origin, subject, keep_times=keep_times)
+            reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
+            self._commit_base(drafts, origin, subject, keep_times=keep_times, Deleted=reasons, **more)
         self.drafts.clear()
         return changed
 
-    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool) -> None:
-        reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
-        more = {"Deleted": reasons} if reasons else {}
+    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool, **more: str) -> None:
         place = drafts[0].store.place
         outer = next((store for store in self.stores if store.place.root == place.base), drafts[0].store)
         with outer.changing(origin, subject, **more) as change:
-            for draft in drafts:
+            # The fork's own lines first: the index is completed only where it forgot one.
+            for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
                 _put(change, draft, prefix, mtime_ns=_time_of(draft) if keep_times else None)
 
@@ -136,12 +141,26 @@ def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> 
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(draft), key=index_key)
-    elif draft.after is None:
+        return
+    _refuse_clash(draft, change.read(key))
+    if draft.after is None:
         change.delete(key)
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
-    else:
-        change.write(key, draft.after, base=draft.before, mtime_ns=mtime_ns)
-        change.edit_index(_completer(draft.key, Topic(draft.after)), key=index_key)
+        return
+    change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
+    if not _is_index(draft.key):
+        change.edit_index(_completer(draft, Topic(draft.after)), key=index_key)
+
+
+def _refuse_clash(draft: Draft, current: bytes | None) -> None:
+    """What somebody else deleted or changed meanwhile is not ours to bring back or to delete."""
+    if current != draft.before and (current is None or draft.after is None):
+        verb = "deleted" if current is None else "changed"
+        raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again and decide anew")
+
+
+def _is_index(key: str) -> bool:
+    return key.rsplit("/", 1)[-1] == INDEX_NAME
 
 
 def _merger(draft: Draft) -> Callable[[Index], Index]:
@@ -149,7 +168,15 @@ def _merger(draft: Draft) -> Callable[[Index], Index]:
     return lambda current: Index(merge_index(draft.before or b"", draft.after or b"", current.data))
 
 
-def _completer(key: str, topic: Topic) -> Callable[[Index], Index]:
-    """Gives a written memory the line that its writer forgot; a line that is there stays as it was worded."""
-    entry = entry_for(key, topic.name, topic.description)
-    return lambda index: index if index.has(key) else index.with_entry(entry)
+def _completer(draft: Draft, topic: Topic) -> Callable[[Index], Index]:
+    """Gives a written memory the line that its writer forgot, or that still tells the old description; a line that
+    somebody worded otherwise stays as it is."""
+    entry = entry_for(draft.key, topic.name, topic.description)
+    old = Topic(draft.before or b"")
+    outdated = entry_for(draft.key, old.name, old.description).render()
+
+    def complete(index: Index) -> Index:
+        line = next((known.render() for known in index.entries() if known.key == draft.key), None)
+        return index.with_entry(entry) if line is None or line == outdated else index
+
+    return complete

@@ -26,11 +26,25 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "Conversations",
+        (
+            ("sessions", "sessions.list_sessions", "list past conversations"),
+            ("sessions show", "sessions.show", "print a conversation"),
+            ("sessions search", "sessions.search", "find places in conversations and daily logs"),
+            ("sessions export", "sessions.export", "write a conversation as Markdown or HTML"),
+            ("sessions files", "sessions.files", "show or restore the files a conversation edited"),
+            ("sessions prune", "sessions.prune", "show, or delete, old conversations"),
+            ("resume", "resume", "show a conversation as it would go on"),
+            ("fork", "fork", "begin a second conversation where one stands"),
+        ),
+    ),
+    (
         "Look after",
         (
             ("check", "check", "replay the recalls you pinned"),
             ("doctor", "doctor", "check the store, mend what is safe to mend"),
             ("dream", "dream", "merge, correct, date and prune memories"),
+            ("budget", "budget", "show what background work used, and what it may"),
             ("settings", "settings", "show every setting and where it comes from"),
             ("export", "export_memories", "write all memories to a folder or a zip"),
             ("import", "import_memories", "take in memories from a folder or a zip"),

@@ -39,10 +39,13 @@ def _candidates(words: list[str], context: Context) -> list[str]:
 
     *before, typed = words or [""]
     if not before:
-        return [name for name in MODULES if name.startswith(typed)]
-    name = before[0]
+        return [name for name in MODULES if name.startswith(typed) and " " not in name]
+    name = " ".join(before[:2]) if " ".join(before[:2]) in MODULES else before[0]
     if name not in MODULES:
         return []
+    further = [other.removeprefix(f"{name} ") for other in MODULES if other.startswith(f"{name} ")]
+    if before == [name] and further and not typed.startswith("-"):
+        return [word for word in further if word.startswith(typed)]
     if typed.startswith("-"):
         return [option for option in _options_of(name) if option.startswith(typed)]
     if name in _NAMES_MEMORY:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _help(words: list[str]) -> int:
     if words and not words[0].startswith("-"):
-        return _run(words[0], ["--help"])
+        return _run(words[0], [*words[1:2], "--help"])
     from memdir.cli.help import overview
 
     print(overview(), end="")
@@ -48,6 +48,8 @@ def _help(words: list[str]) -> int:
 def _run(name: str, words: list[str]) -> int:
     from memdir.cli.commands import MODULES
 
+    if words and f"{name} {words[0]}" in MODULES:
+        name, words = f"{name} {words[0]}", words[1:]
     if name not in MODULES:
         return _unknown(name)
     from importlib import import_module

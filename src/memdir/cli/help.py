@@ -26,7 +26,7 @@ def overview() -> str:
     ]
     for title, commands in GROUPS:
         lines += ["", terminal.bold(title)]
-        lines += [f"  {terminal.cyan(name.ljust(12))} {text}" for name, _, text in commands]
+        lines += [f"  {terminal.cyan(name.ljust(16))} {text}" for name, _, text in commands]
     lines += ["", terminal.bold("Try")]
     lines += [f"  {command.ljust(58)} {terminal.dim(text)}" for command, text in _FIRST_STEPS]
     return "\n".join(lines) + "\n"

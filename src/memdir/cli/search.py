@@ -1,4 +1,6 @@
-"""Find memories that hold all of the given words, in any case, in name, description or text."""
+"""Find memories that hold all of the given words, in any case, in name, description or text.
+
+--sessions looks in past conversations and daily logs instead, by words and by meaning."""
 
 from __future__ import annotations
 
@@ -12,17 +14,22 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.store.search import Match
 
-EXAMPLES = ("memdir search deploy friday", "memdir search grafana --scope user", "memdir search auth --json")
+EXAMPLES = ("memdir search deploy friday", "memdir search grafana --scope user", "memdir search auth --sessions --json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
     add_limit(parser)
+    parser.add_argument("--sessions", action="store_true", help="in past conversations and daily logs")
     add_scope(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
+    if options.sessions:
+        from memdir.cli.sessions import search as in_sessions
+
+        return in_sessions.run(options, context)
     from memdir.store.search import search
 
     query = " ".join(options.words)

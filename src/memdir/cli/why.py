@@ -1,5 +1,5 @@
-"""Tell where a memory comes from: every change that made it what it is, by whom, in which session, from which
-messages."""
+"""Tell where a memory comes from: every change that made it what it is, by whom, in which session, and the lines of
+the conversation that it was taken from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.store.history import Commit
+    from memdir.transcript.message import Message
 
 EXAMPLES = ("memdir why feedback_no_mocks.md", "memdir why mocks --json")
 _SOURCES = {
@@ -21,7 +22,10 @@ _SOURCES = {
     "undo": "an earlier change was taken back",
     "restore": "an earlier version was brought back",
     "doctor": "mended by memdir doctor",
+    "extract": "taken from a conversation",
+    "dream": "put in order by a dream",
 }
+QUOTED_LINES = 6  # of one message; the rest is in the transcript
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +45,13 @@ def run(options: argparse.Namespace, context: Context) -> int:
     key = history_key(store, options.memory)
     commits = store.history.log(store.place.prefix + key)
     if options.json:
-        context.print_json({"file": key, "changes": [plain(commit) for commit in commits]})
+        changes = [{**plain(commit), "conversation": _plain_source(commit, key, context)} for commit in commits]
+        context.print_json({"file": key, "changes": changes})
         return 0
     context.terminal.line(context.terminal.bold(clean(key)))
     for commit in commits:
         _print(commit, context)
+        _print_source(commit, key, context)
     return 0
 
 
@@ -56,6 +62,77 @@ def _print(commit: Commit, context: Context) -> None:
     told = _SOURCES.get(commit.source, f"written by {commit.source}")
     age = age_words(commit.time, context.memory.clock())
     terminal.line(f"  {terminal.style(commit.id[:8], 'yellow')} {age}: {clean(told)}")
-    for trailer, words in (("Session", "session"), ("Messages", "messages"), ("Trust", "trust"), ("Reason", "because")):
+    reason = (("Reason", "because"),) if commit.source != "extract" else ()  # of an extraction: the ids once more
+    for trailer, words in (("Session", "session"), ("Trust", "trust"), *reason):
         if commit.trailers.get(trailer):
             terminal.line(terminal.dim(f"           {words}: {clean(commit.trailers[trailer])}"))
+
+
+def _print_source(commit: Commit, key: str, context: Context) -> None:
+    """The messages that a change was made from, quoted; or that they are gone."""
+    terminal = context.terminal
+    wanted = _messages_of(commit, key)
+    if not wanted:
+        return
+    path, found = _found(commit, wanted, context)
+    if not path:
+        session = clean(commit.trailers.get("Session", ""))
+        told = f"The transcript of session {session} is gone: what was said there cannot be shown."
+        terminal.line(f"           {terminal.style(told, 'yellow')}")
+        return
+    for message_id in wanted:
+        _print_message(found.get(message_id), message_id, context)
+
+
+def _print_message(message: Message | None, message_id: str, context: Context) -> None:
+    terminal = context.terminal
+    if message is None:
+        told = f"message {clean(message_id)} is no longer in the transcript"
+        terminal.line(f"           {terminal.style(told, 'yellow')}")
+        return
+    from memdir.transcript.export.parts import moment, speaker
+
+    terminal.line(f"           {terminal.cyan(speaker(message))} {terminal.dim(f'{moment(message)} {message.id[:8]}')}")
+    said = message.text or "\n".join(result.content for result in message.tool_results)
+    lines = clean(said.strip(), keep_newlines=True).splitlines()
+    for line in lines[:QUOTED_LINES]:
+        terminal.line(f"           > {line}")
+    if len(lines) > QUOTED_LINES:
+        terminal.line(terminal.dim(f"           > … {len(lines) - QUOTED_LINES} more lines"))
+
+
+def _plain_source(commit: Commit, key: str, context: Context) -> dict[str, object] | None:
+    """The same for programs; None for a change that came from no conversation."""
+    wanted = _messages_of(commit, key)
+    if not wanted:
+        return None
+    from memdir.cli.sessions.show import plain_messages
+
+    path, found = _found(commit, wanted, context)
+    messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
+    missing = [message_id for message_id in wanted if message_id not in found]
+    return {"session": commit.trailers.get("Session", ""), "path": path or None, "messages": messages, "gone": missing}
+
+
+def _messages_of(commit: Commit, key: str) -> list[str]:
+    """The ids of the messages that a change took this file from; those of the whole change where it says no more."""
+    for part in commit.trailers.get("Reason", "").split("; "):
+        name, _, told = part.partition(" = ")
+        if name == key and ": " in told:
+            return told.partition(": ")[2].split()
+    return commit.trailers.get("Messages", "").split()
+
+
+def _found(commit: Commit, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
+    """The transcript of a change's session, wherever an agent keeps it, and those of the messages that are in it."""
+    from memdir.cli.sessions.choose import sessions
+    from memdir.transcript.lookup import find_messages
+
+    session = commit.trailers.get("Session", "")
+    paths = [ref.path for ref in sessions(context, "all") if ref.id == session]
+    best: tuple[str, dict[str, Message]] = ("", {})
+    for path in paths:
+        found = find_messages(path, wanted)
+        if not best[0] or len(found) > len(best[1]):
+            best = path, found
+    return best

@@ -95,6 +95,22 @@ def delete_file(path: str) -> None:
     flush_folder(os.path.dirname(path))
 
 
+def delete_tree(folder: str) -> None:
+    """Remove a folder of ours with everything in it, links themselves and not what they lead to; no error when gone."""
+    import shutil
+
+    try:
+        if os.path.islink(folder):
+            os.unlink(folder)
+        else:
+            shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk_error(error, "delete", folder) from error
+    flush_folder(os.path.dirname(folder))
+
+
 def append_bytes(path: str, data: bytes) -> None:
     """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1)."""
     try:

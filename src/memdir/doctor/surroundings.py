@@ -10,8 +10,8 @@ from memdir.doctor.finding import Finding
 from memdir.errors import HistoryError
 from memdir.memdir import MemDir
 from memdir.store.identity import stores
-from memdir.store.scan import walk
 from memdir.store.store import MemoryStore
+from memdir.store.walk import walk
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -18,6 +18,7 @@ from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.check import MAX_LOST_SHARE, fault_of_dream
+from memdir.dream.derive import trace_sources
 from memdir.dream.lock import DreamLock, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
@@ -109,6 +110,7 @@ class Dreamer:
             return NotDreamt("it was stopped")
         if not report.is_complete:
             return NotDreamt(f"the model did not come to an end ({report.run.ending})")
+        derived = trace_sources(workspace)
         refused = fault_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
         if refused:
             return NotDreamt("; ".join(refused.reasons), self._keep_aside(workspace))
@@ -121,7 +123,8 @@ class Dreamer:
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
-        written = workspace.commit(origin, _subject(workspace.changed()), keep_times=True)
+        told = "; ".join(f"{key} < {' '.join(sources)}" for key, sources in derived.items())
+        written = workspace.commit(origin, _subject(workspace.changed()), keep_times=True, Derived=told)
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
 
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:

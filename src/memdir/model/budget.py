@@ -1,132 +1,50 @@
-"""The budget: every background call in a ledger, hard caps a day, waiting at the cap instead of failing (B1, B2)."""
+"""The budget of background work: hard caps a day, waiting at the cap instead of failing (B1, B2)."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from importlib import resources
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
 
-from memdir.disk.atomic import append_bytes, make_folder
-from memdir.errors import BudgetReached, SettingsError
+from memdir.errors import BudgetReached, DiskError, ModelError
 from memdir.events import Event, Nowhere
+from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Reply, Request, Usage
+from memdir.model.prices import Prices
+from memdir.model.retry import RetryingModel
 
 if TYPE_CHECKING:
     from memdir.events import Sink
+    from memdir.settings import Settings
 
-TOKENS_PER_PRICE = 1_000_000
-_DAY = timedelta(days=1)
+# One nap at the cap. A sleeping laptop's clock stands still, and a ledger may be deleted: look again now and then.
+LONGEST_NAP_SECONDS = 900.0
+# A call of these kinds reached the model and got no count back: the prompt was paid for, so it is estimated.
+_PAID_FAILURES = frozenset(("timeout", "interrupted", "bad_reply"))
+_CHARACTERS_PER_TOKEN = 4
 
-
-@dataclass(frozen=True)
-class Spent:
-    """One line of the ledger: what one model call used."""
-
-    time: float
-    job: str
-    project: str
-    model: str
-    usage: Usage
-    money: float | None
+AtCap = Literal["wait", "raise", "go_on"]
 
 
 @dataclass(frozen=True)
 class Caps:
-    """What background work may use a day; 0 means no limit. Tokens count what was sent and received, cached or not."""
+    """What background work may use a day; 0 means no limit. Tokens count what was sent and received, cached or not.
+
+    A call is let go while less than the cap is used: a day ends at most one call of each process above it.
+    """
 
     tokens_per_day: int = 0
     tokens_per_project: int = 0
     money_per_day: float = 0.0
 
-
-class Ledger:
-    """Every background model call, one JSON object a line, private, appended in one write."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def add(self, spent: Spent) -> None:
-        make_folder(os.path.dirname(self._path))
-        usage = spent.usage
-        line = {
-            "time": datetime.fromtimestamp(spent.time, UTC).isoformat(timespec="milliseconds"),
-            "job": spent.job,
-            "project": spent.project,
-            "model": spent.model,
-            "input": usage.input,
-            "output": usage.output,
-            "cache_read": usage.cache_read,
-            "cache_created": usage.cache_created,
-            "money": spent.money,
-        }
-        append_bytes(self._path, json.dumps(line).encode("utf-8") + b"\n")
-
-    def since(self, moment: float) -> Iterator[Spent]:
-        """What was spent since then, oldest first; lines that cannot be read are skipped."""
-        try:
-            with open(self._path, "rb") as file:
-                lines = file.readlines()
-        except FileNotFoundError:
-            return
-        for line in lines:
-            spent = _parse(line)
-            if spent is not None and spent.time >= moment:
-                yield spent
-
-
-def _parse(line: bytes) -> Spent | None:
-    try:
-        found = json.loads(line)
-        usage = Usage(*(int(found[name]) for name in ("input", "output", "cache_read", "cache_created")))
-        money = None if found["money"] is None else float(found["money"])
-        moment = datetime.fromisoformat(found["time"]).timestamp()
-        return Spent(moment, str(found["job"]), str(found["project"]), str(found["model"]), usage, money)
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-class Prices:
-    """Money a million tokens, by the beginning of a model's name: our list, and the user's own file before it."""
-
-    def __init__(self, own_path: str = "") -> None:
-        text = resources.files("memdir.model").joinpath("prices.json").read_text(encoding="utf-8")
-        self._models: dict[str, dict[str, float]] = {**json.loads(text)["models"], **_own_prices(own_path)}
-
-    def of(self, model: str, usage: Usage) -> float | None:
-        """The estimated money for a call; None for a model without a price."""
-        name = model.rsplit("/", 1)[-1].lower()
-        fitting = [known for known in self._models if name.startswith(known)]
-        if not fitting:
-            return None
-        price = self._models[max(fitting, key=len)]
-        used = {
-            "input": usage.input,
-            "output": usage.output,
-            "cache_read": usage.cache_read,
-            "cache_created": usage.cache_created,
-        }
-        return sum(tokens * price.get(kind, price["input"]) for kind, tokens in used.items()) / TOKENS_PER_PRICE
-
-
-def _own_prices(path: str) -> dict[str, dict[str, float]]:
-    if not path or not os.path.exists(path):
-        return {}
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        return {
-            str(name).lower(): {kind: float(value) for kind, value in price.items()} for name, price in found.items()
-        }
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise SettingsError(
-            f"the prices in {path} cannot be read: {error}", remedy="See docs/how-to/budget.md"
-        ) from error
+    @staticmethod
+    def of(settings: Settings) -> Caps:
+        cents = settings.budget_cents_per_day
+        return Caps(settings.budget_tokens_per_day, settings.budget_tokens_per_project, cents / 100)
 
 
 @dataclass
@@ -141,7 +59,7 @@ class Budget:
     def check(self, project: str) -> None:
         """BudgetReached when a cap is reached; its `resumes_at` is the next midnight of local time."""
         now = self.clock()
-        today = list(self.ledger.since(_midnight(now)))
+        today = list(self.ledger.since(midnight(now)))
         tokens = sum(spent.usage.prompt + spent.usage.output for spent in today)
         here = sum(spent.usage.prompt + spent.usage.output for spent in today if spent.project == project)
         money = sum(spent.money or 0.0 for spent in today)
@@ -152,12 +70,13 @@ class Budget:
         ):
             if cap and used >= cap:
                 told = f"background work has used {used:,.10g} of {cap:,.10g} {words}"
-                raise BudgetReached(told, resumes_at=_midnight(now, days=1))
+                raise BudgetReached(told, resumes_at=midnight(now, days=1))
 
 
-def _midnight(moment: float, *, days: int = 0) -> float:
+def midnight(moment: float, *, days: int = 0) -> float:
+    """The beginning of a moment's day in local time, or of one so many days later; days may have 23 or 25 hours."""
     local = datetime.fromtimestamp(moment).astimezone()
-    start = local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + days * _DAY
+    start = local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(days=days)
     return start.astimezone().timestamp()
 
 
@@ -166,6 +85,8 @@ class BudgetedModel:
     """A model for background work: asks the budget before each call, writes each call down, waits at the cap.
 
     Waiting is what keeps a runaway job from becoming a storm: it stands still until the next day and then goes on.
+    Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`); what a
+    conversation cannot go on without is only counted (`"go_on"`).
     """
 
     model: Model
@@ -173,26 +94,57 @@ class BudgetedModel:
     job: str
     project: str
     sink: Sink = field(default_factory=Nowhere)
+    at_cap: AtCap = "wait"
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         await self._wait_for_budget()
-        reply = await self.model.complete(request, on_text=on_text)
-        name = reply.model or request.model
-        money = self.budget.prices.of(name, reply.usage)
-        self.budget.ledger.add(Spent(self.budget.clock(), self.job, self.project, name, reply.usage, money))
+        try:
+            reply = await self.model.complete(request, on_text=on_text)
+        except ModelError as error:
+            lost = Usage(input=estimated_tokens(request)) if error.kind in _PAID_FAILURES else Usage()
+            self._write_down(request.model, lost, failure=error.kind)
+            raise
+        except asyncio.CancelledError:
+            with suppress(DiskError):  # whoever stops the work must not be kept from it
+                self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
+            raise
+        self._write_down(reply.model or request.model, reply.usage)
         return reply
 
     async def close(self) -> None:
         await self.model.close()
 
+    def _write_down(self, model: str, usage: Usage, *, failure: str = "") -> None:
+        budget = self.budget
+        money = budget.prices.of(model, usage)
+        budget.ledger.add(Spent(budget.clock(), self.job, self.project, model, usage, money, failure))
+
     async def _wait_for_budget(self) -> None:
-        while True:
+        is_told = False
+        while self.at_cap != "go_on":
             try:
                 self.budget.check(self.project)
             except BudgetReached as reached:
                 pause = max(1.0, reached.resumes_at - self.budget.clock())
-                self.sink.emit(Event("budget.waiting", job=self.job, reason=reached.message, seconds=pause))
-                await self.sleep(pause)
+                if not is_told:
+                    seconds = pause if self.at_cap == "wait" else 0.0
+                    self.sink.emit(Event("budget.waiting", job=self.job, reason=reached.message, seconds=seconds))
+                is_told = True
+                if self.at_cap == "raise":
+                    raise
             else:
                 return
+            await self.sleep(min(pause, LONGEST_NAP_SECONDS))
+
+
+def under_budget(model: Model, counted: Callable[[Model], BudgetedModel]) -> Model:
+    """A model whose every call is counted: where it tries again by itself, each of its attempts is a call (B2)."""
+    return replace(model, model=counted(model.model)) if isinstance(model, RetryingModel) else counted(model)
+
+
+def estimated_tokens(request: Request) -> int:
+    """About how large a prompt is, where nobody has counted it."""
+    sent = repr(request.raw.arguments) if request.raw else ""
+    parts = (sent, *(block.text for block in request.system), *(repr(message.content) for message in request.messages))
+    return sum(map(len, parts)) // _CHARACTERS_PER_TOKEN

@@ -7,7 +7,7 @@ from memdir.model.model import Model
 from memdir.model.retry import RetryingModel
 from memdir.settings import Environment, Settings
 
-DEFAULT_MODELS = {"anthropic": "claude-sonnet-4-5", "openai": "gpt-5-mini", "command": "", "builtin": "builtin"}
+DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
 
 
 def provider_of(settings: Settings, environment: Environment) -> str:
@@ -39,8 +39,9 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
             base_url = settings.model_base_url or ""
             return RetryingModel(OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect))
         case "command":
-            from memdir.model.command import CommandModel
+            from memdir.model.command import CommandModel, Program
 
-            return RetryingModel(CommandModel("codex" if settings.model_command == "codex" else "claude"))
+            program: Program = "codex" if settings.model_command == "codex" else "claude"
+            return RetryingModel(CommandModel(program, folder=environment.home))
         case _:
             return BuiltinModel()

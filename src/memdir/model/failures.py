@@ -2,81 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from memdir.errors import ModelError
 
-_CONTEXT_WORDS = (
-    "context length",
-    "context window",
-    "maximum context",
-    "prompt is too long",
-    "too many tokens",
-    "context_length",
+if TYPE_CHECKING:
+    from memdir.errors import ModelFailure
+
+# What providers call their errors: Anthropic's types, OpenAI's codes and types, llama.cpp's type.
+_BY_CODE: dict[str, ModelFailure] = {
+    "authentication_error": "wrong_key",
+    "invalid_api_key": "wrong_key",
+    "permission_error": "wrong_key",
+    "billing_error": "no_credit",
+    "insufficient_quota": "no_credit",
+    "not_found_error": "unknown_model",
+    "model_not_found": "unknown_model",
+    "context_length_exceeded": "context_too_long",
+    "exceed_context_size_error": "context_too_long",
+    "request_too_large": "context_too_long",
+    "rate_limit_error": "rate_limit",
+    "rate_limit_exceeded": "rate_limit",
+    "api_error": "overloaded",
+    "overloaded_error": "overloaded",
+    "server_error": "overloaded",
+    "timeout_error": "overloaded",
+}
+_BY_STATUS: dict[int, ModelFailure] = {
+    401: "wrong_key",
+    402: "no_credit",
+    403: "wrong_key",
+    404: "unknown_model",
+    408: "overloaded",
+    409: "overloaded",
+    413: "context_too_long",
+    425: "overloaded",
+    429: "rate_limit",
+}
+# Where a code is missing or says no more than "bad request", the message has to tell.
+_BY_WORDS: tuple[tuple[str, ModelFailure], ...] = (
+    ("prompt is too long", "context_too_long"),
+    ("context length", "context_too_long"),
+    ("context window", "context_too_long"),
+    ("context size", "context_too_long"),
+    ("maximum context", "context_too_long"),
+    ("too many tokens", "context_too_long"),
+    ("credit balance", "no_credit"),
+    ("not a valid model", "unknown_model"),
+    ("model not found", "unknown_model"),
+    ("api key", "wrong_key"),
+    ("usage limit", "rate_limit"),
+    ("hit your limit", "rate_limit"),
+    ("rate limit", "rate_limit"),
+    ("overloaded", "overloaded"),
 )
-_MODEL_WORDS = ("model",)
+_REMEDIES: dict[ModelFailure, str] = {
+    "wrong_key": "Check the API key: it is wrong, expired, or may not use this model",
+    "no_credit": "Add credit to the account, or choose another model with the setting model.provider",
+    "unknown_model": "Check the setting model.name ({model!r}) and the setting model.baseUrl",
+    "context_too_long": "Compact or shorten the conversation, or use a model with a larger context",
+    "rate_limit": "Wait, or raise the limit with the provider",
+    "overloaded": "The provider has a problem: try again later",
+    "bad_request": "The provider refused the request as it is",
+    "no_network": "Check the network, a proxy, and the setting model.baseUrl",
+    "timeout": "Try again later",
+    "interrupted": "Try again",
+    "bad_reply": "Check that the setting model.baseUrl names a server that speaks this API",
+}
+
+_BROKEN_OFF = frozenset(("RemoteProtocolError", "LocalProtocolError", "ReadError", "WriteError", "CloseError"))
+_BAD_ADDRESS = frozenset(("UnsupportedProtocol", "InvalidURL"))
+_UNREACHABLE = frozenset(("ConnectError", "ProxyError", "NetworkError", "APIConnectionError"))
 
 
 def missing_sdk(package: str) -> ModelError:
     """The provider's SDK is an extra that is not installed."""
-    return ModelError(
-        f"the package {package} is not installed", kind="no_sdk", remedy=f"Install it: pip install 'memdir[{package}]'"
-    )
+    remedy = f"Install it: pip install 'memdir[{package}]'"
+    return ModelError(f"the package {package} is not installed", kind="no_sdk", remedy=remedy)
+
+
+def failed(kind: ModelFailure, told: str, *, model: str = "", retry_after: float | None = None) -> ModelError:
+    """An error of a kind, with the remedy for that kind."""
+    return ModelError(told, kind=kind, remedy=_REMEDIES[kind].format(model=model), retry_after=retry_after)
+
+
+def broke_off(provider: str) -> ModelError:
+    """The stream ended before the reply did."""
+    return failed("interrupted", f"the reply of {provider} broke off in the middle")
 
 
 def from_status(
-    status: int, message: str, *, model: str, provider: str, headers: Mapping[str, str] | None = None
+    status: int, message: str, *, codes: tuple[str, ...], model: str, provider: str, headers: Mapping[str, str]
 ) -> ModelError:
-    """The error behind an HTTP status."""
-    told = f"{provider} answered {status}: {message}"
-    lowered = message.lower()
-    if status == 401 or (status == 403 and "key" in lowered):
-        return ModelError(
-            told, kind="wrong_key", remedy="Check the API key: it is wrong, expired or of another account"
-        )
-    if status == 404 or (
-        status == 400 and any(word in lowered for word in _MODEL_WORDS) and "not" in lowered and model in message
-    ):
-        return ModelError(
-            told, kind="unknown_model", remedy=f"Check the model's name {model!r} and the setting model.baseUrl"
-        )
-    if status == 413 or (status == 400 and any(word in lowered for word in _CONTEXT_WORDS)):
-        return ModelError(
-            told, kind="context_too_long", remedy="Compact or shorten the conversation, or use a larger model"
-        )
-    if status == 429:
-        remedy = "Wait, or raise the limit with the provider"
-        return ModelError(told, kind="rate_limit", remedy=remedy, retry_after=_retry_after(headers))
-    if status in (408, 409, 425) or status >= 500:
-        remedy = "The provider has a problem: try again later"
-        return ModelError(told, kind="overloaded", remedy=remedy, retry_after=_retry_after(headers))
-    return ModelError(told, kind="bad_request", remedy="The provider refused the request as it is")
+    """The error behind an HTTP status, or behind an error event in the middle of a stream (status 200)."""
+    kind = _kind_of(status, message.lower(), codes)
+    shown = f"{status}: {message}" if status >= 400 else f"with an error: {message}"
+    return failed(kind, f"{provider} answered {shown}", model=model, retry_after=_retry_after(headers))
+
+
+def _kind_of(status: int, message: str, codes: tuple[str, ...]) -> ModelFailure:
+    for code in codes:
+        if code in _BY_CODE:
+            return _BY_CODE[code]
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= 500:
+        return "overloaded"
+    otherwise: ModelFailure = "bad_request" if status >= 400 else "interrupted"
+    return next((kind for words, kind in _BY_WORDS if words in message), otherwise)
 
 
 def from_connection(error: Exception, *, provider: str) -> ModelError:
     """The error behind a connection that failed, hung or broke off."""
-    name = type(error).__name__.lower()
-    told = str(error) or type(error).__name__
-    cause = error.__cause__
-    if "timeout" in name or isinstance(error, TimeoutError) or (cause and "timeout" in type(cause).__name__.lower()):
-        return ModelError(f"{provider} did not answer in time", kind="timeout", remedy="Try again later")
+    causes = list(_causes(error))
+    names = {type(cause).__name__ for cause in causes}
+    told = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
+    if any(isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__ for cause in causes):
+        return failed("timeout", f"{provider} did not answer in time")
+    if names & _BAD_ADDRESS:
+        return ModelError(f"{told}", kind="bad_request", remedy="Check the setting model.baseUrl")
+    if names & _BROKEN_OFF:
+        return failed("interrupted", f"the connection to {provider} broke off: {told}")
     if isinstance(error, ValueError):  # half a JSON, or bytes that are no text
-        return ModelError(
-            f"{provider} sent a reply that cannot be read: {told}", kind="interrupted", remedy="Try again"
-        )
-    if "protocol" in name or "read" in name or (cause and "protocol" in type(cause).__name__.lower()):
-        return ModelError(f"the connection to {provider} broke off: {told}", kind="interrupted", remedy="Try again")
-    if "connect" in name or "network" in name or "apierror" in name or isinstance(error, OSError):
-        remedy = "Check the network, a proxy, and the setting model.baseUrl"
-        return ModelError(f"{provider} cannot be reached: {told}", kind="no_network", remedy=remedy)
-    return ModelError(f"{provider} sent a reply that cannot be read: {type(error).__name__}: {told}", kind="bad_reply")
+        return failed("interrupted", f"{provider} sent a reply that cannot be read: {told}")
+    if names & _UNREACHABLE or any(isinstance(cause, OSError) for cause in causes):
+        return failed("no_network", f"{provider} cannot be reached: {told}")
+    return failed("bad_reply", f"{provider} sent a reply that cannot be read: {type(error).__name__}: {told}")
 
 
-def _retry_after(headers: Mapping[str, str] | None) -> float | None:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, from `retry-after-ms` or `retry-after`; an HTTP date or nonsense counts as none."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            value = float((headers or {}).get(name, ""))
+            value = float(headers.get(name, ""))
         except ValueError:
             continue
         if value >= 0:

@@ -32,12 +32,16 @@ class SystemBlock:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What shapes a reply. Part of the cache key for some providers, so a fork keeps its parent's."""
+    """What shapes a reply. Part of the cache key for some providers, so a fork keeps its parent's.
+
+    `timeout_seconds` is how long a provider may be silent, `longest_seconds` how long a whole reply may take.
+    """
 
     max_tokens: int = DEFAULT_MAX_TOKENS
     thinking_tokens: int = 0
     json_schema: Mapping[str, Json] | None = None
     timeout_seconds: float = 120.0
+    longest_seconds: float = 900.0
 
 
 @dataclass(frozen=True)

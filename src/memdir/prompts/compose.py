@@ -47,9 +47,12 @@ class Prompt:
         return _VARIABLE.sub(lambda match: values[match[1]], self.text)
 
 
-def load_prompt(name: str, *, overrides: str = "") -> Prompt:
-    """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions."""
-    source = _source(name, overrides)
+def load_prompt(name: str, *, overrides: str = "", own: str = "") -> Prompt:
+    """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions.
+
+    `own` is the user's version of this one where it has a place of its own (N5).
+    """
+    source = _source(name, overrides, own)
     text, declared = _with_parts(source, overrides, 0)
     used = frozenset(_VARIABLE.findall(text))
     if used - declared or (source.declared - used and not source.is_overridden):
@@ -78,11 +81,11 @@ class _Source:
         self.is_overridden = is_overridden
 
 
-def _source(name: str, overrides: str) -> _Source:
+def _source(name: str, overrides: str, own: str = "") -> _Source:
     fields, text = _read(os.path.join(FOLDER, name), name)
-    own = os.path.join(overrides, name)
-    if overrides and fields.get("override") == "user" and os.path.isfile(own):
-        _, text = _read(own, name)
+    path = own or (os.path.join(overrides, name) if overrides else "")
+    if path and fields.get("override") == "user" and os.path.isfile(path):
+        _, text = _read(path, name)
         return _Source(name, text, fields, is_overridden=True)
     return _Source(name, text, fields, is_overridden=False)
 

@@ -16,8 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.recall.document import Document
     from memdir.recall.embedding import Table
-
-    PackedVector = tuple[bytes, float, int]  # numbers, norm, sign code
+    from memdir.recall.planes import Held
 
 KINDS = ("", "user", "feedback", "project", "reference")
 IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them
@@ -56,7 +55,7 @@ class Card:
             int, int
         ] = {}  # a term's fingerprint -> its count in the body, plus IN_TITLE for each in the head
         self.length = 0
-        self.vectors: list[PackedVector] = []
+        self.vectors: list[Held] = []
         self.usage = 0
         self.dates: list[int] = []
 
@@ -89,7 +88,7 @@ def _count(card: Card, found: list[str], step: int) -> None:
             card.counts[fingerprint] = count + step
 
 
-def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[PackedVector]:
+def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[Held]:
     """First what the title and description say, then the whole where it is short, else its parts."""
     parts = [head] if head else []
     total = sum(map(len, passages))
@@ -97,8 +96,7 @@ def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[P
         parts.append(head + [word for words in passages for word in words])
     else:
         parts += passages[:MAX_PASSAGES]
-    found = [vector for words in parts if (vector := table.vector(words)) is not None]
-    return [(vector.packed(), vector.norm, vector.code) for vector in found]
+    return [vector for words in parts if (vector := table.held(words)) is not None]
 
 
 def days_in(text: str) -> list[int]:

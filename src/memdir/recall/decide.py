@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
+_EMPTY_TOTAL = sum(calibration.EMPTY_DIRECTION)
 
 
 class Verdict:
@@ -42,7 +43,7 @@ class Verdict:
             out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
         out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
         weighed = sorted(
-            zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=True), key=lambda pair: -abs(pair[0])
+            zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=False), key=lambda pair: -abs(pair[0])
         )
         out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
         return [*out, self.remark] if self.remark else out
@@ -77,12 +78,13 @@ def decide(
     asked = Asked(question, ranking, emptiness)
     tools = tool_terms(recent_tools)
     sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
+    own, shared = calibration.WEIGHTS[: -len(asked.shared)], calibration.WEIGHTS[-len(asked.shared) :]
+    base: float = calibration.BIAS + sum(map(mul, shared, asked.shared))
     verdicts = []
     for place, candidate in enumerate(ranking.candidates):
         second = sims[1] if candidate.similarity == sims[0] else sims[0]
         numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
-        certainty = calibration.BIAS + sum(map(mul, calibration.WEIGHTS, numbers))
-        verdicts.append(Verdict(candidate, certainty, numbers))
+        verdicts.append(Verdict(candidate, base + sum(map(mul, own, numbers)), numbers))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
     _choose(verdicts, emptiness, tools)
     return Decision(verdicts, emptiness)
@@ -96,7 +98,7 @@ def judge_message(question: Question, ranking: Ranking) -> float:
     score: float = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
     score += calibration.EMPTY_UNKNOWN * unknown + calibration.EMPTY_COVERAGE * covered
     if question.vector is not None:
-        score += sum(map(mul, calibration.EMPTY_DIRECTION, question.vector.values)) / question.vector.norm
+        score += question.vector.along(calibration.EMPTY_DIRECTION, _EMPTY_TOTAL)
     return max(-5.0, min(5.0, score))
 
 

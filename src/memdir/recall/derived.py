@@ -13,6 +13,7 @@ from zlib import crc32
 
 from memdir.errors import DiskError, LockBusy
 from memdir.recall.card import make_card
+from memdir.recall.embedding import DIMENSIONS
 from memdir.recall.segment import Segment, pack, unpack
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ class Derived:
         if len(cards) > MAX_RECENT_CARDS or not self.segments:
             self._rebuild(cards)
             return
-        data = pack(cards, self._table.identity)
+        data = pack(cards, self._table.identity, DIMENSIONS)
         self._take(Segment(data))
         if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS:
             self._write(lambda: self._append(data))
@@ -90,7 +91,7 @@ class Derived:
         if base is None:
             return
         self._take(base)
-        self._take(self._segment(RECENT_NAME) or Segment(pack([], self._table.identity)))
+        self._take(self._segment(RECENT_NAME) or Segment(pack([], self._table.identity, DIMENSIONS)))
         for data in _records(self._path(JOURNAL_NAME)):
             segment = Segment(data)
             if segment.identity == self._table.identity:
@@ -120,7 +121,7 @@ class Derived:
         if len(cards) > MAX_RECENT_CARDS:
             self._rebuild([])
             return
-        data = pack(cards, self._table.identity)
+        data = pack(cards, self._table.identity, DIMENSIONS)
         base, dropped = self.segments[0], {place for place in self.gone if place[0] == 0}
         self._newest = {key: place for key, place in self._newest.items() if place[0] == 0}
         self.segments, self.gone = [base], dropped
@@ -130,10 +131,10 @@ class Derived:
     def _rebuild(self, fresh: list[Card]) -> None:
         replaced = {card.key for card in fresh}
         kept = [card for card in self._cards(lambda _: True) if card.key not in replaced]
-        data = pack(kept + fresh, self._table.identity)
+        data = pack(kept + fresh, self._table.identity, DIMENSIONS)
         self.segments, self.gone, self._newest = [], set(), {}
         self._take(Segment(data))
-        self._take(Segment(pack([], self._table.identity)))
+        self._take(Segment(pack([], self._table.identity, DIMENSIONS)))
         self._write(lambda: self._replace(BASE_NAME, data))
 
     def _cards(self, is_wanted: Callable[[int], bool]) -> list[Card]:
@@ -153,7 +154,7 @@ class Derived:
 
         write_bytes_atomic(self._path(name), data)
         if name == BASE_NAME:
-            write_bytes_atomic(self._path(RECENT_NAME), pack([], self._table.identity))
+            write_bytes_atomic(self._path(RECENT_NAME), pack([], self._table.identity, DIMENSIONS))
         write_bytes_atomic(self._path(JOURNAL_NAME), b"")
 
     def _write(self, write: Callable[[], None]) -> None:

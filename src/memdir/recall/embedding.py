@@ -7,17 +7,17 @@ are four bits a number with one scale each. `evals/train_recall` makes the file;
 from __future__ import annotations
 
 import os
-from array import array
 from bisect import bisect_left
-from math import sqrt
-from operator import mul
 from zlib import crc32
 
+from memdir.recall import planes
 from memdir.recall.words import is_unspaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from memdir.recall.planes import Asked, Held
+
+    Row = tuple[int, int]  # a word's numbers as lanes of one large integer, and how often LANE_SHIFT is in each
 
 MAGIC = b"MDVECT01"
 DIMENSIONS = 256
@@ -25,39 +25,18 @@ ROW_BYTES = DIMENSIONS // 2
 HEADER_BYTES = 32
 TABLE_PATH = os.path.join(os.path.dirname(__file__), "data", "table.bin")
 GRAM_SIZES = (3, 4, 5)
-SHIFT = 128
-FULL = 127  # a unit vector's numbers are scaled so that the largest fits a signed byte
+LANE_BYTES = 4  # words are added as large integers of 32-bit lanes: a hundred times quicker than number by number
+LANE_UNIT = 1 << 16  # one, in a lane
+LANE_SHIFT = 1 << 18  # more than the largest number of any row: lanes are never negative
+MAX_ROWS = 8000  # added for one text; many more would overflow a lane, and say no more
 
-_HIGH = bytes((byte >> 4) - 8 & 0xFF for byte in range(256))
-_LOW = bytes((byte & 15) - 8 & 0xFF for byte in range(256))
-_CACHED_ROWS = 4096  # 9 MB at most; the common words of a store
-
-
-class Vector:
-    """A text's direction: small whole numbers for the exact product, sign bits for the quick one."""
-
-    __slots__ = ("_shift", "code", "norm", "values")
-
-    def __init__(self, values: Sequence[int], norm: float, code: int) -> None:
-        self.values = values
-        self.norm = norm
-        self.code = code
-        self._shift = SHIFT * sum(values)
-
-    def similarity(self, packed: bytes, norm: float) -> float:
-        """Cosine with another vector's packed form."""
-        product: int = sum(map(mul, self.values, packed)) - self._shift
-        return product / (self.norm * norm)
-
-    def packed(self) -> bytes:
-        """The numbers shifted to unsigned bytes: walking `bytes` is twice as quick as any signed form."""
-        return bytes([value + SHIFT for value in self.values])
+_CACHED_ROWS = 4096  # 5 MB at most; the common words of a store
 
 
 class Table:
     """The mapped file. Opening reads 32 bytes; the rest comes in by pages as words are looked up."""
 
-    __slots__ = ("_buckets", "_common", "_prints", "_query_weights", "_rows", "_scales", "_seen", "identity")
+    __slots__ = ("_asked", "_buckets", "_common", "_held", "_prints", "_query_weights", "_rows", "_scales", "identity")
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
@@ -71,34 +50,43 @@ class Table:
         self._query_weights, at = view[at : at + 4 * rows].cast("f"), at + 4 * rows
         self._common, at = view[at : at + words], at + words
         self._rows = view[at : at + ROW_BYTES * rows]
-        self._seen: dict[str, tuple[array[float], array[float]] | None] = {}
+        self._held: dict[str, Row | None] = {}
+        self._asked: dict[str, Row | None] = {}
 
     def commonness(self, word: str) -> int:
         """How common a word is in general text: 0 unknown, then about twice the binary logarithm of its count."""
         at = self._find(word)
         return self._common[at] if at >= 0 else 0
 
-    def vector(self, words: list[str], *, is_query: bool = False) -> Vector | None:
-        """The direction of a text given as words; None when it holds no word that means anything."""
-        found = [one for word in words if (one := self._word(word)) is not None]
-        if not found:
-            return None
-        total = list(map(sum, zip(*[one[is_query] for one in found], strict=True)))
-        longest = max(*total, -min(total))
-        if longest <= 0:
-            return None
-        scale = FULL / longest
-        values = [round(value * scale) for value in total]
-        code = int("".join(["1" if value > 0 else "0" for value in values]), 2)
-        return Vector(values, sqrt(sum(map(mul, values, values))), code)
+    def held(self, words: list[str]) -> Held | None:
+        """The direction of a document's part given as words; None when it holds no word that means anything."""
+        total = self._sum(words, self._held)
+        return planes.held(total) if total else None
 
-    def _word(self, word: str) -> tuple[array[float], array[float]] | None:
-        if word in self._seen:
-            return self._seen[word]
-        if len(self._seen) >= _CACHED_ROWS:
-            self._seen.clear()
+    def asked(self, words: list[str]) -> Asked | None:
+        """The direction of a question: its words weigh differently from a document's."""
+        total = self._sum(words, self._asked)
+        return planes.asked(total) if total else None
+
+    def _sum(self, words: list[str], known: dict[str, Row | None]) -> list[int]:
+        lanes = shifts = 0
+        for word in words:
+            row = known[word] if word in known else self._word(word, known)
+            if row is not None:
+                lanes += row[0]
+                shifts += row[1]
+                if shifts > MAX_ROWS:
+                    break
+        if not shifts:
+            return []
+        shift = shifts * LANE_SHIFT
+        return [lane - shift for lane in memoryview(lanes.to_bytes(LANE_BYTES * DIMENSIONS, "little")).cast("I")]
+
+    def _word(self, word: str, known: dict[str, Row | None]) -> Row | None:
+        if len(known) >= _CACHED_ROWS:
+            known.clear()
         rows = self._rows_of(word)
-        self._seen[word] = found = self._mean(rows) if rows else None
+        known[word] = found = self._mean(rows, is_asked=known is self._asked) if rows else None
         return found
 
     def _rows_of(self, word: str) -> list[int]:
@@ -115,17 +103,19 @@ class Table:
         grams = [marked[i : i + size].encode() for size in GRAM_SIZES for i in range(len(marked) - size + 1)]
         return [first + crc32(gram) % self._buckets for gram in grams]
 
-    def _mean(self, rows: list[int]) -> tuple[array[float], array[float]]:
-        """The mean of some rows as it counts in a document and as it counts in a query."""
-        parts, factor = [], 0.0
+    def _mean(self, rows: list[int], *, is_asked: bool) -> Row:
+        """The mean of some rows, as a word counts in a document or in a question."""
+        factor = LANE_UNIT / len(rows)
+        if is_asked:
+            factor *= sum([self._query_weights[at] for at in rows]) / len(rows)
+        lanes = 0
         for at in rows:
-            packed = bytes(self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES])
-            numbers = memoryview(packed.translate(_HIGH) + packed.translate(_LOW)).cast("b")
-            scale = self._scales[at] / len(rows)
-            parts.append([scale * number for number in numbers])
-            factor += self._query_weights[at] / len(rows)
-        mean = array("f", parts[0] if len(parts) == 1 else map(sum, zip(*parts, strict=True)))
-        return mean, array("f", [factor * value for value in mean])
+            scale = self._scales[at] * factor
+            levels = [(round(scale * (level - 8)) + LANE_SHIFT).to_bytes(LANE_BYTES, "little") for level in range(16)]
+            packed = self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES]
+            numbers = [levels[byte >> 4] for byte in packed] + [levels[byte & 15] for byte in packed]
+            lanes += int.from_bytes(b"".join(numbers), "little")
+        return lanes, len(rows)
 
     def _find(self, word: str) -> int:
         fingerprint = crc32(word.encode())

@@ -14,7 +14,7 @@ from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
-from memdir.store.scan import OPEN_FLAGS, walk
+from memdir.store.walk import OPEN_FLAGS, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ class Question:
             term = term_of(word)
             if term and len(self.terms) < MAX_TERMS:
                 self.terms.setdefault(term, word)
-        self.vector = table.vector(self.words, is_query=True)
+        self.vector = table.asked(self.words)
 
 
 _TIME_WORDS_TEXT = (

@@ -6,21 +6,23 @@ nothing is parsed on opening. Damage shows as a wrong length or checksum and is 
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from struct import Struct
 from zlib import crc32
 
 from memdir.recall.card import HAS_HEAD, IN_TITLE, MAX_DATES, Card
-from memdir.recall.embedding import DIMENSIONS
+from memdir.recall.planes import HELD_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Collection, Iterator, Sequence
 
-MAGIC = b"MDSEGM01"
-CODE_BYTES = DIMENSIONS // 8
-_HEADER = Struct("<8s9I")  # magic, table identity, five counts, header checksum, two spare
+    from memdir.recall.planes import Held
+
+MAGIC = b"MDSEGM02"
+_HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum of all that, size
+_CHECKED_BYTES = _HEADER.size - 8
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
 _ALIGN = 8
 _KEPT_TERMS = 64  # a question looks each of its terms up several times
@@ -42,33 +44,37 @@ class Segment:
     """Read access to packed cards. Holds views only: the bytes stay where they are."""
 
     __slots__ = (
-        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_post_counts",
-        "_post_docs", "_post_ends", "_prints", "_values", "cards", "code_cache", "identity", "rows", "total_length",
+        "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_penalties",
+        "_plane_bytes", "_planes", "_post_counts", "_post_docs", "_post_ends", "_prints", "cards", "code_cache",
+        "identity", "rows", "total_length",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
         if len(view) < _HEADER.size:
             raise ValueError("the index is cut short")
-        magic, self.identity, cards, rows, terms, postings, key_bytes, checksum, size, _ = _HEADER.unpack_from(view)
-        if magic != MAGIC or crc32(view[: _HEADER.size - 12]) != checksum or len(view) != size:
+        fields = _HEADER.unpack_from(view)
+        magic, self.identity, dimensions, cards, rows, terms, postings, key_bytes, checksum, size = fields
+        if magic != MAGIC or crc32(view[:_CHECKED_BYTES]) != checksum or len(view) != size:
             raise ValueError("the index is damaged or of another version")
         self.cards, self.rows = cards, rows
+        self._plane_bytes = dimensions // 8
         take = _Taker(view)
         self._facts = take.next(_FACTS.size * cards)
         self._lengths = take.next(4 * cards).cast("I")
         self._key_ends = take.next(4 * cards).cast("I")
         self._owners = take.next(4 * rows).cast("I")
         self._norms = take.next(4 * rows).cast("f")
-        self._codes = take.next(CODE_BYTES * rows)
+        self._codes = take.next(self._plane_bytes * rows)
         self._prints = take.next(4 * terms).cast("I")
         self._post_ends = take.next(4 * terms).cast("I")
         self._post_docs = take.next(4 * postings).cast("I")
         self._post_counts = take.next(2 * postings)
         self._keys = take.next(key_bytes)
-        self._values = take.next(DIMENSIONS * rows)
+        self._planes = take.next((HELD_BITS - 1) * self._plane_bytes * rows)
         self.total_length = sum(self._lengths)
         self.code_cache: list[int] = []
+        self._penalties: tuple[tuple[float, float, float], list[float]] = (0.0, 0.0, 0.0), []
         self._found: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
 
     def key(self, card: int) -> str:
@@ -83,20 +89,33 @@ class Segment:
         fields = _FACTS.unpack_from(self._facts, card * _FACTS.size)
         return range(fields[2], fields[2] + fields[4])
 
-    def length(self, card: int) -> int:
-        return self._lengths[card]
+    def penalties(self, average: float, base: float, rate: float) -> list[float]:
+        """What each card's length takes from its word scores; made once for an average length, then kept."""
+        if self._penalties[0] != (average, base, rate):
+            rate_here = rate / average
+            self._penalties = (average, base, rate), [base + rate_here * length for length in self._lengths]
+        return self._penalties[1]
 
     def owner(self, row: int) -> int:
         return self._owners[row]
 
-    def row(self, row: int) -> tuple[bytes, float]:
-        """A vector's packed numbers and its norm."""
-        return bytes(self._values[row * DIMENSIONS : (row + 1) * DIMENSIONS]), self._norms[row]
+    def row(self, row: int) -> Held:
+        """One direction: its planes and its norm."""
+        size, make = self._plane_bytes, int.from_bytes
+        at = (HELD_BITS - 1) * size * row
+        raw = bytes(self._planes[at : at + 3 * size])
+        planes = (
+            self.codes()[row],
+            make(raw[:size], "big"),
+            make(raw[size : 2 * size], "big"),
+            make(raw[2 * size :], "big"),
+        )
+        return planes, self._norms[row]
 
     def codes(self) -> list[int]:
         """The sign codes of all rows; made once, then kept."""
         if not self.code_cache and self.rows:
-            raw, size, make = bytes(self._codes), CODE_BYTES, int.from_bytes
+            raw, size, make = bytes(self._codes), self._plane_bytes, int.from_bytes
             self.code_cache = [make(raw[at : at + size], "big") for at in range(0, len(raw), size)]
         return self.code_cache
 
@@ -162,10 +181,13 @@ class _Taker:
         return self._view[start : start + size]
 
 
-def pack(cards: Sequence[Card], identity: int) -> bytes:
-    """All cards as one block; `identity` names the table whose vectors they hold."""
+def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
+    """All cards as one block; `identity` names what made the directions they hold."""
+    from array import array  # brings `collections` along, which a start that writes nothing does not need
+
     facts, lengths, key_ends, owners = bytearray(), array("I"), array("I"), array("I")
-    norms, codes, values, keys = array("f"), bytearray(), bytearray(), bytearray()
+    norms, codes, planes, keys = array("f"), bytearray(), bytearray(), bytearray()
+    size = dimensions // 8
     for at, card in enumerate(cards):
         dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
         usage = max(-100, min(100, card.usage))
@@ -175,22 +197,24 @@ def pack(cards: Sequence[Card], identity: int) -> bytes:
         lengths.append(card.length)
         keys += card.key.encode("utf-8", "surrogateescape")
         key_ends.append(len(keys))
-        for packed, norm, code in card.vectors:
+        for (signs, *others), norm in card.vectors:
             owners.append(at)
             norms.append(norm)
-            codes += code.to_bytes(CODE_BYTES, "big")
-            values += packed
+            codes += signs.to_bytes(size, "big")
+            for plane in others:
+                planes += plane.to_bytes(size, "big")
     prints, ends, docs, counts = _pack_postings(cards)
-    sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, values)
+    sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, planes)
     body = b"".join(_aligned(section) for section in sections)
-    numbers = (identity, len(cards), len(owners), len(prints), len(docs), len(keys))
-    head = _HEADER.pack(MAGIC, *numbers, 0, _padded(_HEADER.size) + len(body), 0)
-    checksum = crc32(head[: _HEADER.size - 12])
-    head = _HEADER.pack(MAGIC, *numbers, checksum, _padded(_HEADER.size) + len(body), 0)
-    return _aligned(head) + body
+    numbers = (identity, dimensions, len(cards), len(owners), len(prints), len(docs), len(keys))
+    total = _padded(_HEADER.size) + len(body)
+    checksum = crc32(_HEADER.pack(MAGIC, *numbers, 0, total)[:_CHECKED_BYTES])
+    return _aligned(_HEADER.pack(MAGIC, *numbers, checksum, total)) + body
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
+    from array import array
+
     by_term: dict[int, array[int]] = {}
     for at, card in enumerate(cards):
         for fingerprint, count in card.counts.items():
@@ -213,10 +237,7 @@ def unpack(segment: Segment, wanted: Collection[int]) -> list[Card]:
         card = out[at] = Card(segment.key(at), facts.kind, facts.mtime_ns, facts.size)
         card.kind |= HAS_HEAD if facts.has_head else 0
         card.length, card.usage, card.dates = facts.length, facts.usage, facts.dates
-        codes = segment.codes()
-        for row in range(facts.first_row, facts.first_row + facts.rows):
-            packed, norm = segment.row(row)
-            card.vectors.append((packed, norm, codes[row]))
+        card.vectors = [segment.row(row) for row in range(facts.first_row, facts.first_row + facts.rows)]
     for fingerprint, docs, counts in segment.all_postings():
         for place, at in enumerate(docs):
             if at in out:

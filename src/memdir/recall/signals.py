@@ -51,16 +51,22 @@ _ASKING_TEXT = "what whats how explain does do who why is are which when where c
 _ASKING = frozenset(_ASKING_TEXT.split())
 _SELF = frozenset(["i", "im", "ill", "id", "ive", "ich", "je", "yo", "eu", "ik", "jag", "jeg"])
 
-_NAMES_TEXT = (
+_OF_A_CANDIDATE = (
     "title, whole, above middle, behind best, ahead of second, ahead of sixth, sim over .3, sim over .45, sim "
     "over .6, coverage, title coverage, rarest, matches, coverage over .3, words beside best, score, rank, is "
     "first, user, feedback, project, reference, user*sim, feedback*sim, project*sim, reference*sim, user*cover, "
     "feedback*cover, project*cover, reference*cover, age, time*date, time*near, date, tool usage, tool warning, "
-    "usage, tool, terms, question mark, code, ours, doing, asking, self, unknown share, best coverage, best "
-    "above middle, middle, store size, asking*sim, doing*feedback, asking*feedback, asking*reference, ours*sim, "
-    "unknown*sim, emptiness, emptiness*sim, emptiness*cover"
+    "usage, tool, asking*sim, doing*feedback, asking*feedback, asking*reference, ours*sim, unknown*sim, "
+    "emptiness*sim, emptiness*cover"
 )
-NAMES = tuple(_NAMES_TEXT.split(", "))
+_OF_THE_MESSAGE = (
+    "terms, question mark, code, ours, doing, asking, self, unknown share, best coverage, best above middle, "
+    "middle, store size, emptiness"
+)
+NAMES = (*_OF_A_CANDIDATE.split(", "), *_OF_THE_MESSAGE.split(", "))
+
+
+_ONE_HOT = tuple([tuple([float(kind == at) for at in range(1, len(KINDS))]) for kind in range(len(KINDS))])
 
 
 class Asked:
@@ -73,6 +79,7 @@ class Asked:
         "emptiness",
         "fields",
         "is_timed",
+        "shared",
         "sixth",
         "unknown",
     )
@@ -80,13 +87,16 @@ class Asked:
     def __init__(self, question: Question, ranking: Ranking, emptiness: float) -> None:
         sims = sorted((candidate.similarity for candidate in ranking.candidates), reverse=True) + [0.0] * 6
         self.best_similarity, self.sixth = sims[0], sims[5]
-        self.best_words = max((candidate.word_score for candidate in ranking.candidates), default=0.0)
+        self.best_words = max([candidate.word_score for candidate in ranking.candidates], default=0.0) or 1.0
         self.best_coverage = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
         total = sum(ranking.term_weights.values()) or 1.0
         self.unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
         self.is_timed = asks_about_time(question)
         self.emptiness = emptiness
         self.fields = message_signals(question)
+        middle, cards = ranking.middle_similarity, log(1 + ranking.cards) / 5
+        above = self.best_similarity - middle
+        self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, cards, emptiness]
 
 
 def message_signals(question: Question) -> list[float]:
@@ -106,27 +116,26 @@ def message_signals(question: Question) -> list[float]:
 def signals(
     asked: Asked, ranking: Ranking, place: int, *, today: int, tools: frozenset[str], second: float
 ) -> list[float]:
-    """The numbers of one candidate, in the order of NAMES. `second` is the best similarity of the others."""
+    """A candidate's own numbers, in the order of NAMES. `second` is the best similarity of the others."""
     it = ranking.candidates[place]
-    facts, sim, cover = it.facts, it.similarity, it.coverage
-    kinds = [float(facts.kind == kind) for kind in range(1, len(KINDS))]
-    ahead = [day - today for day in facts.dates if day >= today]
-    near = exp(-min(ahead) / NEAR_DAYS) if ahead else 0.0
-    timed = float(asked.is_timed)
-    is_tool = float(names_tool(it, tools))
+    facts, sim, cover, usage = it.facts, it.similarity, it.coverage, it.facts.usage
+    kinds = _ONE_HOT[facts.kind]
+    near = is_ahead = 0.0
+    if facts.dates and (ahead := [day - today for day in facts.dates if day >= today]):
+        near, is_ahead = exp(-min(ahead) / NEAR_DAYS), 1.0
+    timed = 1.0 if asked.is_timed else 0.0
+    is_tool = float(names_tool(it, tools)) if tools else 0.0
     age_days = max(0.0, today - 719_163 - facts.mtime_ns / 86_400e9)
-    terms, mark, code, ours, doing, asking, self_ = asked.fields
-    top = asked.best_similarity
+    doing, asking = asked.fields[4], asked.fields[5]
     return [
-        it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, top - sim, sim - second,
-        sim - asked.sixth, max(0.0, sim - 0.3), max(0.0, sim - 0.45), max(0.0, sim - 0.6), cover, it.title_coverage,
-        it.rarest, log(1 + len(it.matched)), max(0.0, cover - 0.3), it.word_score / (asked.best_words or 1.0), it.score,
-        log(1 + place), float(place == 0), *kinds, *[kind * sim for kind in kinds], *[kind * cover for kind in kinds],
-        log(1 + age_days) / 7, timed * bool(ahead), timed * near, near, is_tool * (facts.usage > 0),
-        is_tool * (facts.usage <= 0), max(-4, min(4, facts.usage)) / 4, is_tool, terms, mark, code, ours, doing, asking,
-        self_, asked.unknown, asked.best_coverage, top - ranking.middle_similarity, ranking.middle_similarity,
-        log(1 + ranking.cards) / 5, asking * sim, doing * kinds[1], asking * kinds[1], asking * kinds[3], ours * sim,
-        asked.unknown * sim, asked.emptiness, asked.emptiness * sim, asked.emptiness * cover,
+        it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, asked.best_similarity - sim,
+        sim - second, sim - asked.sixth, sim - 0.3 if sim > 0.3 else 0.0, sim - 0.45 if sim > 0.45 else 0.0,
+        sim - 0.6 if sim > 0.6 else 0.0, cover, it.title_coverage, it.rarest, log(1 + len(it.matched)),
+        cover - 0.3 if cover > 0.3 else 0.0, it.word_score / asked.best_words, it.score, log(1 + place),
+        0.0 if place else 1.0, *kinds, *[kind * sim for kind in kinds], *[kind * cover for kind in kinds],
+        log(1 + age_days) / 7, timed * is_ahead, timed * near, near, is_tool * (usage > 0), is_tool * (usage <= 0),
+        max(-4, min(4, usage)) / 4, is_tool, asking * sim, doing * kinds[1], asking * kinds[1], asking * kinds[3],
+        asked.fields[3] * sim, asked.unknown * sim, asked.emptiness * sim, asked.emptiness * cover,
     ]  # fmt: skip
 
 

@@ -46,7 +46,10 @@ _RULES = (
     "ator>ate ings> ions> ally>al sses>ss ies>i ied>i ing> ion> ity> ers> ors> ous> ful> ive> ize> ise> ate> est> "
     "ed> er> or> al> ly> es> s> "
 )
-_ENDINGS = tuple(tuple(rule.split(">")) for rule in _RULES.split())
+_ENDINGS = [tuple(rule.split(">")) for rule in _RULES.split()]
+_BY_LAST_LETTER = {
+    letter: tuple([one for one in _ENDINGS if one[0][-1] == letter]) for letter in {one[0][-1] for one in _ENDINGS}
+}
 _NEEDS_S_OR_T = frozenset(("ion", "ions"))
 _LIGHT = frozenset(("er", "ers", "or", "ors", "al", "est", "ous", "ful", "ive", "ity", "ize", "ise", "ate"))
 _MIN_LIGHT_STEM = 4  # "order", "local", "test": a short rest is a word of its own
@@ -79,7 +82,7 @@ def term_of(word: str) -> str:
 
 
 def _cut(word: str) -> str:
-    for ending, replacement in _ENDINGS:
+    for ending, replacement in _BY_LAST_LETTER.get(word[-1], ()):
         if not word.endswith(ending):
             continue
         rest = word[: -len(ending)]

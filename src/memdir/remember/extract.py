@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ from memdir.events import memory_extracted
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.remember.lineage import Lineage, fault_of_trust, trace
-from memdir.remember.lines import Said, Trust, has_prose, take_apart
+from memdir.remember.lines import Said, has_prose, take_apart
+from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
 from memdir.store.history import Origin
@@ -32,6 +33,7 @@ from memdir.store.scan import manifest
 from memdir.store.secrets import find_secrets
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
+from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.transcript.message import Message
 
 if TYPE_CHECKING:
@@ -48,13 +50,6 @@ class Extracted:
 
     files: tuple[str, ...]
     report: ForkReport
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """Nothing was run, and why."""
-
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -189,6 +184,7 @@ class Extraction:
             del workspace.drafts[path]
         topics = {draft.key: Topic(draft.after) for draft in workspace.changed() if draft.after and _is_topic(draft)}
         lineages = {key: trace(topic, said) for key, topic in topics.items()}
+        _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
         subject = "extract " + (", ".join(lineages) or "nothing new")
         written = workspace.commit(origin, subject)
@@ -224,6 +220,16 @@ def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
     if find_secrets(text):
         return "it holds a secret"
     return fault_of_trust(Topic(draft.after or b""), said)
+
+
+def _mark_low_trust(workspace: Workspace, lineages: dict[str, Lineage]) -> None:
+    """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3)."""
+    for path, draft in workspace.drafts.items():
+        lineage = lineages.get(draft.key)
+        if lineage is None or draft.after is None:
+            continue
+        before = marked_trust(Topic(draft.before)) if draft.before else Trust.USER
+        workspace.drafts[path] = replace(draft, after=with_trust(Topic(draft.after), min(lineage.trust, before)).data)
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:

@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdir.remember.lines import Said, Trust
+from memdir.remember.lines import Said
+from memdir.store.phrases import runs_of, split_words
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
+from memdir.store.trust import Trust
 
-RUN = 5  # words in a row that two texts do not share by chance
 MIN_SHARE = 0.34  # of a memory's content words that make a text its source
 BORROWED_SHARE = 0.6  # of its content words in untrusted text, and clearly fewer in the user's: not the user's memory
 _PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
@@ -60,14 +61,14 @@ def fault_of_trust(topic: Topic, said: Sequence[Said]) -> str:
 def _trust_of(memory: _Words, said: Sequence[Said], sources: Sequence[Said]) -> Trust:
     if not memory.is_borrowed(said):
         return max(piece.trust for piece in sources)
-    return min((piece.trust for piece in sources if piece.trust <= Trust.TOOL), default=Trust.TOOL)
+    return min((piece.trust for piece in sources if piece.trust.is_low), default=Trust.TOOL)
 
 
 def _is_adopted(said: Sequence[Said]) -> bool:
     """Whether the user, after text from elsewhere, said that it shall hold from now on."""
     seen_untrusted = False
     for piece in said:
-        if piece.trust <= Trust.TOOL:
+        if piece.trust.is_low:
             seen_untrusted = True
         elif piece.trust == Trust.USER and seen_untrusted and _ADOPTING.search(piece.text):
             return True
@@ -78,38 +79,23 @@ class _Words:
     """A memory's words, compared with other texts."""
 
     def __init__(self, text: str) -> None:
-        words = _split(text)
+        words = split_words(text)
         self._content = frozenset(word for word in words if len(word) > _SHORT or not word.isascii())
-        self._runs = frozenset(_runs(words))
+        self._runs = runs_of(words)
 
     def share_in(self, text: str) -> float:
         """The share of its content words that stand in a text."""
         if not self._content:
             return 0.0
-        return len(self._content & frozenset(_split(text))) / len(self._content)
+        return len(self._content & frozenset(split_words(text))) / len(self._content)
 
     def is_borrowed(self, said: Sequence[Said]) -> bool:
         """Whether its words are those of an untrusted text rather than the user's or the assistant's own."""
         trusted = " ".join(piece.text for piece in said if piece.trust >= Trust.ASSISTANT)
         users = " ".join(piece.text for piece in said if piece.trust == Trust.USER)
-        untrusted = [piece.text for piece in said if piece.trust <= Trust.TOOL]
+        untrusted = [piece.text for piece in said if piece.trust.is_low]
         own = max(self.share_in(users), self.share_in(trusted) * 0.8)
         if max((self.share_in(text) for text in untrusted), default=0.0) >= BORROWED_SHARE and own < BORROWED_SHARE:
             return True
-        quoted = self._runs - frozenset(_runs(_split(users)))
-        return any(quoted & frozenset(_runs(_split(text))) for text in untrusted) and own < BORROWED_SHARE
-
-
-def _split(text: str) -> list[str]:
-    """Words, folded; scripts without spaces in pairs of characters."""
-    words: list[str] = []
-    for word in re.findall(r"[^\W_]+", text.casefold()):
-        if word.isascii() or not re.search(r"[\u3040-\u30ff\u3400-\u9fff]", word):
-            words.append(word)
-        else:
-            words += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-    return words
-
-
-def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    return [tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)]
+        quoted = self._runs - runs_of(split_words(users))
+        return any(quoted & runs_of(split_words(text)) for text in untrusted) and own < BORROWED_SHARE

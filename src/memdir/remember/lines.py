@@ -5,26 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
+from memdir.store.trust import Trust
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
-
-
-class Trust(IntEnum):
-    """How far a source is trusted; a memory has the lowest of what it came from (L1)."""
-
-    TEAM = 0
-    WEB = 1
-    TOOL = 2
-    ASSISTANT = 3
-    USER = 4
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
 
 
 @dataclass(frozen=True)

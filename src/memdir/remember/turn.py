@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from memdir.agent.file_state import FileState
 from memdir.agent.gate import WRITING
 from memdir.model.model import Request
+from memdir.model.raw import conversation_of
 from memdir.transcript.message import Message
 
 
 @dataclass(frozen=True)
 class FinishedTurn:
-    """The request that got the final reply, and that reply. `request.messages` is the conversation before it."""
+    """The request that got the final reply, and that reply. What the request holds is the conversation before it."""
 
     request: Request
     reply: Message
@@ -23,7 +24,7 @@ class FinishedTurn:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return (*self.request.messages, self.reply)
+        return (*conversation_of(self.request), self.reply)
 
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:

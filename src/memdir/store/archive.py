@@ -8,8 +8,8 @@ import stat
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import ImportRefused, PathEscape
-from memdir.store.scan import walk
 from memdir.store.topic import Topic
+from memdir.store.walk import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

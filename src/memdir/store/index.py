@@ -52,7 +52,7 @@ class Index:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._lines = [line for line in _LINE.findall(data) if line]
-        self._entries = [_parse(line) for line in self._lines]
+        self._entries = [parse_entry(line) for line in self._lines]
 
     def entries(self) -> list[Entry]:
         """Every line that names a memory, in order."""
@@ -183,7 +183,8 @@ def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:
     )
 
 
-def _parse(line: bytes) -> Entry | None:
+def parse_entry(line: bytes) -> Entry | None:
+    """The memory that a line names; None for any other line."""
     match = _ENTRY.match(line.decode("utf-8", "replace").lstrip("\ufeff"))
     if match is None or not match["key"].strip().endswith(".md") or "://" in match["key"]:
         return None

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import stat
 
-from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.age import iso_time
 from memdir.store.frontmatter import BOM, FENCE, find_block, find_simple_block, newline_of, read_fields
 from memdir.store.taxonomy import parse_type
+from memdir.store.walk import OPEN_FLAGS, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from memdir.store.taxonomy import MemoryType
 
@@ -26,8 +26,6 @@ MAX_RETURNED = 200  # more than a model can judge by their descriptions
 HEAD_LINES = 30  # frontmatter and a first paragraph
 HEAD_BYTES = 4096  # one page: nearly every head fits
 LONG_HEAD_BYTES = 64 * 1024  # 30 lines longer than this are not prose
-
-OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Header:
@@ -133,36 +131,10 @@ def manifest(headers: Iterable[Header]) -> str:
     """One line a memory, as a model reads it: `- [type] file.md (time): description` (S10)."""
     lines = []
     for header in headers:
-        kind = f"[{header.type}] " if header.type else ""
+        kind = f"[{found}] " if (found := header.type) else ""
         description = " ".join(header.description.split())
         lines.append(f"- {kind}{header.key} ({iso_time(header.mtime)}){': ' + description if description else ''}")
     return "\n".join(lines)
-
-
-def walk(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out."""
-    folders = [(root, "")]
-    while folders:
-        folder, prefix = folders.pop()
-        try:
-            entries = os.scandir(folder)
-        except OSError:
-            continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":
-                    continue
-                if name.endswith(".md"):
-                    if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
-                        yield prefix + name, entry
-                elif entry.is_dir(follow_symlinks=False) and not _is_daily_logs(prefix + name):
-                    folders.append((entry.path, f"{prefix}{name}/"))
-
-
-def _is_daily_logs(folder: str) -> bool:
-    """`logs/2026` holds days of a daily log, which are no memories (K1); `logs/` itself may hold memories too."""
-    return folder.startswith("logs/") and folder[5:].isdigit()
 
 
 _GONE = os.stat_result((0,) * 10)

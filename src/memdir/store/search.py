@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from memdir.store.scan import OPEN_FLAGS, walk
 from memdir.store.topic import MAX_MEMORY_BYTES, Topic
+from memdir.store.walk import OPEN_FLAGS, walk
 
 MAX_RESULTS = 20
 _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about

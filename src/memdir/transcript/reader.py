@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.transcript.record import Record, parse_record
+from memdir.transcript.record import (
+    ATTRIBUTION,
+    FILE_HISTORY,
+    MESSAGE_TYPES,
+    REPLACEMENT,
+    Record,
+    parse_record,
+    record_from,
+)
 
-CHUNK_BYTES = 1 << 20
-MAX_RESTARTS = 64  # places in one line where a record may begin again after half of another
+MAX_RESTARTS = 1000  # places in one line where a record may begin again after half of another
+_LINK_BYTES = 2048  # from the beginning of a line; further in, an id may belong to something else
+_PADDING = b"\0 \t\r\n"
+_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId)"')
+_LINK = re.compile(rb'"(parentUuid|uuid)": ?(?:null|"([^"\\]{1,80})")')
+_LOOSE = frozenset((FILE_HISTORY, ATTRIBUTION, REPLACEMENT))  # records that have no place in the tree
 
 
 @dataclass
@@ -19,6 +33,14 @@ class Reading:
     damaged: int = 0
 
 
+@dataclass(frozen=True)
+class Line:
+    """What one line holds: normally one record. `is_damaged` when something of it is lost or was mended."""
+
+    records: tuple[Record, ...] = ()
+    is_damaged: bool = False
+
+
 def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
     """Every record that can be read, in the order of the file, from `reading.offset` on, which moves along.
 
@@ -27,34 +49,57 @@ def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
     state = reading if reading is not None else Reading()
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below; a generator holds it across yields
-    except FileNotFoundError:
+    except OSError:
         return
     with file:
         file.seek(state.offset)
         for raw in file:
-            line = raw.strip(b"\0 \t\r\n")
-            if not line:
-                state.offset += len(raw)
-                continue
-            record = parse_record(line)
-            if record is None and not raw.endswith(b"\n"):
+            line = read_line(raw)
+            if line.is_damaged and not raw.endswith(b"\n"):
                 return  # perhaps still being written
             state.offset += len(raw)
-            if record is None:
-                state.damaged += 1
-                record = _second_half(line)
-            if record is not None:
-                yield record
+            state.damaged += line.is_damaged
+            yield from line.records
 
 
-def _second_half(line: bytes) -> Record | None:
-    """The record at the end of a line whose beginning is half of another: a write that was cut and then repeated."""
-    at = line.find(b'{"', 1)
+def read_line(raw: bytes) -> Line:
+    """What can be had of one line, whatever happened to it."""
+    line = raw.strip(_PADDING)
+    if not line:
+        return Line()
+    record = parse_record(line)
+    return Line((record,)) if record is not None else Line(tuple(_salvage(line)), is_damaged=True)
+
+
+def links_of(raw: bytes) -> tuple[str, str] | None:
+    """The id and the parent that a damaged line still shows. They are written first, so half a line has them."""
+    found = dict.fromkeys(("uuid", "parentUuid"), b"")
+    for name, value in _LINK.findall(raw[:_LINK_BYTES]):
+        found[name.decode()] = found[name.decode()] or value
+    if not found["uuid"]:
+        return None
+    return found["uuid"].decode("utf-8", "replace"), found["parentUuid"].decode("utf-8", "replace")
+
+
+def _salvage(line: bytes) -> Iterator[Record]:
+    """Whole records in a line that is no record: behind half of another one, run together, or with a broken letter."""
+    text = line.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    at = 0
     for _ in range(MAX_RESTARTS):
-        if at < 0:
-            return None
-        record = parse_record(line[at:])
-        if record is not None:
-            return record
-        at = line.find(b'{"', at + 1)
-    return None
+        match = _START.search(text, at)
+        if match is None:
+            return
+        try:
+            found, at = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            at = match.start() + 1
+            continue
+        record = record_from(found)
+        if record is not None and _is_sound(record, is_mended="\ufffd" in text):
+            yield record
+
+
+def _is_sound(record: Record, *, is_mended: bool) -> bool:
+    """Whether an object found in a broken line is a record: a message, or another one whose every letter is right."""
+    return record.type in MESSAGE_TYPES or (not is_mended and (bool(record.uuid) or record.type in _LOOSE))

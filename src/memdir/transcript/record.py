@@ -13,6 +13,12 @@ from typing import Any
 from memdir.transcript.message import Block, Json, Message, Opaque, Role, Text, ToolResult, ToolUse
 
 MESSAGE_TYPES = ("user", "assistant")
+BOUNDARY = "compact_boundary"
+FILE_HISTORY = "file-history-snapshot"
+ATTRIBUTION = "attribution-snapshot"
+REPLACEMENT = "content-replacement"
+TITLE = "custom-title"
+_NATIVE = frozenset(("text", "tool_use", "tool_result", "opaque"))
 
 
 @dataclass(frozen=True)
@@ -34,15 +40,41 @@ class Record:
         if self.type not in MESSAGE_TYPES or not isinstance(raw, dict):
             return None
         role: Role = "assistant" if self.type == "assistant" else "user"
-        return Message(role, blocks_from(raw.get("content")), self.uuid, self.is_meta, self.timestamp)
+        is_meta = self.is_meta or self.is_summary  # nobody said it: the host put it in
+        return Message(role, blocks_from(raw.get("content")), self.uuid, is_meta, self.timestamp)
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether a compaction begins here: what came before is on disk only."""
+        return self.type == "system" and self.fields.get("subtype") == BOUNDARY
+
+    @property
+    def follows(self) -> str:
+        """The id of the record that was there before; a boundary has it under another name."""
+        return _text(self.fields.get("logicalParentUuid")) if self.is_boundary else self.parent
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether this is the message that stands for what a compaction took away."""
+        return self.fields.get("isCompactSummary") is True
+
+    @property
+    def message_id(self) -> str:
+        """The provider's id of the message; Claude Code writes one record a block, all with the same one."""
+        raw = self.fields.get("message")
+        return _text(raw.get("id")) if isinstance(raw, dict) and self.type == "assistant" else ""
 
 
 def parse_record(line: bytes) -> Record | None:
     """The record of one line; None for a line that is no JSON object with a type."""
     try:
-        found = json.loads(line)
+        return record_from(json.loads(line))
     except (ValueError, RecursionError):
         return None
+
+
+def record_from(found: object) -> Record | None:
+    """The record of a decoded line; None for anything but an object with a type."""
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         return None
     return Record(
@@ -58,7 +90,7 @@ def parse_record(line: bytes) -> Record | None:
 
 def message_fields(message: Message) -> dict[str, Any]:
     """What a message's record holds besides its place in the tree."""
-    content = [_block_fields(block) for block in message.content]
+    content = [block_fields(block) for block in message.content]
     fields: dict[str, Any] = {"type": message.role, "message": {"role": message.role, "content": content}}
     return {**fields, "isMeta": True} if message.is_meta else fields
 
@@ -89,7 +121,8 @@ def _block_from(block: dict[str, Any]) -> Block:
             return Opaque("anthropic", json.dumps(block))
 
 
-def _block_fields(block: Block) -> dict[str, Any]:
+def block_fields(block: Block) -> dict[str, Any]:
+    """A block as it stands in a transcript."""
     match block:
         case Text(text):
             return {"type": "text", "text": text}
@@ -98,11 +131,20 @@ def _block_fields(block: Block) -> dict[str, Any]:
             return {**fields, "fault": fault} if fault else fields
         case ToolResult(tool_use_id, content, is_error):
             return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error}
-        case Opaque("anthropic", text):
-            parsed: dict[str, Any] = json.loads(text)
-            return parsed
         case Opaque(provider, text):
-            return {"type": "opaque", "provider": provider, "json": text}
+            own = _own_block(text) if provider == "anthropic" else None
+            return own or {"type": "opaque", "provider": provider, "json": text}
+
+
+def _own_block(text: str) -> dict[str, Any] | None:
+    """A provider's block as an object, when reading it back gives the same text to the byte (G1)."""
+    try:
+        block = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(block, dict) or block.get("type") in _NATIVE or json.dumps(block) != text:
+        return None
+    return block
 
 
 def _result_text(content: object) -> str:

@@ -34,30 +34,35 @@ class EditTool:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
         real = os.path.realpath(path)
         current = context.files.read(path)
-        fault = context.state.fault_of_edit(real, current) or _fault_of_change(current, arguments)
+        old, new = _as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
+        count = current.count(old) if old else 0
+        fault = context.state.fault_of_edit(real, current) or _fault_of_change(
+            old, new, count, may_be_many=bool(arguments.get("replace_all"))
+        )
         if fault:
             return Outcome(fault, is_error=True)
-        old, new = _bytes(arguments["old_string"]), _bytes(arguments["new_string"])
-        count = current.count(old)
         changed = current.replace(old, new)
         context.files.write(path, changed)
         context.state.saw(real, changed)
         return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}.")
 
 
-def _fault_of_change(current: bytes, arguments: Mapping[str, Json]) -> str:
-    old = _bytes(arguments["old_string"])
+def _as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
+    """Both texts with the file's own line endings: what Read shows does not tell them apart."""
+    texts = (old.encode("utf-8", "replace"), new.encode("utf-8", "replace"))
+    if b"\r\n" not in current or texts[0] in current:
+        return texts
+    before, after = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in texts)
+    return before, after
+
+
+def _fault_of_change(old: bytes, new: bytes, count: int, *, may_be_many: bool) -> str:
     if not old:
         return "old_string is empty: use Write for a new file"
-    if old == _bytes(arguments["new_string"]):
+    if old == new:
         return "old_string and new_string are the same: there is nothing to change"
-    count = current.count(old)
     if count == 0:
         return "old_string does not stand in the file: Read it again and copy the text exactly, without line numbers"
-    if count > 1 and not arguments.get("replace_all"):
+    if count > 1 and not may_be_many:
         return f"old_string stands in the file {count} times: give more of the text around it, or set replace_all"
     return ""
-
-
-def _bytes(value: Json) -> bytes:
-    return str(value).encode("utf-8", "replace")

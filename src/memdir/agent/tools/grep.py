@@ -1,15 +1,23 @@
-"""Search file contents: by ripgrep where it is installed, by our own code elsewhere, with the same output."""
+"""Search file contents: by ripgrep where it is installed, by our own program elsewhere, with the same output.
+
+Both only match lines. Which files are searched, in which order, what counts as text and how much is told is decided
+here, once: so a draft that is not on disk is searched like any file, and the answer does not depend on the program.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memdir.agent.tools.glob import glob_pattern
+from memdir.agent.files import Files
+from memdir.agent.tools import search_lines
+from memdir.agent.tools.glob import find_files, glob_pattern
 from memdir.agent.tools.tool import Outcome, ToolContext
+from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, MemdirError
 from memdir.model.model import ToolSpec
@@ -18,20 +26,16 @@ from memdir.transcript.message import Json
 MAX_MATCHES = 500  # lines in one answer
 MAX_LINE_CHARACTERS = 500
 MAX_FILE_BYTES = 20 << 20  # larger files are data, not text
+MAX_OUTPUT_BYTES = 64 << 20  # of one run: a few of the largest files, should every line match
 TIMEOUT_SECONDS = 20.0
-
-
-@dataclass(frozen=True)
-class Query:
-    """What to look for, where, and what to tell."""
-
-    pattern: re.Pattern[bytes]
-    text: str
-    folder: str
-    files: re.Pattern[str] | None
-    glob: str
-    mode: str
-    ignores_case: bool
+_BATCH_BYTES = 400_000  # of paths in one command line; kernels allow two million at least
+_BAD_PATTERN = 2  # ripgrep's exit status for what it cannot read
+_OWN = (sys.executable, "-I", "-S", search_lines.__file__)
+_RIPGREP_OPTIONS = (
+    *("--no-config", "--no-messages", "--no-heading", "--color=never", "--with-filename", "--null", "--line-number"),
+    *("--text", "--encoding=none", "--no-mmap"),
+)
+_MODES = {"content": (), "files": ("--max-count=1",), "count": ("--count",)}
 
 
 class GrepTool:
@@ -58,99 +62,138 @@ class GrepTool:
     )
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
-        query = _query(arguments, context.cwd)
-        if not os.path.exists(query.folder) and not context.files.has_drafts:
-            return Outcome(f"There is no file or folder {query.folder}.", is_error=True)
-        if self._program and not context.files.has_drafts:
-            lines = await _by_ripgrep(self._program, query)
-        else:
-            lines = list(_by_hand(query, context))
-        if not lines:
-            return Outcome("Nothing matches.")
-        more = f"\n… {len(lines) - MAX_MATCHES} more" if len(lines) > MAX_MATCHES else ""
-        return Outcome("\n".join(lines[:MAX_MATCHES]) + more)
+        mode = str(arguments.get("output_mode", "content"))
+        options = [*_MODES[mode], *(["--ignore-case"] if arguments.get("ignore_case") else [])]
+        search = _Search(self._program, [*options, f"--regexp={_checked(str(arguments['pattern']))}"], context.files)
+        lines: list[str] = []
+        for batch in _batches(await _paths(arguments, context)):
+            lines += [_told(match, mode) for match in await search.run(batch)]
+            if len(lines) > MAX_MATCHES:
+                more = "… and more: narrow the pattern or the folder"
+                return Outcome("\n".join([*lines[:MAX_MATCHES], more]))
+        return Outcome("\n".join(lines) or "Nothing matches.")
 
 
-def _query(arguments: Mapping[str, Json], cwd: str) -> Query:
-    text = str(arguments["pattern"])
-    ignores_case = bool(arguments.get("ignore_case", False))
+def _checked(pattern: str) -> str:
+    """The pattern, if it means the same to us as to ripgrep; what only ripgrep knows is refused everywhere."""
     try:
-        pattern = re.compile(text.encode("utf-8", "replace"), re.IGNORECASE if ignores_case else 0)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise BadMemoryFile(f"the pattern {text!r} is no regular expression: {error}") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # [[:alpha:]] is a class for ripgrep and a set of letters for us
+            re.compile(pattern)
+        if "\0" in pattern:
+            raise ValueError("it holds a NUL")
+        pattern.encode("utf-8")
+    except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
+        remedy = r"Use Python's syntax: \w, \d, \s, \b, groups, alternatives"
+        raise BadMemoryFile(f"the pattern {pattern!r} is no regular expression: {error}", remedy=remedy) from error
+    return pattern
+
+
+async def _paths(arguments: Mapping[str, Json], context: ToolContext) -> list[str]:
+    place = os.path.join(context.cwd, str(arguments.get("path", ""))).rstrip(os.sep) or os.sep
     name = str(arguments.get("glob", ""))
-    return Query(
-        pattern,
-        text,
-        os.path.join(cwd, str(arguments.get("path", ""))).rstrip(os.sep) or os.sep,
-        glob_pattern(f"**/{name}" if "/" not in name else name) if name else None,
-        name,
-        str(arguments.get("output_mode", "content")),
-        ignores_case,
-    )
+    if os.path.isfile(place):
+        return [place]
+    fits = glob_pattern(name if "/" in name else f"**/{name}") if name else None
+    found, _ = await find_files(context.files, place, fits)
+    if found or os.path.isdir(place):
+        return found
+    context.files.read(place)  # a draft, or the error that says there is none
+    return [place]
 
 
-async def _by_ripgrep(program: str, query: Query) -> list[str]:
-    mode = {
-        "content": ["--line-number", "--with-filename"],
-        "files": ["--files-with-matches"],
-        "count": ["--count", "--with-filename"],
-    }
-    arguments = [
-        "--no-config",
-        "--no-ignore",
-        "--no-heading",
-        "--color=never",
-        "--sort=path",
-        "--no-messages",
-        *mode[query.mode],
-    ]
-    arguments += [f"--max-filesize={MAX_FILE_BYTES}", "--max-columns=0"]
-    arguments += ["--ignore-case"] if query.ignores_case else []
-    arguments += [f"--glob={query.glob}"] if query.glob else []
-    process = await asyncio.create_subprocess_exec(
-        program, *arguments, f"--regexp={query.text}", "--", query.folder,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_SECONDS)
-    except TimeoutError:
-        raise BadMemoryFile("the search took too long", remedy="Search a smaller folder or a simpler pattern") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return [_cut(line) for line in output.decode("utf-8", "replace").splitlines()]
-
-
-def _by_hand(query: Query, context: ToolContext) -> Iterator[str]:
-    paths = context.files.walk(query.folder) if os.path.isdir(query.folder) else iter([query.folder])
+def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
     for path in paths:
-        if query.files and not query.files.fullmatch(os.path.relpath(path, query.folder).replace(os.sep, "/")):
-            continue
+        if size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += len(os.fsencode(path)) + 1
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class _Match:
+    path: str
+    text: str
+
+
+@dataclass
+class _Search:
+    """One pattern, matched by ripgrep until it turns out that it cannot read it, then by our own program."""
+
+    ripgrep: str
+    options: list[str]
+    files: Files
+
+    async def run(self, paths: list[str]) -> list[_Match]:
+        """The matches in these files, in their order."""
+        on_disk = [path for path in paths if _is_small_file(path) and not self.files.is_draft(path)]
+        done = await self._output(on_disk, b"")
+        found: dict[str, list[_Match]] = {path: [] for path in paths}
+        for match in _parse(done.output):
+            found[match.path].append(match)
+        for path in paths:
+            if self.files.is_draft(path):
+                draft = await self._output([search_lines.STDIN], self.files.read(path))
+                found[path] = [_Match(path, match.text) for match in _parse(draft.output)]
+        matches = [match for path in paths if found[path] and self._is_text(path) for match in found[path]]
+        if done.is_cut and len(matches) <= MAX_MATCHES and len(paths) > 1:  # huge lines of what is no text
+            half = len(paths) // 2
+            return [*await self.run(paths[:half]), *await self.run(paths[half:])]
+        return matches
+
+    async def _output(self, paths: list[str], stdin: bytes) -> ChildResult:
+        if not paths:
+            return ChildResult(0, b"", b"", is_cut=False)
+        if self.ripgrep:
+            done = await _matched([self.ripgrep, *_RIPGREP_OPTIONS, *self.options, "--", *paths], stdin)
+            # It says nothing about files it cannot open: words mean that it cannot read the pattern.
+            if done.exit_code != _BAD_PATTERN or not done.errors:
+                return done
+            self.ripgrep = ""
+        return await _matched([*_OWN, *self.options, "--", *paths], stdin)
+
+    def _is_text(self, path: str) -> bool:
         try:
-            data = context.files.read(path)
+            return b"\0" not in self.files.read(path)
         except MemdirError:
-            continue
-        if len(data) <= MAX_FILE_BYTES and b"\0" not in data:
-            yield from _matches(query, path, data)
+            return False
 
 
-def _matches(query: Query, path: str, data: bytes) -> Iterator[str]:
-    lines = data.split(b"\n")
-    found = [(number, line) for number, line in enumerate(lines, 1) if query.pattern.search(line)]
-    if lines and lines[-1] == b"" and found and found[-1][0] == len(lines):
-        found.pop()  # what stands behind the last newline is no line
-    if not found:
-        return
-    if query.mode == "files":
-        yield path
-    elif query.mode == "count":
-        yield f"{path}:{len(found)}"
-    else:
-        for number, line in found:
-            yield _cut(f"{path}:{number}:{line.decode('utf-8', 'replace')}".rstrip("\r"))
+async def _matched(arguments: list[str], stdin: bytes) -> ChildResult:
+    try:
+        return await run_child(
+            arguments, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, max_output_bytes=MAX_OUTPUT_BYTES
+        )
+    except TimeoutError:
+        remedy = "Search a smaller folder or a simpler pattern"
+        raise BadMemoryFile("the search took too long", remedy=remedy) from None
 
 
-def _cut(line: str) -> str:
+def _is_small_file(path: str) -> bool:
+    try:
+        return os.stat(path).st_size <= MAX_FILE_BYTES
+    except OSError:
+        return False
+
+
+def _parse(output: bytes) -> Iterator[_Match]:
+    """`PATH NUL TEXT NEWLINE`, again and again; a path may hold a newline, a text may hold a NUL."""
+    at = 0
+    while at < len(output):
+        end_of_path = output.find(b"\0", at)
+        end = output.find(b"\n", end_of_path)
+        if end_of_path < 0 or end < 0:
+            return  # cut off
+        yield _Match(os.fsdecode(output[at:end_of_path]), output[end_of_path + 1 : end].decode("utf-8", "replace"))
+        at = end + 1
+
+
+def _told(match: _Match, mode: str) -> str:
+    line = match.path if mode == "files" else f"{match.path}:{match.text}".rstrip("\r")
+    line = line.replace("\n", "␊")
     return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "…"

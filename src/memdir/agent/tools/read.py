@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from memdir.agent.tools.tool import Outcome, ToolContext
 from memdir.model.model import ToolSpec
@@ -44,17 +45,28 @@ class ReadTool:
 
 
 def _numbered(data: bytes, arguments: Mapping[str, Json]) -> str:
-    lines = data.decode("utf-8", "replace").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    first = max(1, int(str(arguments.get("offset", 1))))
+    """The lines asked for. Only they are decoded: a file may be hundreds of megabytes."""
+    total = data.count(b"\n") + (not data.endswith(b"\n"))
+    first = int(str(arguments.get("offset", 1)))
     wanted = min(MAX_LINES, int(str(arguments.get("limit", MAX_LINES))))
-    if first > len(lines):
-        return f"The file has only {len(lines)} lines."
-    shown = lines[first - 1 : first - 1 + wanted]
+    if first > total:
+        return f"The file has only {total} lines."
+    shown = list(islice(_lines(data, skip=first - 1), wanted))
     text = "\n".join(f"{first + at:6}\t{_cut(line)}" for at, line in enumerate(shown))
-    left = len(lines) - (first - 1 + len(shown))
+    left = total - (first - 1 + len(shown))
     return f"{text}\n… {left} more lines: read on with offset {first + len(shown)}" if left else text
+
+
+def _lines(data: bytes, *, skip: int) -> Iterator[str]:
+    start = 0
+    for _ in range(skip):
+        start = data.index(b"\n", start) + 1
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        # A character has at most four bytes: what is cut off here would be cut off below.
+        yield data[start : min(end, start + 4 * (MAX_LINE_CHARACTERS + 1))].decode("utf-8", "replace")
+        start = end + 1
 
 
 def _cut(line: str) -> str:

@@ -15,6 +15,8 @@ from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json, ToolResult, ToolUse
 
 MAX_RESULT_CHARACTERS = 60_000  # about 15,000 tokens: what a result may cost the conversation
+MAX_TURN_CHARACTERS = 400_000  # about 100,000 tokens: what all results of one turn may cost together
+MIN_RESULT_CHARACTERS = 2_000  # a result shorter than this tells nothing
 MAX_AT_ONCE = 16  # tools running at the same time; more calls wait their turn
 
 
@@ -42,7 +44,7 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
-        """Do it. MemdirError becomes a failed result; nothing else may be raised."""
+        """Do it. What it raises becomes a failed result; MemdirError is how it tells what to do about it."""
         ...
 
 
@@ -61,16 +63,25 @@ class Toolbox:
     def knows(self, name: str) -> bool:
         return name in self._tools
 
-    async def run(self, use: ToolUse) -> ToolResult:
+    def forked(self, files: Files) -> Toolbox:
+        """The same tools for a fork: other files, and a copy of what was read so far, so that nothing leaks (G2)."""
+        return Toolbox(tuple(self._tools.values()), ToolContext(self.context.cwd, files, self.context.state.clone()))
+
+    async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
         """Run one call. Whatever goes wrong comes back to the model as a result."""
         outcome = self._fault(use)
         if outcome is None:
             async with self._slots:
-                try:
-                    outcome = await self._tools[use.name].run(use.input, self.context)
-                except MemdirError as error:
-                    outcome = Outcome(str(error), is_error=True)
-        return ToolResult(use.id, shortened(outcome.content), outcome.is_error)
+                outcome = await self._outcome(use)
+        return ToolResult(use.id, shortened(outcome.content, room), outcome.is_error)
+
+    async def _outcome(self, use: ToolUse) -> Outcome:
+        try:
+            return await self._tools[use.name].run(use.input, self.context)
+        except MemdirError as error:
+            return Outcome(str(error), is_error=True)
+        except Exception as error:  # noqa: BLE001 - tools are a host's own code: one that breaks must not end the run
+            return Outcome(f"{use.name} failed: {type(error).__name__}: {error}", is_error=True)
 
     def _fault(self, use: ToolUse) -> Outcome | None:
         if use.name not in self._tools:
@@ -80,10 +91,15 @@ class Toolbox:
         return Outcome(f"The call of {use.name} cannot be run: {fault}.", is_error=True) if fault else None
 
 
-def shortened(text: str) -> str:
+def room_for_each(calls: int) -> int:
+    """How long each result of one turn may be, so that many of them still fit together."""
+    return max(MIN_RESULT_CHARACTERS, min(MAX_RESULT_CHARACTERS, MAX_TURN_CHARACTERS // max(1, calls)))
+
+
+def shortened(text: str, room: int) -> str:
     """A result that fits: its beginning and its end, and a line that says what was left out."""
-    if len(text) <= MAX_RESULT_CHARACTERS:
+    if len(text) <= room:
         return text
-    head, tail = MAX_RESULT_CHARACTERS * 3 // 4, MAX_RESULT_CHARACTERS // 4
+    head, tail = room * 3 // 4, room // 4
     left_out = len(text) - head - tail
     return f"{text[:head]}\n… [{left_out:,} characters left out; ask for a smaller part] …\n{text[-tail:]}"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memdir.disk.safe_path import check_key
+from memdir.errors import PathEscape
 from memdir.model.model import Reply, Request
 from memdir.store.index import Index
 from memdir.store.topic import Topic
@@ -60,8 +62,16 @@ def _candidates(request: Request) -> Iterator[_Candidate]:
             folder = os.path.dirname(match["path"])
             for entry in Index(match["text"].encode("utf-8", "replace")).entries():
                 score = len(wanted & words_of(f"{entry.title} {entry.hook} {entry.key}"))
-                if score:
+                if score and _is_memory(entry.key):
                     yield _Candidate(os.path.join(folder, entry.key), entry.render(), score)
+
+
+def _is_memory(key: str) -> bool:
+    """Whether a line of the index names a memory, and not some file elsewhere."""
+    try:
+        return bool(check_key(key))
+    except PathEscape:
+        return False
 
 
 def _question(request: Request) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from memdir.model.builtin.chat import chat
 from memdir.model.model import Reply, Request
+from memdir.model.raw import plain_request
 from memdir.transcript.message import Text
 
 NAME = "builtin"
@@ -25,22 +26,45 @@ def _extract(request: Request) -> Reply:
     return answer_extract(request)
 
 
-def _dream(request: Request) -> Reply:
-    from memdir.model.builtin.dream_job import answer_dream
+class _Dream:
+    """The dream's job, loaded when the first one comes."""
 
-    return answer_dream(request)
+    def __init__(self) -> None:
+        self._answer: JobHandler | None = None
+
+    def __call__(self, request: Request) -> Reply:
+        if self._answer is None:
+            from memdir.model.builtin.dream_job import DreamJob
+
+            self._answer = DreamJob().answer
+        return self._answer(request)
 
 
-JOBS: Mapping[str, JobHandler] = {"extract": _extract, "dream": _dream}
+def _session_memory(request: Request) -> Reply:
+    from memdir.model.builtin.session_memory import session_memory
+
+    return session_memory(request)
+
+
+def _compact(request: Request) -> Reply:
+    from memdir.model.builtin.compact import compact
+
+    return compact(request)
+
+
+def own_jobs() -> dict[str, JobHandler]:
+    """What the built-in model can do besides chatting."""
+    return {"extract": _extract, "dream": _Dream(), "session-memory": _session_memory, "compact": _compact}
 
 
 @dataclass
 class BuiltinModel:
     """Answers at once, the same way every time."""
 
-    jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
+    jobs: Mapping[str, JobHandler] = field(default_factory=own_jobs)
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        request = plain_request(request)
         job = job_of(request)
         handler = self.jobs.get(job) if job else None
         reply = handler(request) if handler else chat(request)

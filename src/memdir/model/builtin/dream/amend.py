@@ -123,7 +123,7 @@ def _marked(page: Page, judge: Judge, *, everywhere: bool) -> str:
             continue
         text = sentence.text
         shared = evidence.stems & frozenset(evidence.reader.lexicon.stems(text))
-        if everywhere or sum(1 for stem in shared if judge.weights.of(stem) >= TELLING) > 1:
+        if everywhere or sum(1 for stem in shared if judge.weights[stem] >= TELLING) > 1:
             cut = len(text) - 1 if text[-1] in ".!?…" else len(text)
             body = body[: sentence.start] + text[:cut] + note + text[cut:] + body[sentence.end :]
     return body

@@ -21,9 +21,9 @@ from memdir.model.builtin.dream.listing import (
     wrapped,
 )
 from memdir.model.builtin.dream.page import TEAM, Page
-from memdir.model.builtin.dream.secrets import without_secrets
 from memdir.model.builtin.dream.words import flat
-from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, Index
+from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
+from memdir.store.secrets import redact
 from memdir.store.taxonomy import MemoryType
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
@@ -92,7 +92,7 @@ class Catalogue:
     def _parsed(self, text: str) -> list[_Line]:
         found: list[_Line] = []
         for raw in text.splitlines():
-            entry = next(iter(Index(raw.encode("utf-8", "surrogateescape")).entries()), None)
+            entry = parse_entry(raw.encode("utf-8", "surrogateescape"))
             if entry:
                 found.append(_Line(raw, resolve_link(self._folder, entry.key), entry))
             elif found and found[-1].entry and raw[:1] in " \t" and raw.strip():
@@ -178,7 +178,7 @@ class Catalogue:
         return _Line("", line.key, self._entry(page, title), details)
 
     def _leaks(self, text: str) -> bool:
-        return self._key.startswith(TEAM) and without_secrets(text) != text
+        return self._key.startswith(TEAM) and redact(text) != text
 
     def _fresh(self, key: str) -> _Line:
         page = self._desk.pages[key]
@@ -186,17 +186,20 @@ class Catalogue:
 
     def _entry(self, page: Page, title: str) -> Entry:
         hook = page.description or first_words(page.body)
-        hook = without_secrets(hook) if self._key.startswith(TEAM) else hook
+        hook = redact(hook) if self._key.startswith(TEAM) else hook
         return Entry(page.key[len(self._folder) :], title, hook)
 
     def _inserted(self, lines: list[_Line], fresh: list[_Line]) -> list[_Line]:
         """New entries, each behind the last one that is at least as useful, or before the first entry."""
-        for rank in sorted({self._rank(line) for line in fresh}, reverse=True):
-            group = [line for line in fresh if self._rank(line) == rank]
-            places = [at for at, line in enumerate(lines) if line.entry and self._rank(line) <= rank]
-            entries = [at for at, line in enumerate(lines) if line.entry]
-            at = places[-1] + 1 if places else entries[0] if entries else len(lines)
-            lines = [*lines[:at], *group, *lines[at:]]
+        groups: dict[int, list[_Line]] = {}
+        for line in fresh:
+            groups.setdefault(self._rank(line), []).append(line)
+        ranks = [(at, self._rank(line)) for at, line in enumerate(lines) if line.entry]
+        start = ranks[0][0] if ranks else len(lines)
+        # From the back to the front, so that the places found stay right.
+        for rank in sorted(groups, reverse=True):
+            at = max((place + 1 for place, known in ranks if known <= rank), default=start)
+            lines = [*lines[:at], *groups[rank], *lines[at:]]
         return lines
 
     def _rank(self, line: _Line) -> int:

@@ -108,7 +108,7 @@ class Judge:
         """A thing in the clause (a tool, a place, a method) that the evidence names as gone."""
         for phrase in self.evidence.change.old_words:
             lexicon = self.evidence.reader.lexicon
-            telling = [stem for stem in lexicon.stems(phrase) if self.weights.of(stem) >= TELLING]
+            telling = [stem for stem in lexicon.stems(phrase) if self.weights[stem] >= TELLING]
             match = re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", clause, re.IGNORECASE)
             if not match or not telling or self._is_past(clause, match.start()) or self._has("bygone", clause):
                 continue

@@ -20,6 +20,7 @@ _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
 _EAST_RUN = r"(?P<{0}>[^\s、。，；]{{1,12}}?)"
 
 
+_NEWS = ("cue", "outcome", "back")
 _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
@@ -82,6 +83,10 @@ class Cues:
         self._old_values = [_Sign(pattern) for pattern in table["old-value"]]
         guards = [sign.guard for sign in (*self._from_to, *self._old, *self._old_values)]
         self._any_guard = re.compile("|".join(f"(?:{guard})" for guard in guards), re.IGNORECASE)
+
+    def may_tell(self, text: str) -> bool:
+        """Whether a text has any word of change: a quick look before `read`."""
+        return self._any_guard.search(text) is not None or any(self._phrases.has(kind, text) for kind in _NEWS)
 
     def read(self, text: str) -> Change:
         """Everything `text` says about a change."""

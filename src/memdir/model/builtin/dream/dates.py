@@ -46,6 +46,12 @@ class _Rule:
     operation: str
     pattern: re.Pattern[str]
     needs: frozenset[str]
+    words: frozenset[str]  # one of these stands in every match; none where that is not known
+
+    def may_match(self, words: frozenset[str]) -> bool:
+        if self.needs and self.needs.isdisjoint(words):
+            return False
+        return not self.words or not self.words.isdisjoint(words)
 
 
 class _Language:
@@ -68,10 +74,15 @@ class _Language:
         needs = {op.removeprefix("needs "): frozenset(text.split()) for op, text in self._lines if op[:6] == "needs "}
         skipped = ("triggers", "on", "in", "week-of", "numbers", "weekdays", "months")
         return [
-            _Rule(op, self._compiled(text), needs.get(op, frozenset()))
+            _Rule(op, self._compiled(text), needs.get(op, frozenset()), self._words_in(text))
             for op, text in self._lines
             if op not in skipped and not op.startswith("needs ")
         ]
+
+    def _words_in(self, text: str) -> frozenset[str]:
+        """The trigger words that a match can hold: those that begin like a word of the pattern."""
+        named = [word for word in words_of(text.replace("{wd}", " ".join(self.weekdays))) if len(word) > 1]
+        return frozenset(trigger for trigger in self.triggers if any(_begin_alike(trigger, word) for word in named))
 
     def _compiled(self, text: str) -> re.Pattern[str]:
         number = rf"(?P<n>{'|'.join([*self.numbers, _DIGITS])})"
@@ -117,9 +128,9 @@ class Calendar:
 
     def may_hold(self, words: frozenset[str], text: str) -> bool:
         """Whether a text has any word that a relative date needs: a quick look before a close one."""
-        return (
-            not self._triggers.isdisjoint(words) or _EAST.search(text) is not None or _HANGUL.search(text) is not None
-        )
+        if text.isascii():
+            return not self._triggers.isdisjoint(words)
+        return not self._triggers.isdisjoint(words) or bool(_EAST.search(text) or _HANGUL.search(text))
 
     def month_days(self, text: str, day: date) -> list[Found]:
         """Days named without a year ("13 Feb", "July 1st"), read as the one nearest to `day`."""
@@ -139,7 +150,7 @@ class Calendar:
     def _matches(self, language: _Language, text: str, words: frozenset[str], day: date) -> list[Found]:
         found = []
         for rule in language.rules:
-            if rule.needs and rule.needs.isdisjoint(words):
+            if not rule.may_match(words):
                 continue
             for match in rule.pattern.finditer(text):
                 when = _when(rule.operation, match, language, day)
@@ -149,6 +160,10 @@ class Calendar:
                 absolute, end = writing.written(rule.operation, when) if when else ("", match.end())
                 found.append(Found(match.start(), end, match[0], absolute, rule.operation, when))
         return found
+
+
+def _begin_alike(one: str, two: str) -> bool:
+    return one.startswith(two) or two.startswith(one)
 
 
 def _when(operation: str, match: re.Match[str], language: _Language, day: date) -> str:

@@ -6,54 +6,39 @@ A page is never changed; the desk puts a new one in its place.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import PathEscape
 from memdir.model.builtin.dream.prose import Sentence, sentences
 from memdir.model.builtin.dream.words import words_of
-from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 
 TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
+# Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
+_PLAIN_KEY = re.compile(r"(?:team/)?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~]*~~")
 
 
-@dataclass(frozen=True)
 class Page:
-    """A topic file and what can be read off it."""
+    """A topic file and what can be read off it. Treat it as frozen."""
 
-    key: str
-    data: bytes
-    mtime: float
-
-    @cached_property
-    def topic(self) -> Topic:
-        return Topic(self.data)
-
-    @property
-    def name(self) -> str:
-        return self.topic.name
-
-    @property
-    def description(self) -> str:
-        return self.topic.description
+    def __init__(self, key: str, data: bytes, mtime: float) -> None:
+        self.key = key
+        self.data = data
+        self.mtime = mtime
+        self.topic = Topic(data)
+        self.name = self.topic.name
+        self.description = self.topic.description
+        self.kind = self.topic.kind
+        # `team/` for what is shared, empty for what is private: nothing moves between the two.
+        self.folder = TEAM if key.startswith(TEAM) else ""
 
     @cached_property
     def body(self) -> str:
         return self.topic.body
-
-    @property
-    def kind(self) -> MemoryType | None:
-        return self.topic.kind
-
-    @property
-    def folder(self) -> str:
-        """`team/` for what is shared, empty for what is private: nothing moves between the two."""
-        return TEAM if self.key.startswith(TEAM) else ""
 
     @cached_property
     def sentences(self) -> list[Sentence]:
@@ -73,7 +58,8 @@ class Page:
             return "it is larger than a memory"
         try:
             self.data.decode("utf-8")
-            check_key(self.key)
+            if not _PLAIN_KEY.fullmatch(self.key):
+                check_key(self.key)
         except UnicodeDecodeError:
             return "it is not UTF-8"
         except PathEscape:

@@ -12,7 +12,7 @@ from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, forbid_the_same, same_words
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.secrets import find_secrets
+from memdir.store.secrets import find_secrets
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import MAX_MEMORY_BYTES
 
@@ -22,6 +22,8 @@ SUSPICIOUS = 0.5  # alike enough to tell a person
 MIN_SHARED = 3  # words two twins must share at least
 MIN_RULE_WEIGHT = 2.5  # "no file", "never use": a common word forbids nothing in particular
 MAX_EVIDENCE = 400  # characters of a page that are read as evidence: a change is told at the beginning
+SMALL_STORE = 500  # pages that can all be looked at again in no time
+MAX_LOOKED_AT = 1000  # characters in which a page's evidence surely stands
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 
 
@@ -36,7 +38,9 @@ class Settling:
         self._undated = undated  # their open dates are read from their own time: they take no other
         self._known: dict[bytes, Profile] = {}
         self._read: dict[bytes, Evidence] = {}
+        self._news: dict[bytes, bool] = {}
         self._settled_at = -1
+        self._seen: dict[str, Page] = {}
         self._profiles = Profiles(reader.lexicon, [], self._known)
 
     def once(self) -> Profiles:
@@ -44,24 +48,36 @@ class Settling:
         pages = self._desk.open_pages()
         self._settled_at = self._desk.changes
         self._profiles = Profiles(self._reader.lexicon, pages, self._known)
+        self._seen = {page.key: page for page in pages}
         self._round(pages)
         return self._profiles
 
     def run(self) -> None:
-        """Rounds over all pages until one changes nothing, so that the next night has nothing left to settle."""
+        """Rounds until one changes nothing, so that the next night has nothing left to settle.
+
+        In a large store a few changes move no weight, and only what changed since is looked at again.
+        """
         for _ in range(MAX_ROUNDS):
             if self._settled_at == self._desk.changes:
                 return
-            self.once()
+            if len(self._desk.pages) <= SMALL_STORE:
+                self.once()
+                continue
+            self._settled_at = self._desk.changes
+            fresh = [page for page in self._desk.open_pages() if self._seen.get(page.key) is not page]
+            self._seen.update({page.key: page for page in fresh})
+            for page in fresh:
+                self._profiles.put(page)
+            self._round(fresh)
 
     def _round(self, pages: list[Page]) -> None:
         pairs = self._profiles.pairs([page.key for page in pages])
         for group in same_words(pages):
             pairs = [*(self._profiles.measure(group[0], other) for other in group[1:]), *pairs]
         for pair in pairs:
-            left, right = self._desk.where(pair.left), self._desk.where(pair.right)
-            if left != right:
-                self._settle(self._desk.pages[left], self._desk.pages[right], pair)
+            one, two = (self._desk.pages.get(self._desk.where(key)) for key in (pair.left, pair.right))
+            if one and two and one is not two:
+                self._settle(one, two, pair)
 
     def _settle(self, one: Page, two: Page, pair: Pair) -> None:
         """Merge two pages if that is certain."""
@@ -91,11 +107,11 @@ class Settling:
         if {one.kind, two.kind} - {None} != {MemoryType.FEEDBACK}:
             return False
         common = forbid_the_same(self._reader.lexicon, self._reader.phrases, one.head, two.head)
-        return any(self._profiles.weights.of(stem) >= MIN_RULE_WEIGHT for stem in common)
+        return any(self._profiles.weights[stem] >= MIN_RULE_WEIGHT for stem in common)
 
     def _correct(self, older: Page, newer: Page, pair: Pair, *, alike: bool) -> bool:
         """Correct the older page by the newer one and merge them; whether there was something to correct."""
-        if older.mtime >= newer.mtime:
+        if older.mtime >= newer.mtime or not self._may_tell(newer):
             return False
         evidence = self._evidence(newer)
         if not evidence.change.matters:
@@ -115,6 +131,12 @@ class Settling:
         )
         self._taken(change_set, older, newer)
         return True
+
+    def _may_tell(self, page: Page) -> bool:
+        known = self._news.get(page.data)
+        if known is None:
+            known = self._news[page.data] = self._reader.cues.may_tell(page.claims[:MAX_LOOKED_AT])
+        return known
 
     def _disagree(self, older: Page, newer: Page) -> bool:
         """Whether two alike pages have values of one kind that differ, with nothing that says which is right."""

@@ -15,9 +15,9 @@ from memdir.model.builtin.dream.mend_dates import resolved
 from memdir.model.builtin.dream.page import TEAM, Page
 from memdir.model.builtin.dream.prose import split
 from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.secrets import find_secrets
 from memdir.model.builtin.dream.words import flat
 from memdir.model.builtin.dream.worth import Worth
+from memdir.store.secrets import find_secrets
 
 MIN_RELATED = 4.0  # weight a statement must share with a page to be weighed against it
 MAX_PAGES = 8  # pages weighed for one statement, nearest first
@@ -127,7 +127,7 @@ class Testimony:
         if not near or not total or near[0][1] < HOME * total:
             return None
         shared = evidence.stems & self._profiles.of[near[0][0]].whole
-        if sum(1 for stem in shared if self._profiles.weights.of(stem) >= TELLING) < HOME_WORDS:
+        if sum(1 for stem in shared if self._profiles.weights[stem] >= TELLING) < HOME_WORDS:
             return None
         if len(near) > 1 and near[0][1] < HOME_LEAD * near[1][1]:
             return None

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from importlib import resources
 
+from memdir.model.builtin.dream.words import words_of
+
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
 _VALUE = re.compile(
     r"(?P<date>\b\d{4}-\d{2}-\d{2}\b)"
@@ -42,6 +44,7 @@ _OFTEN = frozenset(
         "monatlich",
     ]
 )
+_HANGUL = re.compile("[\uac00-\ud7a3]")
 _HINT = re.compile(r"\d|\w\.\w")
 
 
@@ -68,11 +71,14 @@ class Values:
                 table[group].update(dict.fromkeys(words, name))
         self._units, self._numbers, self._weekdays = table["unit"], table["number"], table["weekday"]
         spelled = "|".join(sorted({*self._numbers, *self._weekdays, *_OFTEN}, key=len, reverse=True))
+        self._spelled_words = frozenset((*self._numbers, *self._weekdays, *_OFTEN))
         self._spelled = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)", re.IGNORECASE)
 
     def find(self, text: str) -> list[Value]:
         """Every value in `text`, in order."""
         found = [self._read(match, text) for match in _VALUE.finditer(text)] if _HINT.search(text) else []
+        if self._spelled_words.isdisjoint(words_of(text)) and not _HANGUL.search(text):
+            return found
         taken = [(value.start, value.end) for value in found]
         for match in self._spelled.finditer(text):
             if not any(start <= match.start() < end for start, end in taken):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sized
 from importlib import resources
 
 PSEUDO_STORE = 60  # memories that the background counts as: a small store alone cannot tell a common word
@@ -16,6 +16,7 @@ MIN_STEM = 3  # a shorter rest says nothing
 LONG_WORD = 9  # longer words are compared by their beginning: accept-ance, Abnahme-termin
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _CHUNK = re.compile(r"\S+")
 _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
@@ -26,6 +27,8 @@ _SUFFIXES = (
     *(("ation", 4), ("ement", 4), ("ance", 4), ("ment", 4), ("ness", 4), ("ing", 3), ("ied", 3), ("ung", 4)),
     *(("ie", 3), ("ed", 3), ("es", 3), ("er", 4), ("en", 4), ("ly", 4), ("e", 3), ("y", 4)),
 )
+_ANY_SUFFIX = tuple(suffix for suffix, _ in _SUFFIXES)
+_RUN = "\0"  # marks a word of a script without spaces in the table of stems
 _PARTICLES = (
     "부터",
     "까지",
@@ -59,47 +62,63 @@ class Lexicon:
         self._stops = frozenset(word for line in _lines("stop_words.txt") for word in line.split())
         pairs = (line.split() for line in _lines("common_stems.txt"))
         self._background = {stem: float(share) for stem, share in pairs}
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known = _Stems(self._stem_of)
 
     def stems(self, text: str) -> list[str]:
         """The stems of the words that carry meaning, in order; stop words left out."""
-        known = self._known
-        found: list[str] = []
-        for word in _WORD.findall(text.casefold()):
-            stems = known.get(word)
-            if stems is None:
-                stems = known[word] = self._stems_of(word)
-            found += stems
-        return found
+        found = list(map(self._known.__getitem__, _words(text)))
+        return [stem for stem in self._apart(found) if stem]
 
     def stems_of(self, words: Iterable[str]) -> set[str]:
         """The stems of words that were already told apart."""
-        known = self._known
-        found: set[str] = set()
-        for word in words:
-            stems = known.get(word)
-            if stems is None:
-                stems = known[word] = self._stems_of(word)
-            found.update(stems)
+        found = set(self._apart(list(map(self._known.__getitem__, words))))
+        found.discard("")
         return found
+
+    def _apart(self, stems: list[str]) -> list[str]:
+        """Runs without spaces between words, as pairs of characters."""
+        if not self._known.has_runs:
+            return stems
+        return [part for stem in stems for part in (_pairs(stem[1:]) if stem[:1] == _RUN else [stem])]
 
     def background(self, stem: str) -> float:
         """The share of notes at large that hold this stem."""
         return self._background.get(stem, 0.0)
 
-    def _stems_of(self, word: str) -> tuple[str, ...]:
+    def _stem_of(self, word: str) -> str:
         if word in self._stops:
-            return ()
-        word = unicodedata.normalize("NFKC", word)
-        if _EAST.search(word):  # no spaces between words: pairs of characters serve instead
-            return tuple(word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        if _HANGUL.search(word):
-            return (_without_particle(word),)
-        plain = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
-        plain = plain.split("'")[0].split("’")[0]
+            return ""
+        if word.isascii():
+            plain = word.partition("'")[0]
+        else:
+            word = unicodedata.normalize("NFKC", word)
+            if _EAST.search(word):
+                return _RUN + word
+            if _HANGUL.search(word):
+                return _without_particle(word)
+            plain = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+            plain = plain.partition("'")[0].partition("’")[0]
         if plain in self._stops or plain.isdigit() or len(plain) < 2:
-            return ()  # a bare number is a value, and a single letter names nothing
-        return (plain if any(c.isdigit() for c in plain) else _light_stem(plain),)
+            return ""  # a bare number is a value, and a single letter names nothing
+        return _light_stem(plain) if plain.isalpha() else plain
+
+
+class _Stems(dict[str, str]):
+    """Words and their stems; a word that is asked for first is stemmed then. Lookups stay as quick as a dict's."""
+
+    def __init__(self, stem_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._stem_of = stem_of
+        self.has_runs = False
+
+    def __missing__(self, word: str) -> str:
+        stem = self[word] = self._stem_of(word)
+        self.has_runs = self.has_runs or stem[:1] == _RUN
+        return stem
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
 def _without_particle(word: str) -> str:
@@ -112,46 +131,46 @@ def _without_particle(word: str) -> str:
 def _light_stem(word: str) -> str:
     if len(word) > MIN_STEM and word[-1] == "s" and word[-2] != "s":
         word = word[:-1]
-    for suffix, least in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= least:
-            word = word[: -len(suffix)]
-            break
+    if word.endswith(_ANY_SUFFIX):
+        for suffix, least in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= least:
+                word = word[: -len(suffix)]
+                break
     return word[:LONG_WORD]
 
 
-class Weights:
-    """How telling each stem is in one store: rare here and rare at large counts most."""
+class Weights(dict[str, float]):
+    """How telling each stem is in one store: rare here and rare at large counts most.
 
-    def __init__(self, lexicon: Lexicon, pages: Iterable[frozenset[str]]) -> None:
+    About 0 for a word of every page and 5 for one that stands once in thousands. A dict, so that sums are quick.
+    """
+
+    def __init__(self, lexicon: Lexicon, holders: Mapping[str, Sized], total: int) -> None:
+        super().__init__()
         self._lexicon = lexicon
-        counts: dict[str, int] = {}
-        total = 0
-        for stems in pages:
-            total += 1
-            for stem in stems:
-                counts[stem] = counts.get(stem, 0) + 1
-        self.counts = counts
-        self.total = total
-        self._cache: dict[str, float] = {}
+        self._holders = holders
+        self._total = total
 
-    def of(self, stem: str) -> float:
-        """The weight of one stem, about 0 for a word of every page and 5 for one that stands once in thousands."""
-        weight = self._cache.get(stem)
-        if weight is None:
-            expected = self.counts.get(stem, 0) + PSEUDO_STORE * self._lexicon.background(stem)
-            weight = max(0.0, math.log((self.total + PSEUDO_STORE) / (1.0 + expected)))
-            self._cache[stem] = weight
+    def __missing__(self, stem: str) -> float:
+        expected = len(self._holders.get(stem, ())) + PSEUDO_STORE * self._lexicon.background(stem)
+        weight = self[stem] = max(0.0, math.log((self._total + PSEUDO_STORE) / (1.0 + expected)))
         return weight
 
     def sum(self, stems: Iterable[str]) -> float:
         """The weight of a set of stems."""
-        of = self.of
-        return sum(of(stem) for stem in stems)
+        return sum(map(self.__getitem__, stems))
 
 
 def words_of(text: str) -> frozenset[str]:
     """The different words of a text, in lower case."""
-    return frozenset(_WORD.findall(text.casefold()))
+    return frozenset(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in lower case; plain ASCII, which most texts are, goes a quicker way to the same end."""
+    if not text.isascii() or "'" in text:
+        return _WORD.findall(text.casefold())
+    return text.lower().translate(_ASCII_GAPS).split()
 
 
 def tokens(text: str) -> list[str]:

@@ -44,7 +44,7 @@ def compose(
         return None
     lead = parts.lead or parts.rule[0]
     description = describe(lead, [text for text in parts.rule if text != lead])
-    name = updates.name if updates else title(lead)
+    name = " ".join(updates.name.split()) if updates else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
     body = _body(parts, candidate, updates)

@@ -13,6 +13,7 @@ from memdir.model.builtin.extract.judge import TYPES, Judge
 from memdir.model.builtin.extract.match import Shelf, best_match
 from memdir.model.builtin.extract.vetoes import planted_words, refused, usable
 
+MANY_WORDS = 12  # a statement is no better for being longer than that
 MAX_ODDS = 4.0  # log-odds beyond that are as sure as it gets
 WEIGHED_IN_CORE = (
     "always",
@@ -108,7 +109,7 @@ def keep_features(turns: Sequence[Turn], candidate: Candidate, match: float) -> 
         "clear type": masses[0] / sum(masses) if sum(masses) else 0.0,
         "match": max(-MAX_ODDS, min(MAX_ODDS, match)),
         "sentences": math.log(1 + len(candidate.turn.seen)),
-        "words": math.log(1 + sum(len(one.seen.words) for one in candidate.core)),
+        "words": math.log(1 + min(MANY_WORDS, sum(len(one.seen.words) for one in candidate.core))),
     }
     return row
 

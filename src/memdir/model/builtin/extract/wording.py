@@ -37,8 +37,11 @@ def without_secrets(sentence: str) -> str:
 
 @cache
 def _filler(language: str) -> re.Pattern[str]:
+    # "No, use tabs" loses its first word; "no tabs" and "stop adding tabs" would mean the opposite without it.
     opening = (
-        rf"(?:{alternatives('filler', language)})[\s,;:!.…—–-]+|(?:{alternatives('counted', language)})\s*[,:.]\s+"
+        rf"(?:{alternatives('filler', language)})[\s,;:!.…—–-]+"
+        rf"|(?:{alternatives('exclaim', language)})(?:\s*[,;:!.…—–]+\s*|\s+-+\s+)"
+        rf"|(?:{alternatives('counted', language)})\s*[,:.]\s+"
     )
     return re.compile(rf"^(?:{opening})+", re.IGNORECASE)
 

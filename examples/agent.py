@@ -1,0 +1,55 @@
+"""The smallest complete host: a question answered by an agent with tools and memory, then a side question by a fork.
+
+python examples/agent.py path/to/project "May I deploy today?"
+
+Takes the model that the settings name; without a key it is the built-in one, which can only look things up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from memdir import open_memory
+from memdir.agent.files import DiskFiles
+from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.gate import memory_gate
+from memdir.agent.loop import run_agent
+from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.workspace import Workspace
+from memdir.model.choose import choose_model, model_name
+from memdir.model.model import Request, SystemBlock
+from memdir.transcript.message import Message, Text, user
+
+ABOUT_ME = "You help with a software project. You answer in a few sentences."
+
+
+async def main(project: str, question: str) -> None:
+    memory = open_memory(project)
+    memory.start()
+    model = choose_model(memory.settings, memory.environment)
+    tools = Toolbox(memory_tools(), ToolContext(project, DiskFiles()))
+    gate = memory_gate([memory.place.root], cwd=project)  # reads anything, writes memories only
+    request = Request(
+        model_name(memory.settings, memory.environment),
+        # What is the same for everyone comes first; the memory section stands behind that boundary.
+        system=(SystemBlock(ABOUT_ME, ends_prefix=True), SystemBlock(memory.prompt(), ends_prefix=True)),
+        tools=tools.specs,
+        messages=(Message("user", (Text(memory.index_context() or "No memories yet."),), is_meta=True), user(question)),
+    )
+
+    run = await run_agent(request, model, tools, gate, max_turns=20)
+    print(f"agent: {run.final_text}")
+
+    # A fork sees all of it, from the provider's cache, and leaves no trace: what it writes are drafts.
+    drafts = Workspace(memory.stores())
+    job = Job("In one sentence: what did the user want to know?", "side-question", max_turns=3)
+    report = await fork(run.last_request, job, Hands(model, tools.forked(drafts), gate), since=run.since)
+    print(f"fork: {report.run.final_text}")
+    print(f"it cost {report.counts()}")
+    await model.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2]))

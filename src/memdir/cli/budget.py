@@ -1,0 +1,185 @@
+"""Show where the tokens of background work went: what is left of today's caps, a chart of the last days, and sums by
+day, job, project and model. Money is estimated by list price; your own prices go into prices.json in memdir's home."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json
+from memdir.errors import MemdirError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memdir.cli.context import Context
+    from memdir.cli.terminal import Terminal
+    from memdir.model.budget import Caps
+    from memdir.model.ledger import Spent
+    from memdir.model.spending import Sum
+
+EXAMPLES = ("memdir budget", "memdir budget --days 30", "memdir budget --json | jq .byJob")
+CHART_COLUMNS = 40
+MAX_DAYS = 366  # a chart of more lines shows nothing
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_HEADERS = ("calls", "in", "cached", "out", "money")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--days", type=int, default=14, metavar="N", help="how many days, today included (default: 14)")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.model.budget import Caps, midnight
+    from memdir.model.ledger import Ledger
+    from memdir.model.spending import day_of, sums
+
+    if not 1 <= options.days <= MAX_DAYS:
+        raise MemdirError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
+    memory = context.memory
+    now = memory.clock()
+    days = [day_of(midnight(now, days=-back)) for back in range(options.days - 1, -1, -1)]
+    spents = list(Ledger(memory.layout.ledger).since(midnight(now, days=1 - options.days)))
+    keys: dict[str, Callable[[Spent], str]] = {
+        "day": lambda spent: day_of(spent.time),
+        "job": lambda spent: spent.job,
+        "project": lambda spent: spent.project,
+        "model": lambda spent: spent.model,
+    }
+    groups = {name: sums(spents, key) for name, key in keys.items()}
+    page = _Page(days, spents, groups, Caps.of(memory.settings), memory.layout.slug)
+    if options.json:
+        context.print_json(page.plain())
+    else:
+        page.print(context.terminal)
+    return 0
+
+
+class _Page:
+    """Everything the command shows."""
+
+    def __init__(
+        self,
+        days: Sequence[str],
+        spents: Sequence[Spent],
+        groups: Mapping[str, Mapping[str, Sum]],
+        caps: Caps,
+        project: str,
+    ) -> None:
+        from memdir.model.prices import Prices
+        from memdir.model.spending import Sum, sums
+
+        self._days = days
+        self._groups = groups
+        self._caps = caps
+        today = [spent for spent in spents if spent.time and _is_of(spent, days[-1])]
+        self._total = sums(spents, lambda _: "").get("", Sum())
+        self._today = sums(today, lambda _: "").get("", Sum())
+        self._here = sums(today, lambda spent: spent.project).get(project, Sum())
+        self._priced_at = Prices().date
+
+    def print(self, terminal: Terminal) -> None:
+        terminal.line(f"{terminal.bold('today')}  {self._told_today()}")
+        terminal.line()
+        if not self._total.calls:
+            terminal.line(f"No background work in the last {len(self._days)} days.")
+            return
+        for name, groups in self._groups.items():
+            rows = self._days_with_bars() if name == "day" else [[key, *_cells(sum_)] for key, sum_ in groups.items()]
+            headers, *cells = _aligned([[name, *_HEADERS, *([""] if name == "day" else [])], *rows])
+            terminal.table(cells, headers=headers)
+            terminal.line()
+        terminal.line(f"{terminal.bold('in all')}  {_told(self._total)}; list prices of {self._priced_at}")
+
+    def _told_today(self) -> str:
+        caps = self._caps
+        return " · ".join(
+            (
+                f"{self._today.tokens:,}{_of(caps.tokens_per_day)} tokens",
+                f"this project {self._here.tokens:,}{_of(caps.tokens_per_project)}",
+                f"${self._today.money:.2f}" + (f" of ${caps.money_per_day:.2f}" if caps.money_per_day else ""),
+            )
+        )
+
+    def _days_with_bars(self) -> list[list[str]]:
+        by_day = self._groups["day"]
+        most = max(found.tokens for found in by_day.values()) or 1
+        nothing = [""] * (len(_HEADERS) + 1)
+        return [
+            [day, *([*_cells(by_day[day]), bar(by_day[day].tokens / most)] if day in by_day else nothing)]
+            for day in self._days
+        ]
+
+    def plain(self) -> dict[str, object]:
+        caps = self._caps
+        return {
+            "days": len(self._days),
+            "since": self._days[0],
+            "pricesOf": self._priced_at,
+            "caps": {
+                "tokensPerDay": caps.tokens_per_day,
+                "tokensPerProject": caps.tokens_per_project,
+                "moneyPerDay": caps.money_per_day,
+            },
+            "today": _plain(self._today),
+            "todayThisProject": _plain(self._here),
+            "total": _plain(self._total),
+            "byDay": [{"day": day, **_plain(found)} for day, found in sorted(self._groups["day"].items())],
+            **{
+                f"by{name.capitalize()}": [{name: key, **_plain(found)} for key, found in self._groups[name].items()]
+                for name in ("job", "project", "model")
+            },
+        }
+
+
+def bar(share: float) -> str:
+    """A bar for a share of the largest; whatever is more than nothing is seen."""
+    eighths = max(1, round(share * CHART_COLUMNS * 8)) if share > 0 else 0
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _is_of(spent: Spent, day: str) -> bool:
+    from memdir.model.spending import day_of
+
+    return day_of(spent.time) == day
+
+
+def _of(cap: int) -> str:
+    return f" of {cap:,}" if cap else ""
+
+
+def _cells(found: Sum) -> list[str]:
+    usage = found.usage
+    fresh = usage.input + usage.cache_created
+    return [str(found.calls), f"{fresh:,}", f"{usage.cache_read:,}", f"{usage.output:,}", _money(found)]
+
+
+def _money(found: Sum) -> str:
+    return "no price" if found.unpriced == found.calls else f"${found.money:.2f}" + ("+" if found.unpriced else "")
+
+
+def _told(found: Sum) -> str:
+    failed = f", {found.failed} of them failed" if found.failed else ""
+    return f"{found.calls} calls{failed}, {found.tokens:,} tokens, {_money(found)}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Numbers to the right, names and bars to the left."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    numbers = range(1, len(_HEADERS) + 1)
+    return [[cell.rjust(widths[at]) if at in numbers else cell for at, cell in enumerate(row)] for row in rows]
+
+
+def _plain(found: Sum) -> dict[str, object]:
+    usage = found.usage
+    return {
+        "calls": found.calls,
+        "failed": found.failed,
+        "input": usage.input,
+        "output": usage.output,
+        "cacheRead": usage.cache_read,
+        "cacheCreated": usage.cache_created,
+        "tokens": found.tokens,
+        "money": round(found.money, 6),
+        "unpriced": found.unpriced,
+    }

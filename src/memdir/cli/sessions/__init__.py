@@ -1,0 +1,1 @@
+"""`memdir sessions …`: one file a command."""

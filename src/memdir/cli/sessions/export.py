@@ -1,0 +1,73 @@
+"""Write a conversation to a file that people can read: Markdown, or one HTML page that needs no network.
+
+The name of the file decides (.md, .html). Secrets are taken out; --keep-secrets leaves them in."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memdir.cli.sessions.choose import add_agent, add_session, chosen, look, sources
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+    from memdir.transcript.export.story import Story
+
+EXAMPLES = (
+    "memdir sessions export --to talk.html",
+    "memdir sessions export 0f3a91c2 --to talk.md",
+    "memdir sessions export --agent codex --format md > talk.md",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_session(parser)
+    parser.add_argument("--to", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("--format", choices=("md", "html"), help="default: by the name of the file, else md")
+    parser.add_argument("--keep-secrets", action="store_true", help="do not take out what looks like a secret")
+    add_agent(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.disk.project_file import write_project_file
+    from memdir.transcript.export.story import filtered, tell
+
+    ref = chosen(context, options.session, options.agent)
+    story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
+    if not options.keep_secrets:
+        from memdir.store.secrets import redact
+
+        story = filtered(story, redact)
+    story = filtered(story, _harmless)
+    data = _rendered(story, options.format or _format_of(options.to)).encode("utf-8", "replace")
+    if not options.to:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return 0
+    path = os.path.abspath(options.to)
+    write_project_file(path, data)
+    context.note(f"wrote {len(story.messages)} messages to {path}")
+    return 0
+
+
+def _harmless(text: str) -> str:
+    """Text without anything that a terminal would act on, tabs and newlines as they are."""
+    return "\t".join(clean(part, keep_newlines=True) for part in text.split("\t"))
+
+
+def _format_of(path: str | None) -> str:
+    return "html" if path and path.lower().endswith((".html", ".htm")) else "md"
+
+
+def _rendered(story: Story, kind: str) -> str:
+    if kind == "html":
+        from memdir.transcript.export.page import as_html
+
+        return as_html(story)
+    from memdir.transcript.export.markdown import as_markdown
+
+    return as_markdown(story)

@@ -1,0 +1,106 @@
+"""Print a conversation from its first message on. Long results are cut; --full shows them whole.
+
+Every message has the beginning of its id before it: `memdir resume`, `memdir fork` and `memdir sessions files` take it
+after --at."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json
+from memdir.cli.sessions.choose import add_agent, add_session, chosen, look, sources
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from memdir.cli.context import Context
+    from memdir.cli.terminal import Terminal
+    from memdir.transcript.message import Message
+
+EXAMPLES = (
+    "memdir sessions show",
+    "memdir sessions show 0f3a91c2 --last 10",
+    "memdir sessions show --agent claude-code --full",
+)
+RESULT_LINES = 5  # of a tool's result, without --full
+SHORT_ID = 8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_session(parser)
+    parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last so many messages")
+    parser.add_argument("--full", action="store_true", help="results and host messages whole")
+    add_agent(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, context: Context) -> int:
+    from memdir.transcript.export.story import tell
+
+    ref = chosen(context, options.session, options.agent)
+    story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
+    messages = story.messages[-options.last :] if options.last > 0 else story.messages
+    if options.json:
+        context.print_json(
+            {
+                "id": ref.id,
+                "agent": ref.agent,
+                "title": story.title,
+                "damage": story.damage.total,
+                "messages": plain_messages(messages),
+            }
+        )
+        return 0
+    context.terminal.line(context.terminal.bold(clean(story.title or ref.id)))
+    print_messages(messages, context.terminal, full=options.full)
+    if story.damage.total:
+        context.note(f"{ref.path}: {story.damage}")
+    return 0
+
+
+def print_messages(messages: Sequence[Message], terminal: Terminal, *, full: bool) -> None:
+    """Messages as a person reads them in a terminal."""
+    from memdir.transcript.export.parts import is_worth_showing, moment, speaker
+
+    colours = {"User": "cyan", "Assistant": "green"}
+    for message in messages:
+        who = speaker(message)
+        if not is_worth_showing(message) or (who == "Host" and not full):
+            continue
+        head = f"{clean(message.id[:SHORT_ID]).ljust(SHORT_ID)} {moment(message)}"
+        terminal.line()
+        terminal.line(f"{terminal.style(who, colours.get(who, 'dim'))}  {terminal.dim(head)}")
+        for line in _lines(message, full=full):
+            terminal.line(terminal.dim(line[1]) if line[0] else line[1])
+
+
+def _lines(message: Message, *, full: bool) -> list[tuple[bool, str]]:
+    """Clean lines, each with whether it is an aside."""
+    from memdir.transcript.export.parts import headline
+    from memdir.transcript.message import Text, ToolResult, ToolUse
+
+    lines: list[tuple[bool, str]] = []
+    for block in message.content:
+        match block:
+            case Text(text) if text.strip():
+                lines += [(False, line) for line in clean(text.strip("\n"), keep_newlines=True).splitlines()]
+            case ToolUse(_, name, _):
+                lines.append((True, f"→ {clean(name)}: {clean(headline(block))}"))
+            case ToolResult(_, content, is_error):
+                found = clean(content.rstrip(), keep_newlines=True).splitlines()
+                shown = found if full else found[:RESULT_LINES]
+                lines += [(True, f"{'!' if is_error else '│'} {line}") for line in shown]
+                if len(found) > len(shown):
+                    lines.append((True, f"│ … {len(found) - len(shown)} more lines"))
+    return lines
+
+
+def plain_messages(messages: Sequence[Message]) -> list[dict[str, object]]:
+    """Messages for programs, in the form of the transcript."""
+    from memdir.transcript.record import message_fields
+
+    return [
+        {"id": message.id, "time": message.timestamp, "isMeta": message.is_meta, **message_fields(message)["message"]}
+        for message in messages
+    ]

@@ -1,0 +1,95 @@
+"""Runs another program: text in, output out, bounded in time and size, and nothing left behind whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+READ_BYTES = 1 << 16  # what a pipe holds
+
+
+@dataclass(frozen=True)
+class ChildResult:
+    """What came back. `is_cut` says that the output was larger than allowed, and the program was stopped for it."""
+
+    exit_code: int | None  # negative: the number of the signal that ended it
+    output: bytes
+    errors: bytes
+    is_cut: bool
+
+
+async def run_child(
+    arguments: Sequence[str],
+    *,
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    timeout_seconds: float,
+    max_output_bytes: int,
+) -> ChildResult:
+    """Run a program to its end. TimeoutError after the limit; OSError when it cannot be started; may be cancelled."""
+    process = await asyncio.create_subprocess_exec(
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        cwd=cwd,
+        start_new_session=True,  # so that its children can be stopped with it
+    )
+    try:
+        async with asyncio.timeout(timeout_seconds), asyncio.TaskGroup() as group:
+            group.create_task(_feed(process, stdin))
+            pipes = [group.create_task(_read(process, pipe, max_output_bytes)) for pipe in ("stdout", "stderr")]
+            group.create_task(_wait(process))
+    finally:
+        await _end(process)
+    output, errors = (pipe.result() for pipe in pipes)
+    is_cut = max(len(output), len(errors)) > max_output_bytes
+    return ChildResult(process.returncode, output[:max_output_bytes], errors[:max_output_bytes], is_cut)
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+    pipe = process.stdin
+    assert pipe is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # it need not read all of it
+        pipe.write(data)
+        await pipe.drain()
+        pipe.close()
+        await pipe.wait_closed()
+
+
+async def _read(process: asyncio.subprocess.Process, name: Literal["stdout", "stderr"], limit: int) -> bytes:
+    """All of it, or one byte more than the limit; a program that prints more than that is stopped."""
+    pipe = process.stdout if name == "stdout" else process.stderr
+    assert pipe is not None
+    data = bytearray()
+    while chunk := await pipe.read(READ_BYTES):
+        data += chunk[: limit + 1 - len(data)]
+        if len(data) > limit:
+            _kill(process)
+            break
+    return bytes(data)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _wait(process: asyncio.subprocess.Process) -> None:
+    """Its end, which is the end of what it left running, too: that would hold the pipes open."""
+    await process.wait()
+    _kill(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Stop the program and all of its group, and close the pipes even where a stranger still holds the other end."""
+    _kill(process)
+    await process.wait()
+    process._transport.close()  # type: ignore[attr-defined]  # asyncio offers no other way

@@ -1,0 +1,51 @@
+"""Which memories a dream's results were made from, by their words; and that none gains trust on the way (L1, D7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memdir.agent.workspace import Draft, Workspace
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.store.phrases import runs_of, split_words
+from memdir.store.topic import Topic
+from memdir.store.trust import FIELD, Trust, marked_trust, with_trust
+
+Runs = frozenset[tuple[str, ...]]
+
+
+def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
+    """Find for each written memory the others whose text it gained, and mark it with the lowest trust of theirs and its
+    own. Returns the sources by the written memory's path."""
+    told = _old_texts(workspace)
+    derived = {}
+    for real, draft in list(workspace.drafts.items()):
+        if draft.after is None or draft.key == INDEX_NAME:
+            continue
+        path, gained = _path(draft), _runs(draft.after) - _runs(draft.before)
+        sources = tuple(source for source, (runs, _) in told.items() if source != path and gained & runs)
+        if sources:
+            derived[path] = sources
+        lowest = min((told[source][1] for source in sources), default=Trust.USER)
+        trust = min(lowest, marked_trust(Topic(draft.before or b"")))
+        workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
+    return derived
+
+
+def _old_texts(workspace: Workspace) -> dict[str, tuple[Runs, Trust]]:
+    """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
+    texts = {_path(draft): draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
+    for store in workspace.stores:
+        for header in store.scan(limit=None).headers:
+            path = store.place.prefix + header.key
+            if path not in texts and FIELD in header.fields and (data := store.read_bytes(header.key)):
+                texts[path] = data
+    return {path: (_runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
+
+
+def _runs(data: bytes | None) -> Runs:
+    topic = Topic(data or b"")
+    return runs_of(split_words(f"{topic.description}\n{topic.body}"))
+
+
+def _path(draft: Draft) -> str:
+    return draft.store.place.prefix + draft.key

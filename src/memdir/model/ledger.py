@@ -1,0 +1,109 @@
+"""The ledger: every background model call, one JSON object a line, private, appended in one write (B1)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memdir.disk.atomic import append_bytes, disk_error, make_folder
+from memdir.model.model import Usage
+
+FIRST_TAIL_BYTES = 1 << 18  # about a day of busy background work; doubled until it reaches far enough back
+# Processes append in the order they finish, not in the order of their clocks: how far two lines may be out of order.
+_DISORDER_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One line of the ledger: what one model call used. `failure` says why it got no reply."""
+
+    time: float
+    job: str
+    project: str
+    model: str
+    usage: Usage
+    money: float | None
+    failure: str = ""
+
+
+class Ledger:
+    """A file of lines. Whoever may write to it has a line whole or not at all."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def add(self, spent: Spent) -> None:
+        """Append a call. A line that a crash tore is closed first, so that it spoils only itself."""
+        make_folder(os.path.dirname(self._path))
+        gap = b"" if self._ends_whole() else b"\n"
+        append_bytes(self._path, gap + json.dumps(_plain(spent)).encode("utf-8") + b"\n")
+
+    def since(self, moment: float) -> Iterator[Spent]:
+        """What was spent since then, in the order written; lines that cannot be read are skipped."""
+        for line in self._tail(moment - _DISORDER_SECONDS).split(b"\n"):
+            spent = _parse(line)
+            if spent is not None and spent.time >= moment:
+                yield spent
+
+    def _ends_whole(self) -> bool:
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(-1, os.SEEK_END)
+                return file.read(1) == b"\n"
+        except OSError:  # there is none yet, or it is empty
+            return True
+
+    def _tail(self, moment: float) -> bytes:
+        """The end of the file, far enough back to hold everything since then."""
+        try:
+            with open(self._path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                wanted = FIRST_TAIL_BYTES
+                while True:
+                    file.seek(max(0, size - wanted))
+                    data = file.read()
+                    if wanted >= size or _starts_before(data, moment):
+                        return data
+                    wanted *= 2
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise disk_error(error, "read", self._path) from error
+
+
+def _starts_before(data: bytes, moment: float) -> bool:
+    """Whether the first whole line in a tail is older than a moment."""
+    spents = (_parse(line) for line in data.split(b"\n")[1:])
+    first = next((spent for spent in spents if spent is not None), None)
+    return first is not None and first.time < moment
+
+
+def _plain(spent: Spent) -> dict[str, object]:
+    usage = spent.usage
+    line: dict[str, object] = {
+        "time": datetime.fromtimestamp(spent.time, UTC).isoformat(timespec="milliseconds"),
+        "job": spent.job,
+        "project": spent.project,
+        "model": spent.model,
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_created": usage.cache_created,
+        "money": spent.money,
+    }
+    return {**line, "failure": spent.failure} if spent.failure else line
+
+
+def _parse(line: bytes) -> Spent | None:
+    try:
+        found = json.loads(line)
+        usage = Usage(*(int(found[name]) for name in ("input", "output", "cache_read", "cache_created")))
+        money = None if found["money"] is None else float(found["money"])
+        moment = datetime.fromisoformat(found["time"]).timestamp()
+        job, project, model = (str(found[name]) for name in ("job", "project", "model"))
+        return Spent(moment, job, project, model, usage, money, str(found.get("failure", "")))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None

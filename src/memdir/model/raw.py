@@ -1,0 +1,161 @@
+"""A host's own SDK arguments as messages of ours, for those who have to understand a conversation and not only send it.
+
+The bytes that are sent again are never made from these. A message's id is made from its place and its content, so that
+it is the same each time the host hands in the conversation, longer by a turn (X4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from memdir.model.anthropic_reply import PROVIDER as ANTHROPIC
+from memdir.model.model import Provider, RawCall, Request, SystemBlock, ToolSpec
+from memdir.model.openai_responses import PROVIDER as RESPONSES
+from memdir.model.stream import ToolInput
+from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
+
+_ID_DIGITS = 12  # enough to keep two messages of one place apart
+# What a host put in for us and nobody said: the index and instruction files (P6), recalled memories and reminders (R5).
+_PUT_IN = re.compile(r"\s*(?:<system-reminder>|Contents of [^\n]+ \([^\n]*\):\n)")
+
+
+def conversation_of(request: Request) -> tuple[Message, ...]:
+    """All messages of a request, a host's own first."""
+    return (*messages_of(request.raw), *request.messages) if request.raw else request.messages
+
+
+def plain_request(request: Request) -> Request:
+    """A host's own arguments as a request of ours, for a model that does not speak the host's dialect."""
+    raw = request.raw
+    if raw is None:
+        return request
+    system = tuple(SystemBlock(text) for text in _system_texts(raw) if text)
+    return replace(request, system=system, tools=_tools(raw), messages=conversation_of(request), raw=None)
+
+
+def _system_texts(raw: RawCall) -> Iterator[str]:
+    yield _words(raw.arguments.get("instructions" if raw.provider == "openai-responses" else "system"))
+    for item in _items(raw):
+        if not _is_said(item):
+            yield _words(_plain(item).get("content"))
+
+
+def _tools(raw: RawCall) -> tuple[ToolSpec, ...]:
+    """The tools that have a schema; a provider's own tools have none, and nobody else can run them."""
+    given: Any = raw.arguments.get("tools") or ()
+    found = (_plain(tool) for tool in given)
+    functions = [tool.get("function", tool) for tool in found]
+    return tuple(
+        ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
+        for tool in functions
+        if "input_schema" in tool or "parameters" in tool
+    )
+
+
+def _items(raw: RawCall) -> list[object]:
+    sent: Any = raw.arguments["input" if raw.provider == "openai-responses" else "messages"]
+    return [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
+
+
+def messages_of(raw: RawCall) -> tuple[Message, ...]:
+    """The conversation in a host's arguments; system and developer messages are not a part of it."""
+    return tuple(_message(raw.provider, item, at) for at, item in enumerate(_items(raw)) if _is_said(item))
+
+
+def reply_of(raw: RawCall, reply: object) -> Message:
+    """The host's reply (an SDK object or its dict) as the message that comes after those arguments."""
+    return _message(raw.provider, reply, len(_items(raw)))
+
+
+def _message(provider: Provider, item: object, at: int) -> Message:
+    found = _plain(item)
+    role: Role = "assistant" if _is_assistant(found) else "user"
+    if provider == "anthropic":
+        content = tuple(_anthropic_blocks(found.get("content")))
+    elif provider == "openai-chat":
+        content = tuple(_chat_blocks(found))
+    else:
+        content = tuple(_response_blocks(found))
+    message = Message(role, content)
+    digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
+    return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
+
+
+def _is_put_in(content: tuple[Block, ...]) -> bool:
+    """Whether no one said any of this: the host's arguments do not mark such messages, so their words must (L4)."""
+    return bool(content) and all(isinstance(block, Text) and _PUT_IN.match(block.text) for block in content)
+
+
+def _plain(item: object) -> dict[str, Any]:
+    if isinstance(item, Mapping):
+        return dict(item)
+    dumped: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)  # type: ignore[attr-defined]
+    return dumped
+
+
+def _is_said(item: object) -> bool:
+    return _plain(item).get("role") not in ("system", "developer")
+
+
+def _is_assistant(item: Mapping[str, Any]) -> bool:
+    return item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
+
+
+def _anthropic_blocks(content: object) -> Iterator[Block]:
+    for raw in [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ()):  # type: ignore[call-overload]
+        block = _plain(raw)
+        match block.get("type"):
+            case "text":
+                yield Text(str(block.get("text", "")))
+            case "tool_use":
+                yield ToolUse(str(block["id"]), str(block["name"]), block.get("input") or {})
+            case "tool_result":
+                is_error = bool(block.get("is_error"))
+                yield ToolResult(str(block["tool_use_id"]), _words(block.get("content")), is_error)
+            case _:
+                kept = {name: value for name, value in block.items() if name != "cache_control"}
+                yield Opaque(ANTHROPIC, json.dumps(kept))
+
+
+def _chat_blocks(message: Mapping[str, Any]) -> Iterator[Block]:
+    if message.get("role") == "tool":
+        yield ToolResult(str(message["tool_call_id"]), _words(message.get("content")))
+        return
+    words = _words(message.get("content"))
+    if words:
+        yield Text(words)
+    for call in message.get("tool_calls") or ():
+        found = _plain(call)
+        function = _plain(found["function"])
+        yield _tool_use(str(found["id"]), str(function["name"]), str(function["arguments"]))
+
+
+def _response_blocks(item: Mapping[str, Any]) -> Iterator[Block]:
+    match item.get("type", "message"):
+        case "message":
+            yield Text(_words(item.get("content")))
+        case "function_call":
+            yield _tool_use(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
+        case "function_call_output":
+            yield ToolResult(str(item["call_id"]), _words(item.get("output")))
+        case _:
+            yield Opaque(RESPONSES, json.dumps(dict(item)))
+
+
+def _tool_use(call_id: str, name: str, arguments: str) -> ToolUse:
+    tool = ToolInput(call_id, name)
+    tool.add(arguments)
+    return tool.tool_use()
+
+
+def _words(content: object) -> str:
+    """The text of a content that is a string or a list of parts; parts without text are named."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = (_plain(part) for part in content)  # type: ignore[attr-defined]
+    return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)

@@ -1,0 +1,210 @@
+"""Searches what was said in sessions and written in daily logs, with the ranking that recall uses (R8).
+
+One card a turn. A card remembers the bytes it was made from, so that the index itself says how far each transcript was
+read; a transcript only grows, and only what is new in it is read again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from memdir.recall.derived import Derived
+from memdir.recall.document import Document
+from memdir.recall.embedding import Table, open_table
+from memdir.recall.question import Question
+from memdir.recall.rank import KEPT, Candidate, rank
+from memdir.transcript.message import Message
+from memdir.transcript.reader import Reading, read_line, read_records
+from memdir.transcript.sources.source import SessionRef
+
+MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted, or a very long answer
+MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
+SNIPPET_CHARACTERS = 160
+LOG = "log:"
+SPREAD = 5  # candidates for each place in the answer, since some are left out
+HITS_A_SESSION = 3  # one long session about a subject must not hide the others
+
+
+@dataclass
+class _Turn:
+    """A question and what was said until the next one, and the bytes it stands in."""
+
+    start: int
+    end: int
+    moment: str
+    texts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One place that fits: a message of a session, or a line of a daily log."""
+
+    session: str
+    path: str
+    message: str
+    role: str
+    moment: str
+    snippet: str
+    score: float
+
+
+class SessionSearch:
+    """The searchable sessions and daily logs of a project; `place` is the folder of the derived index."""
+
+    def __init__(self, sessions: Sequence[SessionRef], logs: str, place: str, *, table: Table | None = None) -> None:
+        self._paths = {ref.id: ref for ref in sessions}
+        self._logs = logs
+        self._table = table or open_table()
+        self._derived = Derived(place, self._table)
+
+    def refresh(self) -> int:
+        """Read what is new in transcripts and logs. Returns how many turns and logs were read."""
+        known = self._derived.stamps()
+        last: dict[str, tuple[int, int]] = {}
+        for key, (_, end) in known.items():
+            session, _, start = key.rpartition("#")
+            if session:
+                last[session] = max(last.get(session, (-1, 0)), (int(start), end))
+        self._derived.forget([key for key in known if self._is_stale(key, last)])
+        documents = [*self._new_turns(last), *self._new_logs(known)]
+        self._derived.add(documents)
+        return len(documents)
+
+    def search(self, text: str, *, limit: int) -> list[Hit]:
+        """The places that fit best, best first."""
+        question = Question(text, self._table)
+        ranking = rank(
+            question, self._derived.segments, self._table, gone=self._derived.gone, keep=max(KEPT, SPREAD * limit)
+        )
+        fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
+        words = tuple(dict.fromkeys(text.casefold().split()))
+        hits = (self._hit(candidate, words) for candidate in fitting)
+        return list(islice(_spread(hit for hit in hits if hit is not None), limit))
+
+    def _is_stale(self, key: str, last: dict[str, tuple[int, int]]) -> bool:
+        """Whether a card's file is gone, or shorter than what was read of it: it was replaced."""
+        session, _, _ = key.rpartition("#")
+        if not session:
+            return not os.path.exists(self._log_path(key))
+        return session not in self._paths or self._paths[session].size < last[session][1]
+
+    def _new_turns(self, last: dict[str, tuple[int, int]]) -> Iterator[Document]:
+        for ref in self._paths.values():
+            start, end = last.get(ref.id, (0, -1))
+            if ref.size == end:
+                continue
+            for turn in turns_of(ref.path, start if ref.size > end else 0):
+                yield Document(
+                    f"{ref.id}#{turn.start}",
+                    passages=turn.texts,
+                    body="\n".join(turn.texts),
+                    mtime_ns=_nanoseconds(turn.moment, ref.modified),
+                    size=turn.end,
+                )
+
+    def _new_logs(self, known: dict[str, tuple[int, int]]) -> Iterator[Document]:
+        for current, _, names in os.walk(self._logs):
+            for name in sorted(names):
+                key = LOG + os.path.relpath(os.path.join(current, name), self._logs).replace(os.sep, "/")
+                text, stamp = _read(self._log_path(key)) if name.endswith(".md") else ("", None)
+                if stamp is not None and known.get(key) != stamp:
+                    lines = [line.strip() for line in text.splitlines() if line.strip()]
+                    yield Document(key, passages=lines, body=text, mtime_ns=stamp[0], size=stamp[1])
+
+    def _log_path(self, key: str) -> str:
+        return os.path.join(self._logs, *key.removeprefix(LOG).split("/"))
+
+    def _hit(self, candidate: Candidate, words: tuple[str, ...]) -> Hit | None:
+        session, _, start = candidate.key.rpartition("#")
+        if not session:
+            path = self._log_path(candidate.key)
+            text, stamp = _read(path)
+            moment = os.path.basename(path).removesuffix(".md")
+            return Hit("", path, "", "", moment, snippet(text, words), candidate.score) if stamp else None
+        path = self._paths[session].path
+        said = _messages_between(path, int(start), candidate.facts.size)
+        if not said:
+            return None
+        best = max(said, key=lambda message: _count(message.text, words))
+        return Hit(
+            session, path, best.id, best.role, best.timestamp, snippet(best.text, words), round(candidate.score, 4)
+        )
+
+
+def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Not too many of one session, and a message that a fork has too only once."""
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for hit in hits:
+        counts[hit.session or hit.path] += 1
+        if counts[hit.session or hit.path] <= HITS_A_SESSION and (not hit.message or hit.message not in seen):
+            seen.add(hit.message)
+            yield hit
+
+
+def turns_of(path: str, start: int = 0) -> Iterator[_Turn]:
+    """The turns of a transcript from a byte on. The last one reaches to the end of what was read."""
+    reading, at = Reading(start), start
+    turn: _Turn | None = None
+    for record in read_records(path, reading):
+        begin, at = at, reading.offset
+        message = record.message
+        if message is None or record.is_sidechain or message.is_meta or not message.text.strip():
+            continue
+        if turn is None or message.role == "user":
+            if turn is not None:
+                turn.end = begin
+                yield turn
+            turn = _Turn(begin, at, message.timestamp)
+        turn.texts.append(message.text[:MAX_TURN_CHARACTERS])
+    if turn is not None:
+        turn.end = reading.offset
+        yield turn
+
+
+def snippet(text: str, words: Sequence[str]) -> str:
+    """The line that holds most of the words, cut around the first of them."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    best = max(lines, key=lambda line: _count(line, words), default="")
+    folded = best.casefold()
+    first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
+    start = max(0, first - SNIPPET_CHARACTERS // 2)
+    return ("…" if start else "") + best[start : start + SNIPPET_CHARACTERS]
+
+
+def _count(text: str, words: Iterable[str]) -> int:
+    folded = text.casefold()
+    return sum(word in folded for word in words)
+
+
+def _messages_between(path: str, start: int, end: int) -> list[Message]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            data = file.read(max(0, end - start))
+    except OSError:
+        return []
+    messages = (record.message for raw in data.split(b"\n") for record in read_line(raw).records)
+    return [message for message in messages if message is not None and not message.is_meta and message.text.strip()]
+
+
+def _read(path: str) -> tuple[str, tuple[int, int] | None]:
+    """A log's text and its stamp, from one open file; no stamp when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            return file.read().decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size)
+    except OSError:
+        return "", None
+
+
+def _nanoseconds(moment: str, otherwise: float) -> int:
+    try:
+        return int(datetime.fromisoformat(moment).timestamp() * 1e9)
+    except ValueError:
+        return int(otherwise * 1e9)

@@ -1,0 +1,59 @@
+"""How much each term of a question tells: rare in this store and rare in text at large. Repairs slips of the finger."""
+
+from __future__ import annotations
+
+from math import log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memdir.recall.embedding import Table
+    from memdir.recall.question import Question
+    from memdir.recall.segment import Segment
+
+GENERAL_SHARE = 0.3  # of a term's weight: how rare it is in text at large
+GENERAL_TEXTS = 425_000  # texts the table's word counts come from
+MOST_GENERAL = 13.0  # the logarithm of about that count
+MIN_REPAIRED = 5  # shorter words have too many neighbours,
+MAX_REPAIRED = 12  # longer ones too many to try
+MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
+
+
+def weigh_terms(
+    question: Question, segments: Sequence[Segment], table: Table, cards: int
+) -> tuple[dict[str, float], list[str]]:
+    """The weight of each term, and the terms that no card holds."""
+    held = {term: sum([segment.count(term) for segment in segments]) for term in question.terms}
+    unknown = [term for term, count in held.items() if not count]
+    common = {term: table.commonness(word) for term, word in question.terms.items()}
+    if unknown:
+        _repair(held, [term for term in unknown if not common[term]], segments)
+    most = log(1 + (cards + 0.5) / 0.5)
+    weights = {}
+    for term, count in held.items():
+        here = log(1 + max(0, cards - count + 0.5) / (count + 0.5)) / most
+        general = log(1 + GENERAL_TEXTS / (1 + 2 ** (common.get(term, 0) / 2))) / MOST_GENERAL
+        weights[term] = here * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
+    return weights, unknown
+
+
+def _repair(held: dict[str, int], strange: list[str], segments: Sequence[Segment]) -> None:
+    """A word that nobody knows is looked up as a slip of a word that the store holds."""
+    typos = [term for term in strange if MIN_REPAIRED <= len(term) <= MAX_REPAIRED and term.isalpha()]
+    for term in typos[:MAX_REPAIRS]:
+        for repaired in _one_edit_away(term):
+            if any(segment.holds(repaired) for segment in segments):
+                held[repaired] = sum(segment.count(repaired) for segment in segments)
+                break
+
+
+def _one_edit_away(word: str) -> list[str]:
+    """Every word one slip away: a letter dropped, swapped with its neighbour, replaced or added."""
+    letters = "etaoinsrhldcumfpgwybvkxjqz"
+    cuts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    dropped = [left + right[1:] for left, right in cuts if right]
+    swapped = [left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1]
+    added = [left + letter + right for left, right in cuts for letter in letters]
+    replaced = [left + letter + right[1:] for left, right in cuts if right for letter in letters]
+    return dropped + swapped + added + replaced

@@ -1,0 +1,213 @@
+"""Compaction: a conversation that outgrows the model's window goes on with a summary and its last messages (N7).
+
+Whatever goes wrong, the conversation stays as it is: the only thing that changes it is one write at the very end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from memdir.agent.file_state import FileState
+from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.gate import allow_all
+from memdir.agent.single_file import SingleFile
+from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.errors import MemdirError, ModelError
+from memdir.events import session_compacted
+from memdir.model.model import Model, Request
+from memdir.model.window import overhead_tokens
+from memdir.prompts.compose import Prompt, load_prompt
+from memdir.remember.outcome import Skipped
+from memdir.remember.session_memory import SessionMemory
+from memdir.transcript.compact import Tail, tail_start, whole_calls
+from memdir.transcript.conversation import Conversation
+from memdir.transcript.message import Message, user
+from memdir.transcript.tokens import estimate_message, estimate_messages
+
+if TYPE_CHECKING:
+    from memdir.events import FieldValue, Sink
+
+MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would burn tokens every turn (B2)
+MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
+MAX_TURNS = 2  # the summary, and one more for a model that tried to call a tool
+Trigger = Literal["auto", "manual"]
+Method = Literal["session-memory", "model"]
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """The conversation now begins with a summary."""
+
+    method: Method
+    tokens_before: int
+    tokens_after: int
+    kept_messages: int
+    prompt_hash: str = ""
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """When a conversation is compacted, and what the user's own prompts are."""
+
+    window_tokens: int
+    percent: int = 80
+    auto_compact: bool = True
+    overrides: str = ""
+
+    @property
+    def limit_tokens(self) -> int:
+        return self.window_tokens * self.percent // 100
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """A summary and the messages that would stay."""
+
+    method: Method
+    summary: Message
+    kept: tuple[Message, ...]
+    prompt_hash: str = ""
+
+
+_Way = Callable[[], Awaitable[_Proposal | Skipped]]
+
+
+@dataclass
+class Compaction:
+    """The compaction of one session."""
+
+    memory: SessionMemory
+    plan: CompactionPlan
+    model: Model
+    sink: Sink
+    failures: int = 0
+
+    def is_due(self, context_tokens: int) -> bool:
+        """Whether the conversation fills so much of the window that it should be compacted before the next request."""
+        return self.plan.auto_compact and self.failures < MAX_FAILURES and context_tokens >= self.plan.limit_tokens
+
+    async def compact(
+        self, conversation: Conversation, request: Request, *, keep: str = "", trigger: Trigger = "manual"
+    ) -> Compacted | Skipped:
+        """Compact now. `keep` is what the user wants kept in particular: then the model writes the summary first.
+
+        `request` is the conversation's last request: its system prompt, tools and settings. Never raises MemdirError.
+        """
+        reasons = []
+        outcome: Compacted | Skipped | None = None
+        for way in self._ways(conversation, request, keep):
+            try:
+                outcome = await self._try(way, conversation, request, trigger)
+            except MemdirError as error:
+                outcome = Skipped(f"failed: {type(error).__name__}")
+            if isinstance(outcome, Compacted):
+                break
+            reasons.append(outcome.reason)
+        if not isinstance(outcome, Compacted):
+            outcome = Skipped("; ".join(reasons) or self._why_not(conversation))
+        self._tell(outcome, trigger)
+        return outcome
+
+    def _why_not(self, conversation: Conversation) -> str:
+        if not conversation.messages:
+            return "nothing_said"
+        return "in_a_call" if conversation.messages[-1].tool_uses else ""
+
+    def _ways(self, conversation: Conversation, request: Request, keep: str) -> list[_Way]:
+        """How a summary can be had, the best way first (N7)."""
+        if self._why_not(conversation):
+            return []
+        ways: list[_Way] = [
+            lambda: self._from_session_memory(conversation),
+            lambda: self._from_model(conversation, request, keep),
+        ]
+        return ways[::-1] if keep else ways
+
+    async def _try(
+        self, way: _Way, conversation: Conversation, request: Request, trigger: Trigger
+    ) -> Compacted | Skipped:
+        proposal = await way()
+        if isinstance(proposal, Skipped):
+            return proposal
+        reason = self._fault(proposal, conversation.messages, request)
+        if reason:
+            return Skipped(reason)
+        before = overhead_tokens(request) + estimate_messages(conversation.messages)
+        after = self._after(proposal, request)
+        metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
+        conversation.compact(proposal.summary, proposal.kept, metadata)
+        return Compacted(proposal.method, before, after, len(proposal.kept), proposal.prompt_hash)
+
+    async def _from_session_memory(self, conversation: Conversation) -> _Proposal | Skipped:
+        """The notes that were kept all along, and every message that they do not cover."""
+        await self.memory.settle()
+        notes = self.memory.notes()
+        if notes is None:
+            return Skipped("no_session_memory")
+        ids = [message.id for message in conversation.messages]
+        covered = self.memory.session.summarized_up_to
+        if covered not in ids:
+            return Skipped("session_memory_covers_unknown")
+        start = tail_start(conversation.messages, ids.index(covered) + 1, Tail.within(self.plan.window_tokens))
+        summary = self._message(notes.shortened(self.memory.path), conversation)
+        return _Proposal("session-memory", summary, conversation.messages[start:])
+
+    async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
+        """A summary that the model writes now."""
+        prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
+        text = await self._summary(conversation.messages, request, self._job(prompt, keep))
+        if not text.strip():
+            return Skipped("empty_summary")
+        messages = conversation.messages
+        start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
+        return _Proposal("model", self._message(text, conversation), messages[start:], prompt.hash)
+
+    def _job(self, prompt: Prompt, keep: str) -> Job:
+        wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
+        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
+
+    async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
+        tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
+        for _ in range(MAX_SHORTENINGS):
+            try:
+                asked = replace(request, messages=messages, raw=None)
+                report = await fork(asked, job, Hands(self.model, tools, allow_all))
+                return report.run.final_text if report.is_complete else ""
+            except ModelError as error:
+                if error.kind != "context_too_long":
+                    raise
+                messages = messages[whole_calls(messages, len(messages) // 2) :]
+        return ""
+
+    def _message(self, summary: str, conversation: Conversation) -> Message:
+        text = load_prompt("compact/continued.md").render(summary=summary, transcript=conversation.transcript.path)
+        return user(text, is_meta=True)
+
+    def _fault(self, proposal: _Proposal, messages: tuple[Message, ...], request: Request) -> str:
+        """Why a proposal would do harm; empty when it would not."""
+        replaced = messages[: len(messages) - len(proposal.kept)]
+        if not replaced:
+            return "nothing_to_replace"
+        if estimate_message(proposal.summary) >= estimate_messages(replaced):
+            return "summary_larger_than_what_it_replaces"
+        return "would_not_fit" if self._after(proposal, request) >= self.plan.limit_tokens else ""
+
+    def _after(self, proposal: _Proposal, request: Request) -> int:
+        return overhead_tokens(request) + estimate_messages((proposal.summary, *proposal.kept))
+
+    def _tell(self, outcome: Compacted | Skipped, trigger: Trigger) -> None:
+        if isinstance(outcome, Skipped):
+            self.failures += trigger == "auto"
+            self.sink.emit(session_compacted(trigger=trigger, work={}, skipped=outcome.reason))
+            return
+        self.failures = 0
+        work: Mapping[str, FieldValue] = {
+            "method": outcome.method,
+            "tokens_before": outcome.tokens_before,
+            "tokens_after": outcome.tokens_after,
+            "kept_messages": outcome.kept_messages,
+            "prompt_hash": outcome.prompt_hash,
+        }
+        self.sink.emit(session_compacted(trigger=trigger, work=work))

@@ -1,0 +1,179 @@
+"""Session memory: a rolling summary of one session, kept by a fork, so that the session survives compaction (N1–N6)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memdir.agent.abort import Abort
+from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.single_file import SingleFile, SingleFileGate
+from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.errors import MemdirError
+from memdir.events import session_memory_updated
+from memdir.model.model import Model, Usage
+from memdir.model.window import context_tokens
+from memdir.prompts.compose import load_prompt
+from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
+from memdir.remember.outcome import Skipped
+from memdir.remember.turn import FinishedTurn, messages_after
+from memdir.session import Session
+from memdir.store.secrets import redact
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
+
+FIRST_TOKENS = 10_000  # context before the first update: shorter sessions need no notes (N3)
+MORE_TOKENS = 5_000  # context that came since the last one (N3)
+MORE_CALLS = 3  # tool calls since, unless the agent has come to a halt (N3)
+MAX_TURNS = 4  # read, edit, done, and one to mend an edit that did not fit
+SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under way
+TITLE_SECTION = "Session Title"
+
+
+@dataclass(frozen=True)
+class Updated:
+    """The notes were brought up to date."""
+
+    tokens: int
+    report: ForkReport
+
+
+@dataclass
+class SessionMemory:
+    """The notes of one session. At most one update at a time; nothing waits for it."""
+
+    session: Session
+    model: Model
+    sink: Sink
+    cwd: str
+    auto_compact: bool = True
+    on_title: Callable[[str], None] | None = None
+    _running: asyncio.Task[None] | None = None
+    _abort: Abort = field(default_factory=Abort)
+
+    @property
+    def path(self) -> str:
+        return self.session.layout.session_memory(self.session.id)
+
+    def after_sampling(self, turn: FinishedTurn, usage: Usage | None = None) -> Skipped | None:
+        """Called by the host after every reply of the main agent. Starts an update behind its back when one is due."""
+        tokens = context_tokens(turn.request, turn.reply, usage)
+        reason = self._why_not(turn, tokens)
+        if reason:
+            return Skipped(reason)
+        work = self._guarded(turn, tokens)
+        self._running = asyncio.get_running_loop().create_task(work, name="memdir session memory")
+        return None
+
+    async def settle(self, wait_seconds: float = SETTLE_SECONDS) -> None:
+        """Wait for the update that is under way; past the limit it is left to itself."""
+        if self._running is not None:
+            await asyncio.wait({self._running}, timeout=wait_seconds)
+
+    async def close(self) -> None:
+        """Stop the update that is under way. Nothing is lost: the transcript has it all."""
+        if self._running is not None:
+            self._abort.set("shutdown")
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    def notes(self) -> Notes | None:
+        """The notes as they are on disk; None when there are none, or nothing in them."""
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                notes = Notes.parse(file.read(), self._template())
+        except OSError:
+            return None
+        return None if notes.is_empty else notes
+
+    def _why_not(self, turn: FinishedTurn, tokens: int) -> str:
+        """Why no update is due (N3); empty when one is."""
+        for is_so, reason in (
+            (turn.is_subagent, "subagent"),
+            (not self.auto_compact, "auto_compact_off"),
+            (not self.session.memory_is_on, "memory_off"),
+            (self._running is not None, "running"),
+        ):
+            if is_so:
+                return reason
+        if not self.session.tokens_at_summary:
+            return "" if tokens >= FIRST_TOKENS else "short_session"
+        # After a compaction the context is smaller than it was: what is new is counted from there.
+        self.session.tokens_at_summary = min(self.session.tokens_at_summary, tokens)
+        if tokens - self.session.tokens_at_summary < MORE_TOKENS:
+            return "little_new"
+        calls = sum(len(m.tool_uses) for m in messages_after(turn.messages, self.session.summarized_up_to))
+        return "" if calls >= MORE_CALLS or not turn.reply.tool_uses else "in_the_middle"
+
+    async def _guarded(self, turn: FinishedTurn, tokens: int) -> None:
+        """Background work never breaks the conversation; what failed is tried again when more has come, not at once."""
+        try:
+            outcome = await self.update(turn, tokens)
+        except MemdirError as error:
+            outcome = self._skip(f"failed: {type(error).__name__}")
+        finally:
+            self._running = None
+        if isinstance(outcome, Skipped):
+            self.session.tokens_at_summary = tokens
+
+    async def update(self, turn: FinishedTurn, tokens: int) -> Updated | Skipped:
+        """Run the fork; what it wrote replaces the notes only when all of it is well."""
+        file = SingleFile(self.path, self._template().encode("utf-8"))
+        report = await self._fork(turn, file)
+        if not report.is_complete:
+            return self._skip(f"not_finished: {report.run.ending}")
+        if file.draft is None:
+            return self._skip("nothing_written")
+        text = file.draft.decode("utf-8", "replace")
+        notes = Notes.parse(text, self._template())
+        if notes.is_empty or notes.fault(self._template()):
+            return self._skip("form_lost")
+        make_folder(os.path.dirname(self.path))
+        write_bytes_atomic(self.path, redact(text).encode("utf-8", "replace"))
+        self.session.mark_summarized(self._last_covered(turn), tokens)
+        self._tell(notes, report)
+        return Updated(notes.tokens, report)
+
+    async def _fork(self, turn: FinishedTurn, file: SingleFile) -> ForkReport:
+        tools = Toolbox(memory_tools(), ToolContext(self.cwd, file))
+        hands = Hands(self.model, tools, SingleFileGate(self.path, self.cwd))
+        # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
+        since = () if turn.reply.tool_uses else (turn.reply,)
+        return await fork(turn.request, self._job(), hands, since=since, abort=self._abort)
+
+    def _last_covered(self, turn: FinishedTurn) -> str:
+        last = turn.request.messages[-1:] if turn.reply.tool_uses else (turn.reply,)
+        return last[0].id if last else ""
+
+    def _job(self) -> Job:
+        config = self.session.layout.session_memory_config
+        prompt = load_prompt("session_memory/update.md", own=os.path.join(config, "prompt.md"))
+        notes = self.notes()
+        values = {
+            "path": self.path,
+            "section_tokens": f"{SECTION_TOKENS:,}",
+            "total_tokens": f"{TOTAL_TOKENS:,}",
+            "reminders": notes.reminders() if notes else "",
+        }
+        text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
+        return Job(text, "session-memory", MAX_TURNS, prompt.hash)
+
+    def _template(self) -> str:
+        own = os.path.join(self.session.layout.session_memory_config, "template.md")
+        return load_prompt("session_memory/template.md", own=own).text
+
+    def _tell(self, notes: Notes, report: ForkReport) -> None:
+        work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
+        self.sink.emit(session_memory_updated(work=work, prompt_hash=report.job.prompt_hash))
+        title = notes.body(TITLE_SECTION).partition("\n")[0].strip()
+        if title and self.on_title:
+            self.on_title(title)
+
+    def _skip(self, reason: str) -> Skipped:
+        self.sink.emit(session_memory_updated(work={}, skipped=reason))
+        return Skipped(reason)

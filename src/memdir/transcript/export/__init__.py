@@ -1,0 +1,1 @@
+"""A session as a text that people read: Markdown for editors and diffs, one HTML page for the browser (J4)."""

@@ -1,0 +1,64 @@
+"""A session as one Markdown file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memdir.transcript.export.parts import arguments, headline, is_worth_showing, moment, speaker
+from memdir.transcript.export.story import Story
+from memdir.transcript.message import Message, Text, ToolResult, ToolUse
+
+_RUN = re.compile(r"`{3,}")
+
+
+def as_markdown(story: Story) -> str:
+    """Headings for messages, folded blocks for calls and their results."""
+    head = [
+        f"# {_one_line(story.title) or 'Untitled session'}",
+        "",
+        f"- session: `{story.ref.id}` ({story.ref.agent})",
+        f"- started: {story.started or 'unknown'}",
+        f"- messages: {len(story.messages)}",
+    ]
+    if story.damage.total:
+        head.append(f"- damage: {story.damage}")
+    parts = ["\n".join(head), *_messages(story.messages, "##")]
+    for name, messages in story.asides:
+        parts += [f"## Sub-agent {_one_line(name)}", *_messages(messages, "###")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _messages(messages: Sequence[Message], level: str) -> Iterator[str]:
+    for message in messages:
+        if is_worth_showing(message):
+            when = f" · {moment(message)}" if message.timestamp else ""
+            yield f"{level} {speaker(message)}{when}"
+            yield from _blocks(message)
+
+
+def _blocks(message: Message) -> Iterator[str]:
+    for block in message.content:
+        match block:
+            case Text(text) if text.strip():
+                yield text.strip("\n")
+            case ToolUse(_, name, _):
+                summary = _in_html(f"{name}: {headline(block)}")
+                yield f"<details><summary>{summary}</summary>\n\n{_fenced(arguments(block), 'json')}\n\n</details>"
+            case ToolResult(_, content, is_error):
+                words = "error" if is_error else "result"
+                yield f"<details><summary>{words}</summary>\n\n{_fenced(content, '')}\n\n</details>"
+
+
+def _fenced(text: str, language: str) -> str:
+    """A code block whose fence is longer than any inside it."""
+    fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(text)), default=0))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _in_html(text: str) -> str:
+    return _one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

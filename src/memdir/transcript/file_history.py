@@ -1,0 +1,157 @@
+"""The files that a conversation edited, as they were at any point of it (J2, J3).
+
+Every change leaves the content before and after it beside the transcript, named by its hash, and one record that says
+which. Going back to a point is a change like any other: it can be taken back too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.project_file import write_project_file
+from memdir.errors import BadMemoryFile
+from memdir.transcript.reader import read_records
+from memdir.transcript.record import FILE_HISTORY, Record
+from memdir.transcript.transcript import Transcript
+
+MAX_KEPT_BYTES = 16 << 20  # a larger file is no text that an agent edits; its record says that it was not kept
+NOT_KEPT = "too-large"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one file: hashes of its content before and after; None where there was no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+    knows_after: bool = True
+
+
+@dataclass(frozen=True)
+class Step:
+    """What going back would do to one file: write this content, or delete it (None)."""
+
+    path: str
+    content: bytes | None
+
+
+@dataclass
+class FileHistory:
+    """The changes of one session, in order, each with the message after which it was made."""
+
+    transcript: Transcript
+    folder: str
+
+    def changed(self, path: str, before: bytes | None, after: bytes | None) -> None:
+        """Keep both contents, then record the change. Called by whoever writes the file, before it is written."""
+        change = Change(os.path.realpath(path), self._keep(before), self._keep(after))
+        message_id = self.transcript.last_uuid
+        backup = {"backupFileName": change.before, "after": change.after, "backupTime": self.transcript.moment()}
+        snapshot = {"messageId": message_id, "trackedFileBackups": {change.path: backup}}
+        note = {"type": FILE_HISTORY, "messageId": message_id, "isSnapshotUpdate": True, "snapshot": snapshot}
+        self.transcript.append_note(note)
+
+    def plan(self, message_id: str) -> list[Step]:
+        """What it takes to have every edited file as it was at a message; nothing for those that are so already."""
+        return [step for step in self._states(message_id) if step.content != _read(step.path)]
+
+    def restore(self, message_id: str) -> list[Step]:
+        """Bring the files back to a message. Recorded like an edit, so that it can be taken back."""
+        steps = self.plan(message_id)
+        for step in steps:
+            self.changed(step.path, _read(step.path), step.content)
+            _put(step)
+        return steps
+
+    def show(self, path: str, message_id: str) -> bytes | None:
+        """A file as it was at a message; None when there was none, or nothing is known of it."""
+        wanted = os.path.realpath(path)
+        return next((step.content for step in self._states(message_id) if step.path == wanted), None)
+
+    def _states(self, message_id: str) -> Iterator[Step]:
+        """Every edited file at a message: as the last change before it left it, else as the first after it found it."""
+        changes, point = self._load(message_id)
+        states: dict[str, str | None] = {}
+        for change in reversed(changes[point:]):
+            states[change.path] = change.before
+        for change in changes[:point]:
+            if change.knows_after:
+                states[change.path] = change.after
+        for path, digest in states.items():
+            content = self._content(digest)
+            if content is not None or digest is None:
+                yield Step(path, content)
+
+    def _load(self, message_id: str) -> tuple[list[Change], int]:
+        """All changes, and how many of them came before the message was answered."""
+        changes: list[Change] = []
+        point = None
+        for record in read_records(self.transcript.path):
+            if record.uuid == message_id:
+                point = len(changes)
+            changes += changes_of(record)
+        if point is None:
+            raise BadMemoryFile(
+                f"there is no message {message_id} in {self.transcript.path}",
+                remedy="`memdir sessions show` lists them",
+            )
+        return changes, point
+
+    def _keep(self, content: bytes | None) -> str | None:
+        if content is None:
+            return None
+        if len(content) > MAX_KEPT_BYTES:
+            return NOT_KEPT
+        digest = hashlib.sha256(content).hexdigest()
+        path = os.path.join(self.folder, digest)
+        if not os.path.exists(path):
+            make_folder(self.folder)
+            write_bytes_atomic(path, content)
+        return digest
+
+    def _content(self, digest: str | None) -> bytes | None:
+        """A kept content; None when it is gone or not what its name says."""
+        if digest is None or os.path.basename(digest) != digest:
+            return None
+        content = _read(os.path.join(self.folder, digest))
+        if content is None or hashlib.sha256(content).hexdigest() != digest:
+            return None
+        return content
+
+
+def changes_of(record: Record) -> Iterator[Change]:
+    """The changes that a record tells of; Claude Code's tell only what was there before."""
+    snapshot = record.fields.get("snapshot")
+    backups = snapshot.get("trackedFileBackups") if isinstance(snapshot, dict) else None
+    if record.type != FILE_HISTORY or not isinstance(backups, dict):
+        return
+    for path, backup in backups.items():
+        if isinstance(backup, dict) and os.path.isabs(path):
+            before, after = backup.get("backupFileName"), backup.get("after")
+            yield Change(path, _name(before), _name(after), "after" in backup)
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise disk_error(error, "read", path) from error
+
+
+def _put(step: Step) -> None:
+    if step.content is None:
+        delete_file(step.path)
+    else:
+        write_project_file(step.path, step.content)

@@ -1,0 +1,54 @@
+"""Sessions of Claude Code: `<home>/projects/<slug>/<session>.jsonl`, one record a content block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memdir.disk.git_root import canonical_root
+from memdir.layout import nfc, slug_of
+from memdir.transcript.message import Message
+from memdir.transcript.record import Record
+from memdir.transcript.sources.source import SessionRef, newest_first, records_since, session_ref, transcripts_in
+
+AGENT = "claude-code"
+# What the host writes as if the user had said it: slash commands, their output, notices of background work.
+_HOST_WORDS = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<task-notification>",
+    "<system-reminder>",
+    "Caveat: The messages below",
+)
+
+
+@dataclass(frozen=True)
+class ClaudeCodeSessions:
+    """The transcripts below Claude Code's home, `~/.claude`."""
+
+    home: str
+
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        """Those started in this folder or at the root of its repository."""
+        roots = dict.fromkeys((nfc(os.path.realpath(project)), nfc(canonical_root(project))))
+        folders = [os.path.join(self.home, "projects", slug_of(root)) for root in roots]
+        yield from newest_first(session_ref(path, AGENT) for folder in folders for path in transcripts_in(folder))
+
+    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
+        for record in records_since(ref.path, since):
+            message = record.message
+            if message is not None and not _is_host(record, message):
+                yield message
+
+
+def _is_host(record: Record, message: Message) -> bool:
+    """Whether nobody said this: the host put it in, a sub-agent said it, or it reports an error of the API."""
+    raw = record.fields.get("message")
+    if message.is_meta or record.is_sidechain or (isinstance(raw, dict) and raw.get("model") == "<synthetic>"):
+        return True
+    return message.role == "user" and not message.tool_results and message.text.lstrip().startswith(_HOST_WORDS)

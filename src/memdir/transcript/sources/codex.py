@@ -1,0 +1,158 @@
+"""Sessions of Codex: `<home>/sessions/YYYY/MM/DD/rollout-….jsonl`, one item of the Responses API a line.
+
+Items have no ids that can be relied on; a message is known by the byte at which its line begins, which never changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memdir.disk.git_root import canonical_root
+from memdir.disk.safe_path import is_inside
+from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
+from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
+
+AGENT = "codex"
+MAX_HEAD_BYTES = 1 << 20  # the first line holds the whole of the base instructions
+# What the host writes as if the user had said it.
+_HOST_WORDS = (
+    "# AGENTS.md instructions",
+    "<collaboration_mode>",
+    "<environment_context>",
+    "<hook_",
+    "<permissions",
+    "<skill",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+    "<user_shell_command>",
+)
+
+
+@dataclass(frozen=True)
+class CodexSessions:
+    """The rollouts below Codex's home, `~/.codex`."""
+
+    home: str
+
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        """Those started in this project's folder, or below the root of its repository."""
+        roots = (os.path.realpath(project), canonical_root(project))
+        yield from newest_first(
+            session_ref(path, AGENT)
+            for path in _rollouts(os.path.join(self.home, "sessions"))
+            if any(_is_at_or_below(_folder_of(path), root) for root in roots)
+        )
+
+    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
+        start, is_known = _place(since)
+        try:
+            file = open(ref.path, "rb")  # noqa: SIM115 - closed below; a generator holds it across yields
+        except OSError:
+            return
+        with file:
+            if is_known and start < ref.size:
+                file.seek(start)
+                file.readline()
+            while raw := file.readline():
+                message = _message(raw, f"@{file.tell() - len(raw)}")
+                if message is not None:
+                    yield message
+
+
+def _is_at_or_below(folder: str, root: str) -> bool:
+    return os.path.realpath(folder) == os.path.realpath(root) or is_inside(folder, root)
+
+
+def _place(since: str | None) -> tuple[int, bool]:
+    digits = (since or "").removeprefix("@")
+    return (int(digits), True) if digits.isdigit() else (0, False)
+
+
+def _rollouts(folder: str) -> Iterator[str]:
+    for current, _, names in os.walk(folder):
+        yield from (
+            os.path.join(current, name) for name in names if name.startswith("rollout-") and name.endswith(".jsonl")
+        )
+
+
+def _folder_of(path: str) -> str:
+    """Where a session was started; the root of the file system when its first line cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            meta = _decoded(file.readline(MAX_HEAD_BYTES))
+    except OSError:
+        return os.sep
+    folder = meta.get("payload", {}).get("cwd") if meta.get("type") == "session_meta" else None
+    return folder if isinstance(folder, str) else os.sep
+
+
+def _decoded(raw: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(raw.strip(b"\0 \t\r\n"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("payload"), dict) else {}
+
+
+def _message(raw: bytes, message_id: str) -> Message | None:
+    line = _decoded(raw)
+    if line.get("type") != "response_item":
+        return None
+    payload: dict[str, Any] = line["payload"]
+    blocks = _blocks(payload)
+    if not blocks:
+        return None
+    is_user = payload.get("role") == "user" or isinstance(blocks[0], ToolResult)
+    role: Role = "user" if is_user else "assistant"
+    return Message(role, blocks, message_id, timestamp=str(line.get("timestamp", "")))
+
+
+def _blocks(payload: Mapping[str, Any]) -> tuple[Block, ...]:
+    match payload.get("type"):
+        case "message" if payload.get("role") in ("user", "assistant"):
+            return tuple(Text(text) for text in _texts(payload) if not _is_host(text, payload))
+        case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
+            return (_call(payload),)
+        case "function_call_output" | "custom_tool_call_output":
+            return (ToolResult(str(payload.get("call_id")), _output(payload.get("output"))),)
+        case _:
+            return ()
+
+
+def _texts(payload: Mapping[str, Any]) -> Iterator[str]:
+    content = payload.get("content")
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield part["text"]
+
+
+def _is_host(text: str, payload: Mapping[str, Any]) -> bool:
+    return payload.get("role") == "user" and text.lstrip().startswith(_HOST_WORDS)
+
+
+def _call(payload: Mapping[str, Any]) -> ToolUse:
+    given = payload.get("arguments", payload.get("input", payload.get("action")))
+    arguments: dict[str, Json] = {}
+    if isinstance(given, str):
+        try:
+            decoded = json.loads(given)
+        except (ValueError, RecursionError):
+            decoded = None
+        arguments = decoded if isinstance(decoded, dict) else {"input": given}
+    elif isinstance(given, dict):
+        arguments = given
+    name = payload.get("name") or str(payload.get("type")).removesuffix("_call")
+    return ToolUse(str(payload.get("call_id", payload.get("id"))), str(name), arguments)
+
+
+def _output(output: object) -> str:
+    if isinstance(output, str):
+        return output
+    if isinstance(output, dict) and isinstance(output.get("content"), str):
+        return str(output["content"])
+    return json.dumps(output, ensure_ascii=False)

@@ -1,0 +1,83 @@
+"""The contract of a transcript source. tests/contracts checks it for every source there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from memdir.transcript.message import Message
+from memdir.transcript.reader import Reading, read_line, read_records
+from memdir.transcript.record import Record
+
+
+@dataclass(frozen=True)
+class SessionRef:
+    """One session of an agent: where its transcript lies, when it was last written, how large it is."""
+
+    id: str
+    path: str
+    agent: str
+    modified: float
+    size: int
+
+
+class TranscriptSource(Protocol):
+    """Reads an agent's sessions. Never writes, never raises on damage, skips what it does not know."""
+
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        """The sessions of a project, newest first."""
+        ...
+
+    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
+        """What was said, called and answered, in order; nothing that the host put in, nothing of sub-agents.
+
+        Every message has an id of its own, the same at every reading. With `since`, what came after that message;
+        everything, when there is no such message (X4).
+        """
+        ...
+
+
+def session_ref(path: str, agent: str) -> SessionRef | None:
+    """The session of a transcript; None when it cannot be looked at."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    name = os.path.splitext(os.path.basename(path))[0]
+    return SessionRef(name, path, agent, status.st_mtime, status.st_size)
+
+
+def newest_first(refs: Iterator[SessionRef | None]) -> Iterator[SessionRef]:
+    found = [ref for ref in refs if ref is not None]
+    yield from sorted(found, key=lambda ref: (-ref.modified, ref.id))
+
+
+def transcripts_in(folder: str) -> Iterator[str]:
+    """The transcripts that lie in a folder, in no order."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
+    except OSError:
+        return
+    yield from found
+
+
+def records_since(path: str, since: str | None) -> Iterator[Record]:
+    """The records after the one with this id; all of them when there is none."""
+    yield from read_records(path, Reading(_offset_after(path, since) if since else 0))
+
+
+def _offset_after(path: str, uuid: str) -> int:
+    """Where the line after a record begins. Only a line that names the id is decoded."""
+    needle, offset = uuid.encode("utf-8", "replace"), 0
+    try:
+        with open(path, "rb") as file:
+            for raw in file:
+                offset += len(raw)
+                if needle in raw and any(record.uuid == uuid for record in read_line(raw).records):
+                    return offset
+    except OSError:
+        return 0
+    return 0

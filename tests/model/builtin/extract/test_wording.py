@@ -1,0 +1,39 @@
+"""Sentences are tidied without changing what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.model.builtin.extract.wording import tidy
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [
+        ("No mocks in integration tests.", "en"),
+        ("Stop adding summaries at the end.", "en"),
+        ("Wait for the second review before you merge.", "en"),
+        ("One more reviewer is needed for payments.", "en"),
+        ("No uses mocks en las pruebas.", "es"),
+        ("Não use mocks nos testes.", "pt"),
+        ("Nie używaj atrap w testach.", "pl"),
+        ("Non usare mock nei test.", "it"),
+        ("Ne používej mocky v testech.", "cs"),
+    ],
+)
+def test_a_word_that_forbids_is_never_taken_for_an_opening(said: str, language: str) -> None:
+    """Without its first word each of these would say the opposite."""
+    assert tidy(said, language) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "language", "kept"),
+    [
+        ("no, use the real database", "en", "Use the real database."),
+        ("Stop. Use tabs here", "en", "Use tabs here."),
+        ("ok so by the way the freeze is on Friday", "en", "The freeze is on Friday."),
+        ("Nein, bitte echte Daten nehmen", "de", "Bitte echte Daten nehmen."),
+    ],
+)
+def test_an_opening_that_says_nothing_is_left_out(said: str, language: str, kept: str) -> None:
+    assert tidy(said, language) == kept

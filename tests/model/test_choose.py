@@ -1,0 +1,93 @@
+"""Which model: what the settings name, else what a key suggests, else the built-in one (S2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import ModelError
+from memdir.layout import Layout
+from memdir.model.anthropic import AnthropicModel
+from memdir.model.builtin.model import BuiltinModel
+from memdir.model.choose import choose_model, model_name, provider_of
+from memdir.model.command import CommandModel
+from memdir.model.openai import OpenAIModel
+from memdir.model.retry import RetryingModel
+from memdir.settings import Environment, Settings, load_settings
+
+ANTHROPIC_KEY = {"ANTHROPIC_API_KEY": "a"}
+OPENAI_KEY = {"OPENAI_API_KEY": "o"}
+
+
+def settings(project: Path, **values: str) -> Settings:
+    environment = Environment({})
+    return load_settings(environment, Layout(environment.home, str(project)), flags=values, managed_path="")
+
+
+@pytest.mark.parametrize(
+    ("variables", "values", "provider"),
+    [
+        ({}, {}, "builtin"),
+        (ANTHROPIC_KEY, {}, "anthropic"),
+        (OPENAI_KEY, {}, "openai"),
+        (ANTHROPIC_KEY | OPENAI_KEY, {}, "anthropic"),
+        ({}, {"model.baseUrl": "http://127.0.0.1:11434/v1"}, "openai"),
+        (ANTHROPIC_KEY, {"model.provider": "builtin"}, "builtin"),
+        (ANTHROPIC_KEY, {"model.provider": "command"}, "command"),
+    ],
+)
+def test_the_provider_in_force(project: Path, variables: dict[str, str], values: dict[str, str], provider: str) -> None:
+    environment = Environment(variables)
+    assert provider_of(settings(project, **values), environment) == provider
+
+
+async def test_each_provider_is_opened_with_retries_and_without_a_request(project: Path) -> None:
+    environment = Environment(ANTHROPIC_KEY | OPENAI_KEY)
+    for values, kind in (
+        ({"model.provider": "anthropic"}, AnthropicModel),
+        ({"model.provider": "openai", "model.api": "responses"}, OpenAIModel),
+    ):
+        model = choose_model(settings(project, **values), environment)
+        assert isinstance(model, RetryingModel)
+        assert isinstance(model.model, kind)
+        await model.close()
+    assert isinstance(choose_model(settings(project), Environment({})), BuiltinModel)
+
+
+def test_a_program_that_is_not_installed_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ModelError) as raised:
+        choose_model(settings(project, **{"model.provider": "command", "model.command": "codex"}), Environment({}))
+    assert raised.value.kind == "no_sdk"
+    assert "codex" in raised.value.remedy
+
+
+def test_a_program_that_is_installed_is_the_model(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    model = choose_model(settings(project, **{"model.provider": "command"}), Environment({}))
+    assert isinstance(model, RetryingModel)
+    assert isinstance(model.model, CommandModel)
+
+
+def test_the_model_s_name_is_the_user_s_or_a_current_one(project: Path) -> None:
+    assert model_name(settings(project, **{"model.name": "llama4"}), Environment(OPENAI_KEY)) == "llama4"
+    assert model_name(settings(project), Environment({})) == "builtin"
+    assert model_name(settings(project), Environment(ANTHROPIC_KEY)).startswith("claude-")
+
+
+def test_a_repository_does_not_choose_whom_we_talk_to(project: Path) -> None:
+    """S2."""
+    folder = project / ".memdir"
+    folder.mkdir()
+    hostile = {"model": {"provider": "openai", "baseUrl": "http://evil.invalid/v1", "command": "codex"}}
+    (folder / "settings.json").write_text(json.dumps(hostile), encoding="utf-8")
+    found = settings(project)
+    assert provider_of(found, Environment({})) == "builtin"
+    assert {refusal.name for refusal in found.refused} == {"model.provider", "model.baseUrl", "model.command"}

@@ -1,0 +1,174 @@
+"""What a crash cut off is learned when the next session starts (X10)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import ModelError
+from memdir.layout import Layout
+from memdir.model.model import Model
+from memdir.model.scripted import ScriptedModel, says
+from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
+from memdir.remember.extract import ExtractionPlan
+from memdir.session import Session
+from memdir.store.store import MemoryStore
+from memdir.transcript.conversation import Conversation
+from memdir.transcript.message import Message, Text, ToolUse, user
+from memdir.transcript.transcript import Transcript
+from tests.conftest import Clock, Events
+
+SCRIPT = str(Path(__file__).parent / "crashing.py")
+SAID = "Never mock the database in tests, use a real one."
+
+
+@pytest.fixture
+def layout(tmp_path: Path, project: Path) -> Layout:
+    return Layout(str(tmp_path / "home"), str(project))
+
+
+@pytest.fixture
+def talk(layout: Layout, clock: Clock) -> Callable[..., Conversation]:
+    """A session of one turn that was left, attended to by memdir unless told otherwise."""
+
+    def make(session_id: str, *, age: float = 0, begun: bool = True, text: str = SAID) -> Conversation:
+        session = Session(session_id, layout)
+        if begun:
+            session.begin()
+        transcript = Transcript(layout.session(session_id), session_id=session_id, cwd="/app", clock=clock)
+        conversation = Conversation(transcript)
+        conversation.add(user(text))
+        conversation.add(Message("assistant", (Text("Understood, as you say."),)))
+        transcript.close()
+        os.utime(transcript.path, (clock.now - age, clock.now - age))
+        return conversation
+
+    return make
+
+
+@pytest.fixture
+def machine(
+    layout: Layout, store: MemoryStore, events: Events, clock: Clock, project: Path
+) -> Callable[[Model], CatchUp]:
+    store.ensure()
+    plan = ExtractionPlan([store], str(project))
+    return lambda model: CatchUp(layout, plan, model, "scripted", events, clock)
+
+
+def test_a_process_killed_in_mid_run_is_caught_up_with_by_the_next(project: Path, tmp_path: Path) -> None:
+    crashed = subprocess.Popen([sys.executable, SCRIPT, "talk", str(project)], stdout=subprocess.PIPE, text=True)
+    assert crashed.stdout is not None
+    assert crashed.stdout.readline() == "asked\n"
+
+    def catch_up() -> str:
+        done = subprocess.run(
+            [sys.executable, SCRIPT, "catch-up", str(project)], capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert catch_up() == "0\n", "it is still being written"
+    crashed.send_signal(signal.SIGKILL)
+    crashed.wait()
+    crashed.stdout.close()
+    assert catch_up() == "2 feedback_no_mocks.md\n"
+    assert catch_up() == "0\n", "once is enough"
+    layout = Layout(str(tmp_path / "home"), str(project))
+    assert "feedback_no_mocks.md" in Path(layout.default_memory, "MEMORY.md").read_text(encoding="utf-8")
+    history = subprocess.run(
+        ["git", "log", "-1", "--format=%B"],
+        cwd=f"{layout.default_memory}.state/history.git",
+        capture_output=True,
+        text=True,
+    )
+    assert "Session: crashed" in history.stdout
+
+
+async def test_oldest_first_at_most_five_and_never_the_current_one(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, events: Events
+) -> None:
+    for number in range(7):
+        talk(f"s{number}", age=100 - number, text=f"Never mock the database number {number}.")
+    talk("current", age=500)
+    model = ScriptedModel([says("-")] * 9)
+    catch_up = machine(model)
+    await catch_up.run("current")
+    assert [request.messages[0].text[-2] for request in model.requests] == list("01234")
+    assert len(model.requests) == MAX_SESSIONS
+    await catch_up.run("current")
+    assert [request.messages[0].text[-2] for request in model.requests[5:]] == list("56")
+    assert [event.fields["sessions"] for event in events.events if event.name == "session.catch_up"] == [5, 2]
+    assert not Session.load("current", layout).extract_cursor
+
+
+async def test_only_what_came_after_the_cursor_with_the_turn_it_belongs_to(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
+) -> None:
+    conversation = talk("one")
+    session = Session.load("one", layout)
+    session.move_cursor(conversation.messages[-1].id)
+    again = Conversation.resume(conversation.transcript)
+    again.add(user("Deploys happen on Fridays only, says the release team."))
+    again.add(Message("assistant", (Text("I see."), ToolUse("c", "Bash", {}))))
+    conversation.transcript.close()
+    model = ScriptedModel([says("-")])
+    await machine(model).run("other")
+    [request] = model.requests
+    assert [message.text for message in request.messages[:-1]] == [
+        "Deploys happen on Fridays only, says the release team."
+    ]
+    assert {tool.name for tool in request.tools} >= {"Read", "Write", "Edit"}
+    await machine(model).run("other")
+    assert machine(model).behind("other") == [], "the call that was never answered is not new for ever"
+    assert len(model.requests) == 1
+
+
+async def test_sessions_that_memdir_did_not_attend_to_are_left_alone(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp]
+) -> None:
+    """Thousands of old sessions of another agent must not be read and paid for."""
+    talk("foreign", begun=False)
+    assert machine(ScriptedModel([])).behind("x") == []
+
+
+async def test_another_agent_s_session_counts_as_over_after_a_while(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, clock: Clock
+) -> None:
+    talk("claude")
+    path = Path(layout.session("claude"))
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    path.write_text("".join(json.dumps({**line, "version": "2.1.197"}) + "\n" for line in lines), encoding="utf-8")
+    os.utime(path, (clock.now, clock.now))
+    assert machine(ScriptedModel([])).behind("x") == []
+    clock.now += IDLE_SECONDS
+    assert [session.id for session in machine(ScriptedModel([])).behind("x")] == ["claude"]
+
+
+async def test_a_session_that_fails_three_times_is_given_up(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, events: Events
+) -> None:
+    """B2: no storm of retries at every start."""
+    talk("one")
+    model = ScriptedModel([ModelError("x", kind="bad_request")] * 9)
+    for _ in range(5):
+        await machine(model).run("x")
+    assert len(model.requests) == 3
+    assert [event.fields["failed"] for event in events.events if event.name == "session.catch_up"] == [1, 1, 1]
+
+
+async def test_a_session_without_words_is_looked_at_once(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
+) -> None:
+    conversation = talk("one")
+    Path(conversation.transcript.path).unlink()
+    conversation = Conversation(conversation.transcript)
+    last = conversation.add(user("```\ncode\n```"))
+    conversation.transcript.close()
+    await machine(ScriptedModel([])).run("x")
+    assert Session.load("one", layout).extract_cursor == last.id
