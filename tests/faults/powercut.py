@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,18 @@ TRACED = (
     "openat,open,creat,lseek,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,"
     "fsync,fdatasync,ftruncate,symlink,symlinkat,truncate,writev,pwritev,fallocate,copy_file_range,sendfile"
 )
-_UNKNOWN = ("symlink", "symlinkat", "truncate", "writev", "pwritev", "fallocate", "copy_file_range", "sendfile")
+_UNKNOWN = (
+    "open",
+    "creat",
+    "symlink",
+    "symlinkat",
+    "truncate",
+    "writev",
+    "pwritev",
+    "fallocate",
+    "copy_file_range",
+    "sendfile",
+)
 
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
 _BEGUN = re.compile(r"^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$")
@@ -273,8 +285,8 @@ def crash_states(home: str, trace: str) -> Iterator[tuple[str, str, Tree]]:
                     yield line, survivors, tree
 
 
-def restore(tree: Tree, home: str) -> None:
-    """Write a home as the model has it."""
+def restore(tree: Tree, home: str, *, before: str) -> None:
+    """Write a home as the model has it; what is as it was before the operation is as old as it was, too."""
     os.makedirs(home)
     for path in sorted(tree):
         data = tree[path]
@@ -283,6 +295,9 @@ def restore(tree: Tree, home: str) -> None:
             target.mkdir()
         else:
             target.write_bytes(data)
+            known = Path(before, path)
+            if known.is_file() and known.read_bytes() == data:
+                shutil.copystat(known, target)
 
 
 def tree_of(home: str) -> Tree:

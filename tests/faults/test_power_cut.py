@@ -39,7 +39,7 @@ def test_no_power_cut_loses_anything(
     trials = Trials(scenario)
     for line, survivors, tree in states:
         shutil.rmtree(home)
-        powercut.restore(tree, home)
+        powercut.restore(tree, home, before=scenario.home)
         try:
             trials.judge(home)
         except verify.Broken as error:
