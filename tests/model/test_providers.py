@@ -232,3 +232,11 @@ async def test_a_local_server_needs_no_key(server: ProviderServer) -> None:
         await model.complete(CHAT.request())
     assert raised.value.kind == "wrong_key"
     await model.close()
+
+
+async def test_nothing_is_kept_at_the_provider(server: ProviderServer) -> None:
+    """The responses API keeps conversations unless told otherwise."""
+    model = RESPONSES.open(server)
+    await model.complete(RESPONSES.request())
+    await model.close()
+    assert server.requests[0].body["store"] is False
