@@ -296,6 +296,7 @@ def test_html_export_is_one_page_without_script_or_network(
     more.add(
         Message("assistant", (ToolUse("c9", hostile, {"command": hostile}), Text("see https://example.org/?a=1&b=2")))
     )
+    more.add(user("What does `x < y` do to **bold** words?"))
     more.transcript.close()
     side = memory.layout.subagent(FIRST, "helper")
     from memdir.transcript.transcript import Transcript
@@ -315,6 +316,7 @@ def test_html_export_is_one_page_without_script_or_network(
     for words in ("assert 1 < 2", "UTC", "Sub-agent agent-helper", "look around", "$title ${messages}"):
         assert words in page.text
     assert "<strong>UTC</strong>" in text
+    assert ">What does x &lt; y do to bold words?</a>" in text
 
 
 def test_prune_shows_first_and_deletes_only_when_told(
@@ -411,3 +413,14 @@ def test_help_of_two_words_has_examples(memdir: Memdir) -> None:
         "files",
         "prune",
     ]
+
+
+def test_a_stray_file_named_like_the_memory_directory_is_no_session(memdir: Memdir, memory: MemDir) -> None:
+    """Pruning it would delete the memories."""
+    memdir("remember", "Deploys are frozen")
+    stray = Path(memory.layout.project_home) / "memory.jsonl"
+    stray.write_text("{}\n")
+    at(str(stray), 400)
+    assert answer(memdir("sessions", "--json"))["total"] == 0
+    assert memdir("sessions", "prune", "--keep", "0", "--yes").code == 0
+    assert "Deploys are frozen" in memdir("list").out

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memdir.disk.git import MANY_BLOBS
 from memdir.layout import Layout, Place
 from memdir.memdir import MemDir, open_memory
 from memdir.settings import Environment
@@ -28,7 +29,8 @@ SCRIPT = str(Path(operate.__file__))
 PERSON = "\n# By hand\n\nA line that no program understands.\n"
 # The parts of file names that differ from run to run: ours, and git's for objects and packs on their way.
 RANDOM = re.compile(
-    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=\.consolidate-lock-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+|(?<=\.tmp-)\d+"
+    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=\.consolidate-lock-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+"
+    r"|(?<=\.tmp-)\d+|(?<=fast_import_crash_)\d+"
 )
 Files = dict[str, bytes]
 
@@ -139,7 +141,7 @@ def prepare(name: str, folder: str) -> Scenario:
     allowed = {
         path: frozenset((earlier.get(path), before.get(path), after.get(path))) for path in {*earlier, *before, *after}
     }
-    source = {"commit": "outside", "undo": "undo", "dream": "dream"}.get(name, "cli")
+    source = {"commit": "outside", "many": "outside", "undo": "undo", "dream": "dream"}.get(name, "cli")
     return Scenario(name, operation, folder, before, after, allowed, head[0].id if head else "", source)
 
 
@@ -183,6 +185,12 @@ def _edit_by_hand(memory: MemDir) -> None:
     (root / "notes").mkdir()
     (root / "notes" / "by_hand.md").write_text("---\nname: By hand\ndescription: By hand\n---\n\nText\n")
     (root / operate.DELETED).unlink()
+
+
+def _bring_many(memory: MemDir) -> None:
+    """So many files by hand that the history takes them as one pack."""
+    for number in range(MANY_BLOBS):
+        Path(memory.store.root, f"many_{number}.md").write_text(f"---\nname: Many {number}\n---\n\nText {number}\n")
 
 
 def _neglect(memory: MemDir) -> None:
@@ -271,6 +279,7 @@ SCENARIOS: dict[str, tuple[str, bool, Callable[[MemDir], None]]] = {
     "dream": ("dream", True, _neglect),
     "first": ("create", False, _nothing),
     "pack": ("create", True, _crowd_the_history),
+    "many": ("commit", True, _bring_many),
     "recover": ("commit", True, _kill_in_the_middle),
     "recover_edited": ("commit", True, _kill_then_edit),
 }

@@ -13,7 +13,7 @@ from . import powercut, verify
 from .homes import SCENARIOS, Scenario, run
 from .trial import Trials
 
-SAMPLE = 4  # power cuts of each scenario in the default run
+SAMPLE = 2  # power cuts of each scenario in the default run
 
 pytestmark = pytest.mark.faults
 
@@ -26,7 +26,8 @@ def test_no_power_cut_loses_anything(
     """S13: whatever of the unflushed survives, old or new, and the next start mends the rest."""
     home = scenario.copy(os.path.join(scenario.folder, f"cut-{os.getpid()}"))
     trace = str(tmp_path / "trace")
-    ended = run(powercut.recording(trace, scenario.command()), home)
+    packs = scenario.name == "many"  # git's fast-import reads back the pack that it writes
+    ended = run(powercut.recording(trace, scenario.command(), with_reads=packs), home)
     assert ended.code == 0, ended.err
     real = powercut.tree_of(home)
     shutil.rmtree(home)
@@ -38,7 +39,7 @@ def test_no_power_cut_loses_anything(
     trials = Trials(scenario)
     for line, survivors, tree in states:
         shutil.rmtree(home)
-        powercut.restore(tree, home)
+        powercut.restore(tree, home, before=scenario.home)
         try:
             trials.judge(home)
         except verify.Broken as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.disk.git import MANY_BLOBS
 from memdir.errors import EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
@@ -318,3 +319,19 @@ def test_many_changes_are_packed(store: MemoryStore, clock: Clock) -> None:
         path.unlink()
     assert store.history.check() == []
     assert Topic(store.read(add(store, "Second")).topic.data).name == "Second"
+
+
+def test_many_files_brought_by_hand_are_recorded_as_one_pack(store: MemoryStore) -> None:
+    """S14: a store of thousands of files taken over from elsewhere; as loose objects each would be flushed alone."""
+    store.ensure()
+    for number in range(MANY_BLOBS + 5):
+        Path(store.root, f"note_{number}.md").write_text(f"---\nname: {number}\n---\n")
+    store.record_outside_changes()
+    commit = store.history.log()[0]
+    assert len(commit.files) == MANY_BLOBS + 5
+    assert store.history.contents([commit.files[0].after]) == {
+        commit.files[0].after: Path(store.root, commit.files[0].path).read_bytes()
+    }
+    packs = os.listdir(os.path.join(store.place.history, "objects", "pack"))
+    assert sorted(name.rpartition(".")[2] for name in packs) in (["idx", "pack"], ["idx", "pack", "rev"])
+    assert store.history.check() == []

@@ -66,12 +66,19 @@ class Index:
 
     def with_entry(self, entry: Entry) -> Index:
         """The entry's line in its old place, or before all others: what is newest must survive a truncation."""
-        line = entry.render().encode("utf-8", "replace")
-        for number, known in enumerate(self._entries):
-            if known and known.key == entry.key:
-                old = self._lines[number]
-                return self._replaced(number, line + old[len(old.rstrip(b"\r\n")) :])
-        return self._inserted([line])
+        return self.with_entries([entry])
+
+    def with_entries(self, entries: Iterable[Entry]) -> Index:
+        """The same for many, as if they came one after the other: the last one stands before all others."""
+        wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries}
+        lines = list(self._lines)
+        known = {entry.key: number for number, entry in reversed([*enumerate(self._entries)]) if entry}
+        for key in wanted.keys() & known.keys():
+            old = lines[known[key]]
+            lines[known[key]] = wanted[key] + old[len(old.rstrip(b"\r\n")) :]
+        index = Index(b"".join(lines))
+        new = [line for key, line in reversed(wanted.items()) if key not in known]
+        return index._inserted(new) if new else index
 
     def without(self, keys: Iterable[str]) -> Index:
         """The index with no line for these memories."""
@@ -117,11 +124,12 @@ def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     before = {entry.key: entry for entry in Index(base).entries()}
     wanted = {entry.key: entry for entry in Index(ours).entries()}
     index = Index(theirs).without(before.keys() - wanted.keys())
-    for key, entry in reversed(wanted.items()):
-        known = before.get(key)
-        if known is None or (known.title, known.hook) != (entry.title, entry.hook):
-            index = index.with_entry(entry)
-    return index.data
+    changed = [
+        entry
+        for key, entry in reversed(wanted.items())
+        if (known := before.get(key)) is None or (known.title, known.hook) != (entry.title, entry.hook)
+    ]
+    return index.with_entries(changed).data
 
 
 class LoadedIndex:
