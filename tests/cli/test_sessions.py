@@ -231,7 +231,15 @@ def test_search_follows_what_is_added_pruned_and_logged(memdir: Memdir, memory: 
     more.add(user("And what about kubernetes?"))
     more.transcript.close()
     assert answer(memdir("search", "--sessions", "kubernetes", "--json"))["matches"][0]["session"] == FIRST
-    os.unlink(memory.layout.session(FIRST))
+    more = Conversation.resume(memory.transcript(FIRST))
+    more.add(Message("assistant", (Text("A rollback takes a minute there."),)))
+    more.transcript.close()
+    found = answer(memdir("search", "--sessions", "kubernetes rollback", "--json"))["matches"]
+    assert len(found) == 1, "question and answer are one turn, though they were read one after the other"
+    memdir("fork", FIRST)
+    assert len(answer(memdir("search", "--sessions", "kubernetes", "--json"))["matches"]) == 1, "not once a fork"
+    for path in Path(memory.layout.project_home).glob("*.jsonl"):
+        path.unlink()
     assert memdir("search", "--sessions", "kubernetes").code == 1
     log = Path(memory.place.logs) / "2026" / "09" / "2026-09-20.md"
     log.parent.mkdir(parents=True)
