@@ -16,6 +16,7 @@ from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Request, Usage
 from memdir.model.retry import RetryingModel
 from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.prompts.compose import load_prompt
 from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment
 from memdir.store.catalogue import add_memory
@@ -134,7 +135,9 @@ async def test_recall_by_a_model_is_counted_and_at_the_cap_the_local_choice_serv
         pending.ready()
     assert len(model.requests) == 1
     assert [(line.job, line.usage.input) for line in lines(memory)] == [("recall", 1000)]
-    assert "budget.waiting" in events.names
+    assert [event.fields["seconds"] for event in events.events if event.name == "budget.waiting"] == [0], "at once"
+    hashes = [event.fields["prompt_hash"] for event in events.events if event.name == "memory.recall"]
+    assert hashes == [load_prompt("recall/select.md").hash, ""], "the second choice was no model's"
 
 
 async def test_a_compaction_is_counted_and_never_held_up(project: Path, clock: Clock, events: Events) -> None:

@@ -20,6 +20,7 @@ from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.index import MAX_LINES
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
@@ -297,3 +298,23 @@ def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     assert missing_from(both, [BOTH.encode()]) == frozenset()
     assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
     assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"
+
+
+def test_a_memory_that_took_another_in_is_as_old_as_the_newest_of_them(dream: Dream, root: Path) -> None:
+    """S11: put in order, not learned anew."""
+    os.utime(root / "tests.md", (1_700_000_000, 1_700_000_000))
+    os.utime(root / "testing.md", (1_750_000_000, 1_750_000_000))
+    assert isinstance(dream(merges(root)), DreamReport)
+    assert (root / "tests.md").stat().st_mtime == 1_750_000_000
+
+
+def test_a_full_index_gets_no_line_too_many(dream: Dream, root: Path) -> None:
+    """S8: of more memories than the index has lines, those stand in it that the dream chose."""
+    full = "".join(f"- [N{number}](n{number}.md) — x\n" for number in range(MAX_LINES))
+    for number in range(MAX_LINES):
+        (root / f"n{number}.md").write_text(topic(f"N{number}", "x"))
+    (root / "MEMORY.md").write_text(full)
+    path = {"file_path": str(root / "tests.md")}
+    report = dream([calls(("Read", path)), calls(("Write", {**path, "content": BOTH})), says("-")])
+    assert isinstance(report, DreamReport)
+    assert (root / "MEMORY.md").read_text() == full
