@@ -16,19 +16,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
-from memdir.recall.card import day_of, make_card
+from memdir.recall.card import day_of, make_cards
 from memdir.recall.decide import decide
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.model_select import select_by_model
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
 from memdir.store.scan import scan
+
+if TYPE_CHECKING:
+    from memdir.recall.encoder import Encoder
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,12 @@ def main() -> int:
     return 0
 
 
-Answers = Callable[[Path, list[dict[str, Any]], Table], Iterable[list[str]]]
+Answers = Callable[[Path, list[dict[str, Any]], "Encoder"], Iterable[list[str]]]
 
 
 def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
     """Predict every message of every world, write and print."""
-    table = open_table()
+    encoder = WordEncoder(open_table())
     lines, rows = [], []
     for world in sorted(path.name for path in (data / "worlds").iterdir() if path.is_dir()):
         queries = [
@@ -66,7 +70,7 @@ def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
             if line.strip()
         ]
         for index, (query, files) in enumerate(
-            zip(queries, answers(data / "worlds" / world, queries, table), strict=True)
+            zip(queries, answers(data / "worlds" / world, queries, encoder), strict=True)
         ):
             lines.append(json.dumps({"world": world, "index": index, "files": files}, ensure_ascii=False) + "\n")
             rows.append(_count(query, files))
@@ -76,24 +80,24 @@ def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
     return figures
 
 
-def _answers(world: Path, queries: list[dict[str, Any]], table: Table) -> Iterator[list[str]]:
+def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> Iterator[list[str]]:
     times = json.loads((world / "mtimes.json").read_text(encoding="utf-8"))
-    cards = [
-        make_card(read_document(path, times["mtimes"]), table)
+    documents = [
+        read_document(path, times["mtimes"])
         for path in sorted((world / "memory").glob("*.md"))
         if path.name != "MEMORY.md"
     ]
-    segment = Segment(pack(cards, table.identity, DIMENSIONS))
+    segment = Segment(pack(make_cards(documents, encoder), encoder.identity, encoder.dimensions))
     today = day_of(_seconds(times["now"]))
     for query in queries:
-        question = Question(query["query"], table)
-        ranking = rank(question, [segment], table)
+        question = Question(query["query"], encoder)
+        ranking = rank(question, [segment])
         yield decide(question, ranking, today=today, recent_tools=query["recent_tools"]).chosen
 
 
-def _by_model(world: Path, queries: list[dict[str, Any]], table: Table) -> list[list[str]]:
+def _by_model(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> list[list[str]]:
     """The model selector (R2) with the model that settings and environment name."""
-    del table
+    del encoder
     return asyncio.run(_ask_model(world, queries))
 
 
