@@ -94,22 +94,7 @@ data:
 	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
 
 eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
-	@mkdir -p results
-	@$(BIN)/python -m evals.recall --data $(DATA)/recall/dev --predictions results/recall.jsonl
-	@$(BIN)/python -m evals.sediment --data $(DATA)/public/sediment_dev --predictions results/sediment.jsonl
-	@$(BIN)/python -m evals.locomo --data $(DATA)/public/locomo_dev.json.xz --predictions results/locomo.jsonl
-	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
-	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
-
-eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DATA, scored
-	@mkdir -p results
-	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
-	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
-
-eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scored
-	@mkdir -p results/dream
-	@$(BIN)/python -m evals.dream --data $(DATA)/dream/dev --out results/dream/dev
-	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
+	@$(BIN)/python -m evals.recall_table --data $(DATA)
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

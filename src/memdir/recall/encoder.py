@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
+    from memdir.recall.calibration import Calibration
     from memdir.recall.embedding import Table
     from memdir.recall.planes import Asked, Held
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
         @property
         def table(self) -> Table: ...
+
+        @property
+        def calibration(self) -> Calibration: ...
 
         @property
         def identity(self) -> int: ...
@@ -36,12 +40,14 @@ if TYPE_CHECKING:
 class WordEncoder:
     """The table alone: microseconds a text, in any process."""
 
-    __slots__ = ("dimensions", "identity", "table")
+    __slots__ = ("calibration", "dimensions", "identity", "table")
 
     def __init__(self, table: Table) -> None:
+        from memdir.recall.calibration_words import LEARNED
         from memdir.recall.embedding import DIMENSIONS
 
         self.table = table
+        self.calibration: Calibration = LEARNED
         self.identity = table.identity
         self.dimensions = DIMENSIONS
 
