@@ -30,7 +30,7 @@ class Story:
 
 
 def tell(ref: SessionRef, source: TranscriptSource, *, title: str) -> Story:
-    """Read a session whole, with its sub-agents. What nobody said, by its source's judgement, is marked as the host's."""
+    """Read a session whole, with its sub-agents. What its source leaves out, since nobody said it, is the host's."""
     if ref.agent not in WHOLE_RECORDS:
         return Story(ref, title, tuple(source.messages(ref)))
     told = history(ref.path)
