@@ -122,3 +122,13 @@ def test_a_date_that_is_none_is_named(memdir: Memdir, memory: Path) -> None:
     ran = memdir("dream", "--dry-run", "--since", "yesterday-ish")
     assert ran.code != 0
     assert "yesterday-ish" in ran.err and "2026-11-01" in ran.err
+
+
+def test_why_follows_a_merged_memory_back_to_what_it_was_made_from(memdir: Memdir, memory: Path) -> None:
+    """L1, L2."""
+    memdir("dream", "--yes")
+    [kept] = [path.name for path in memory.glob("*tokens*.md")]
+    [gone] = {"tokens_rule.md", "design_tokens.md"} - {kept}
+    told = memdir("why", kept).out
+    assert f"made from {gone}" in told
+    assert list(json.loads(memdir("why", kept, "--json").out)["madeFrom"]) == [gone]

@@ -27,6 +27,7 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
+from memdir.store.lineage import tell_derived
 from memdir.store.scan import manifest
 from memdir.store.store import MemoryStore
 
@@ -123,9 +124,8 @@ class Dreamer:
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
-        told = "; ".join(f"{key} < {' '.join(sources)}" for key, sources in derived.items())
         written = workspace.commit(
-            origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=told
+            origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
         )
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
 
