@@ -258,6 +258,14 @@ def replayed(home: str, trace: str) -> Tree:
     return disk.seen()
 
 
+def kept(home: str, trace: str) -> Iterator[tuple[str, Tree]]:
+    """What a power cut would leave right after the operation has reported success."""
+    disk = Disk(home)
+    for line in events(trace):
+        disk.apply(line)
+    yield from ((survivors, disk.left(survivors)) for survivors in SURVIVORS)
+
+
 def events(trace: str) -> Iterator[str]:
     """The calls of a trace in the order in which they took effect, those split by other processes put together."""
     begun: dict[str, str] = {}

@@ -34,6 +34,8 @@ def test_no_power_cut_loses_anything(
     scenario.copy(home)
     states = list(powercut.crash_states(home, trace))
     assert powercut.replayed(home, trace) == real, "the model is not what happened"
+    for survivors, tree in powercut.kept(home, trace):
+        assert _memories(tree, os.path.relpath(scenario.place(home).root, home)) == dict(scenario.after), survivors
     if not thorough:
         states = [states[len(states) * number // SAMPLE] for number in range(SAMPLE)]
     trials = Trials(scenario)
@@ -47,6 +49,14 @@ def test_no_power_cut_loses_anything(
     shutil.rmtree(home)
     count("homes as a power cut would leave them", len(states))
     assert not trials.failures, "\n".join(trials.failures)
+
+
+def _memories(tree: powercut.Tree, root: str) -> dict[str, bytes]:
+    """The files of the memory directory that a person would see; what is done is still there after a power cut."""
+    files = {path.removeprefix(f"{root}/"): data for path, data in tree.items() if path.startswith(f"{root}/")}
+    return {
+        path: data for path, data in files.items() if data is not None and not os.path.basename(path).startswith(".")
+    }
 
 
 def cut(home: Path, *calls: str) -> dict[str, powercut.Tree]:

@@ -180,6 +180,22 @@ def test_an_error_inside_the_block_changes_nothing(store: MemoryStore) -> None:
 
 
 def test_a_change_set_that_cannot_be_written_whole_is_rolled_back(store: MemoryStore) -> None:
+    """The second file is saved by somebody else while the change is put together, in the same lines."""
+    first, second = add(store, "First"), add(store, "Second")
+    old = store.read(first)
+    with pytest.raises(EditConflict), store.changing(CLI, "x") as change:
+        change.write(first, b"new")
+        change.read(second)
+        Path(store.path_of(second)).write_bytes(b"somebody else")
+        change.write(second, b"cannot be")
+    assert store.read_bytes(first) == old.topic.data
+    assert store.read(first).mtime_ns == old.mtime_ns
+    assert store.read_bytes(second) == b"somebody else"
+    assert not os.path.exists(store.place.journal)
+    assert store.history.log()[0].subject.startswith("changed outside")
+
+
+def test_a_change_set_with_a_key_that_leads_nowhere_changes_nothing(store: MemoryStore) -> None:
     key = add(store, "First")
     (Path(store.root) / "blocked").write_text("a file where a folder is needed")
     with pytest.raises(PathEscape), store.changing(CLI, "x") as change:
