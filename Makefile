@@ -55,7 +55,7 @@ docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
 test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
-	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults --faults=all
+	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py --faults=all
 
 .clients:
 	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
@@ -87,7 +87,10 @@ bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
 bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
 	@$(RUN) $(BIN)/python -m benchmarks.cache
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache  ## All benchmarks
+bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
+	@$(RUN) $(BIN)/python -m benchmarks.sessions
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-sessions  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:
@@ -95,6 +98,23 @@ data:
 
 eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
 	@$(BIN)/python -m evals.recall_table --data $(DATA)
+
+eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
+	@$(BIN)/python -m evals.resume
+	@$(BIN)/python -m evals.damage
+
+eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DATA, scored
+	@mkdir -p results
+	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
+	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
+
+eval-nights: $(STAMP)  ## 365 nights of the built-in dream on a growing store: nothing lost, with a plot
+	@$(BIN)/python -m evals.nights --out results
+
+eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scored
+	@mkdir -p results/dream
+	@$(BIN)/python -m evals.dream --data $(DATA)/dream/dev --out results/dream/dev
+	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -143,7 +143,7 @@ class Trial:
         assert resume(str(path), is_sidechain=True).messages[-2:] == tuple(said)
         inline = {"type": "user", "isSidechain": True, "message": {"role": "user", "content": self.text}}
         main = self.conversation.transcript  # as older agents write them, into the main file
-        main.append_lines([main.line(inline, record_id=f"side-{self.steps['side']}", parent=main.last_uuid)])
+        main.append(main.line(inline, record_id=f"side-{self.steps['side']}", parent=main.last_uuid))
 
     def _note(self) -> None:
         self.conversation.transcript.append_note({"type": f"unknown-{self.number}", "anything": self.text})

@@ -46,6 +46,21 @@ class Walk:
             raise SystemExit(f"memdir {words[0]} ended with status {done.returncode}: {done.stderr}")
         return done.stdout
 
+    def talk(self, session: str, text: str) -> None:
+        """One turn of a conversation with the built-in model, by the example host."""
+        script = Path(__file__).with_name("session.py")
+        shown = f"$ python examples/{script.name} . {session} {shlex.quote(text)}"
+        print(f"\x1b[1;36m{shown}\x1b[0m" if IN_COLOUR else shown)
+        done = subprocess.run(
+            [sys.executable, str(script), ".", session, text],
+            cwd=self.project,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        print(done.stdout.rstrip("\n"))
+
     def show_file(self, path: Path) -> None:
         print(f"\x1b[1;36m$ cat {path.name}\x1b[0m" if IN_COLOUR else f"$ cat {path.name}")
         print(path.read_text(encoding="utf-8").rstrip("\n"))
@@ -85,6 +100,21 @@ def edit_and_go_back(walk: Walk, folder: Path) -> None:
     walk.memdir("list")
 
 
+def converse(walk: Walk) -> None:
+    walk.say(
+        "A conversation is written down as it goes, and what matters in it is remembered. No key: a built-in model."
+    )
+    walk.talk("monday", "From now on, release notes go to the docs team first: last time legal had to recall them.")
+    walk.talk("monday", "Good. What do we know about deploys?")
+    walk.memdir("sessions")
+    walk.say("Why does it believe that? The memory leads back to the words it came from.")
+    walk.memdir("why", "release")
+    walk.say("Find the place again, go on from it, keep it as a page.")
+    walk.memdir("search", "--sessions", "release notes")
+    walk.memdir("fork", "monday")
+    walk.memdir("sessions", "export", "monday", "--to", "talk.html")
+
+
 def look_after(walk: Walk) -> None:
     walk.say("Is the store in order?")
     walk.memdir("doctor")
@@ -95,6 +125,7 @@ def main() -> None:
         walk = Walk(Path(place).resolve())
         folder = keep_and_find(walk)
         edit_and_go_back(walk, folder)
+        converse(walk)
         look_after(walk)
     walk.say("That was all in a temporary folder, which is gone now. `memdir --help` lists every command.")
 

@@ -43,7 +43,7 @@ async def assert_no_other_tasks() -> None:
 
 def _held() -> set[str]:
     threads = {f"thread {thread.name}" for thread in threading.enumerate()}
-    return threads | _descriptors() | _children()
+    return threads | _descriptors() | children()
 
 
 def _descriptors() -> set[str]:
@@ -56,7 +56,8 @@ def _descriptors() -> set[str]:
     return found
 
 
-def _children() -> set[str]:
+def children() -> set[str]:
+    """The processes that this one has started and that are still there."""
     found = set()
     for task in os.listdir("/proc/self/task"):
         children = Path(f"/proc/self/task/{task}/children")

@@ -21,7 +21,7 @@ def run(*arguments: str) -> str:
 
 def test_the_walk_shows_real_files_and_real_output() -> None:
     out = run("examples/walkthrough.py")
-    for command in ("remember", "list", "show", "search", "log", "diff", "undo", "doctor"):
+    for command in ("remember", "list", "show", "search", "log", "diff", "undo", "sessions", "why", "fork", "doctor"):
         assert f"$ memdir {command}" in out
     assert "+**How to apply:** every test that touches storage." in out
     assert "healthy" in out

@@ -69,3 +69,26 @@ def test_a_place_knows_its_neighbours() -> None:
     assert (place.state, place.prefix) == ("/h/projects/p/memory.state", "")
     assert place.team().root == "/h/projects/p/memory/team"
     assert (place.team().state, place.team().prefix) == (place.state, "team/")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "a\\b", "a\0b", ".hidden", "memory", "memory.state", "agents", "x" * 300]
+)
+def test_a_session_cannot_lead_elsewhere_or_share_a_folder_of_ours(tmp_path: Path, name: str) -> None:
+    layout = Layout(str(tmp_path), str(tmp_path))
+    with pytest.raises(PathEscape):
+        layout.session(name)
+    with pytest.raises(PathEscape):
+        layout.session_folder(name)
+
+
+def test_session_ids_of_real_hosts_are_taken(tmp_path: Path) -> None:
+    layout = Layout(str(tmp_path), str(tmp_path))
+    for name in (
+        "0f3a91c2-0000-4000-8000-000000000001",
+        "monday",
+        "cli",
+        "rollout-2026-11-15T10-00-00-abc",
+        "Ärger_1.2",
+    ):
+        assert layout.session(name).endswith(f"{name}.jsonl")

@@ -14,17 +14,14 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.dream.lock import last_dream
 from memdir.dream.task import DreamTask
-from memdir.errors import MemdirError
+from memdir.errors import BudgetReached, MemdirError
 from memdir.events import memory_dreamt
-from memdir.model.budget import Budget, BudgetedModel, Caps
 from memdir.model.choose import model_name
-from memdir.model.ledger import Ledger
-from memdir.model.model import Model, Request, SystemBlock, Usage
-from memdir.model.prices import Prices
+from memdir.model.model import Request, SystemBlock, Usage
 from memdir.model.window import window_of
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.compaction import Compaction, CompactionPlan
-from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
@@ -37,10 +34,9 @@ class Background:
     """The background work of one session."""
 
     def __init__(
-        self, memory: MemDir, session: Session, model: Model, *, on_saved: Callable[[Sequence[str]], None] | None = None
+        self, memory: MemDir, session: Session, *, on_saved: Callable[[Sequence[str]], None] | None = None
     ) -> None:
         self._memory = memory
-        self._model = model
         self._session = session
         plan = ExtractionPlan(
             memory.stores(),
@@ -50,17 +46,17 @@ class Background:
             overrides=memory.layout.prompts,
         )
         self.extraction = Extraction(
-            session, plan, self.budgeted("extract"), memory.sink, memory.clock, on_saved=on_saved
+            session, plan, memory.model_for("extract"), memory.sink, memory.clock, on_saved=on_saved
         )
         self.session_memory = SessionMemory(
             session,
-            self.budgeted("session-memory"),
+            memory.model_for("session-memory", at_cap="raise"),  # a compaction may wait for it
             memory.sink,
             memory.layout.work_tree,
             auto_compact=memory.settings.auto_compact,
         )
         self.compaction = Compaction(
-            self.session_memory, self._compaction_plan(), self.budgeted("compact"), memory.sink
+            self.session_memory, self._compaction_plan(), memory.model_for("compact", at_cap="go_on"), memory.sink
         )
         self._catching_up: asyncio.Task[None] | None = None
         self._gates = DreamGates(
@@ -97,7 +93,7 @@ class Background:
 
     async def close(self) -> None:
         """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
-        await self.extraction.drain()
+        await self.extraction.drain(0.0 if self._is_at_cap() else DRAIN_SECONDS)
         await self.session_memory.close()
         if self._catching_up is not None:
             self._catching_up.cancel()  # its cursors move only after success
@@ -106,11 +102,13 @@ class Background:
             self.dream_task.kill()
             await asyncio.gather(self._dreaming, return_exceptions=True)
 
-    def budgeted(self, job: str) -> BudgetedModel:
-        """The session's model with a ledger and caps before it (B1, B2)."""
-        layout, caps = self._memory.layout, Caps.of(self._memory.settings)
-        budget = Budget(Ledger(layout.ledger), caps, Prices(layout.prices), self._memory.clock)
-        return BudgetedModel(self._model, budget, job, layout.slug, self._memory.sink)
+    def _is_at_cap(self) -> bool:
+        """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
+        try:
+            self._memory.budget().check(self._memory.layout.slug)
+        except BudgetReached:
+            return True
+        return False
 
     def dreamer(self, sessions: tuple[str, ...]) -> Dreamer:
         plan = DreamPlan(
@@ -121,7 +119,9 @@ class Background:
             overrides=self._memory.layout.prompts,
             max_lost_share=self._memory.settings.dream_max_lost_percent / 100,
         )
-        return Dreamer(plan, self.budgeted("dream"), self._memory.sink, self._memory.clock)
+        # At a cap it gives its lock back and comes again, rather than hold it until midnight.
+        model = self._memory.model_for("dream", at_cap="raise")
+        return Dreamer(plan, model, self._memory.sink, self._memory.clock)
 
     async def dream_now(
         self,
@@ -151,7 +151,7 @@ class Background:
         machine = CatchUp(
             self._memory.layout,
             self.extraction.plan,
-            self.budgeted("extract"),
+            self._memory.model_for("extract"),
             name,
             self._memory.sink,
             self._memory.clock,

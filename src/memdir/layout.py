@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_SLUG = 200  # leaves room for a suffix in a 255-byte file name
 SLUG_HASH_DIGITS = 12  # enough to keep two long paths apart
 STATE_SUFFIX = ".state"  # memory/ is the person's; memory.state/ beside it is ours
+_SESSION_INDEX = "session-index"
+_OURS = frozenset(("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX))  # folders beside the sessions'
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
 
@@ -126,10 +128,15 @@ class Layout:
         return Place(root, state=state)
 
     def session(self, session_id: str) -> str:
-        return os.path.join(self.project_home, f"{session_id}.jsonl")
+        """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""
+        return f"{self.session_folder(session_id)}.jsonl"
 
     def session_folder(self, session_id: str) -> str:
         """What belongs to a session besides its transcript."""
+        if not is_session_id(session_id):
+            raise PathEscape(
+                f"{session_id!r} cannot be the id of a session", remedy="Use letters, digits, `-`, `_` and `.`"
+            )
         return os.path.join(self.project_home, session_id)
 
     def session_state(self, session_id: str) -> str:
@@ -146,7 +153,7 @@ class Layout:
     @property
     def session_index(self) -> str:
         """The index that searching sessions derives from them; it may be deleted at any time (R8)."""
-        return os.path.join(self.project_home, "session-index")
+        return os.path.join(self.project_home, _SESSION_INDEX)
 
     def subagent(self, session_id: str, agent_id: str) -> str:
         """The side chain of a sub-agent (J2)."""
@@ -197,6 +204,12 @@ class Layout:
         """The files in which a project instructs its agents (H3)."""
         names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", os.path.join(".claude", "CLAUDE.md"))
         return tuple(os.path.join(self.work_tree, name) for name in names)
+
+
+def is_session_id(name: str) -> bool:
+    """Whether a name is one harmless file name and none of ours: a session `memory` would share their folder."""
+    is_plain = all(c.isalnum() or c in "._- " for c in name) and len(name) <= MAX_SLUG
+    return is_plain and bool(name.strip(". ")) and name[0] not in ". " and name not in _OURS
 
 
 def nfc(path: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.background import Background
     from memdir.events import Sink
+    from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
     from memdir.recall.prefetch import Prefetch
     from memdir.recall.recall import Recaller
@@ -48,7 +49,8 @@ class MemDir:
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
-        self._model = model
+        self._given_model = model
+        self._chosen_model: Model | None = None
         self._background: Background | None = None
         self._recallers: dict[str, Recaller] = {}
 
@@ -124,11 +126,11 @@ class MemDir:
 
     def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
-        from memdir.model.choose import choose_model, model_name, provider_of
+        from memdir.model.choose import model_name, provider_of
         from memdir.recall.prefetch import Prefetch
 
         recaller = self.recaller()
-        provider = provider_of(self.settings, self.environment) if self._model is None else "given"
+        provider = provider_of(self.settings, self.environment) if self._given_model is None else "given"
         by_model = self.settings.recall_selector == "model" or (
             self.settings.recall_selector == "auto" and provider != "builtin"
         )
@@ -138,12 +140,11 @@ class MemDir:
                 return []
             if not by_model:
                 return recaller.choose(text, recent_tools=recent_tools).keys
-            if self._model is None:
-                self._model = choose_model(self.settings, self.environment)
+            model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
             name = model_name(self.settings, self.environment)
             overrides = self.layout.prompts
             return await recaller.choose_by_model(
-                text, model=self._model, name=name, recent_tools=recent_tools, overrides=overrides
+                text, model=model, name=name, recent_tools=recent_tools, overrides=overrides
             )
 
         return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
@@ -169,18 +170,39 @@ class MemDir:
         """The background work of a session: extraction and dream."""
         if self._background is None:
             from memdir.background import Background
-            from memdir.model.choose import choose_model
             from memdir.session import Session
 
-            model = self._model or choose_model(self.settings, self.environment)
             session = Session.load(session_id, self.layout)
-            self._background = Background(self, session, model, on_saved=on_saved)
+            self._background = Background(self, session, on_saved=on_saved)
         return self._background
 
+    def budget(self) -> Budget:
+        """What background work may use, and has used (B2)."""
+        from memdir.model.budget import Budget, Caps
+        from memdir.model.ledger import Ledger
+        from memdir.model.prices import Prices
+
+        return Budget(Ledger(self.layout.ledger), Caps.of(self.settings), Prices(self.layout.prices), self.clock)
+
+    def model_for(self, job: str, *, at_cap: AtCap = "wait") -> Model:
+        """The host's model, or the one that the settings name, with a ledger and caps before it (B1, B2)."""
+        from memdir.model.budget import BudgetedModel, under_budget
+
+        model = self._given_model or self._chosen_model
+        if model is None:
+            from memdir.model.choose import choose_model
+
+            model = self._chosen_model = choose_model(self.settings, self.environment)
+        budget, slug = self.budget(), self.layout.slug
+        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+
     async def close(self) -> None:
-        """Wait, for a while, for what runs in the background (X10)."""
+        """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
         if self._background is not None:
             await self._background.close()
+        if self._chosen_model is not None:
+            await self._chosen_model.close()
+            self._chosen_model = None
 
     def reload(self) -> None:
         """Forget the rendered section, as `/clear` and `/compact` do (P6)."""

@@ -82,12 +82,14 @@ class Session:
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
 
-def fork_session(open_transcript: Callable[[str], Transcript], origin: str, layout: Layout, *, at: str = "") -> Session:
+def fork_session(
+    open_transcript: Callable[[str], Transcript], origin: str, layout: Layout, *, at: str = "", fork_id: str = ""
+) -> Session:
     """A new session that goes on where another one stands, or stood at a message, and knows what is done (J4).
 
     Its transcript is written last: a fork that is killed leaves no session.
     """
-    fork = Session(str(uuid.uuid4()), layout)
+    fork = Session(fork_id or str(uuid.uuid4()), layout)
     branch = Branch.of(layout.session(origin), open_transcript(fork.id), at=at)
     before = Session.load(origin, layout)
     ids = [message.id for message in branch.left.messages]

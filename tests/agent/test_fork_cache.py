@@ -16,8 +16,10 @@ from memdir.agent.fork import Hands, Job, fork, fork_request
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
+from memdir.errors import ModelError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Model, RawCall, Reply, Request
+from memdir.model.openai_responses import responses_arguments
 from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.transcript.message import Message, ToolResult, user
@@ -298,6 +300,31 @@ async def test_a_host_s_own_arguments_are_sent_again_byte_for_byte(
     }
     sent_again = server.requests[1].body
     assert {name: sent_again.get(name) for name in same} == same
+
+
+@pytest.mark.parametrize("as_blocks", [False, True])
+async def test_a_mark_that_the_provider_sets_itself_stays_on_the_host_s_last_block(
+    server: ProviderServer, as_blocks: bool
+) -> None:
+    """G2: with a top-level `cache_control` the last block is marked, and a fork's own last block must not be."""
+    arguments = host_arguments(ANTHROPIC) | {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    text = "And now? " * 50
+    last = {"role": "user", "content": [{"type": "text", "text": text}] if as_blocks else text}
+    arguments["messages"] = [*arguments["messages"][:-1], last]
+    await host_calls(ANTHROPIC, server, arguments)
+    model = ANTHROPIC.open(server)
+    await model.complete(
+        fork_request(Request(ANTHROPIC.model, raw=RawCall("anthropic", arguments)), JOB, since=(REPLY,))
+    )
+    await model.close()
+    assert (server.uses[1].read, server.uses[1].created) == (server.uses[0].total, 0)
+    assert arguments["messages"][-1] is last and "cache_control" in arguments, "the host's own are not touched"
+
+
+async def test_a_conversation_that_the_provider_keeps_is_never_added_to() -> None:
+    raw = RawCall("openai-responses", {"model": "m", "input": "Hi", "conversation": "conv_1"})
+    with pytest.raises(ModelError, match="would add to it"):
+        responses_arguments(fork_request(Request("m", raw=raw), JOB))
 
 
 async def test_a_host_s_plain_text_input_is_one_message(server: ProviderServer) -> None:

@@ -181,7 +181,7 @@ def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> Non
 
 def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     memdir("remember", "One")
-    assert "Exported 1 memories" in memdir("export", str(tmp_path / "out.zip")).out
+    assert "Exported 1 memory to" in memdir("export", str(tmp_path / "out.zip")).out
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]
@@ -270,3 +270,11 @@ def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
         assert ran.code == 0
         assert "examples:\n  " in ran.out, name
         assert max(len(line) for line in ran.out.splitlines()) <= 130, name
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "many"])
+@pytest.mark.parametrize("words", [("log",), ("search", "x")])
+def test_a_limit_is_a_number_from_one_up(memdir: Memdir, words: tuple[str, ...], number: str) -> None:
+    ran = memdir(*words, f"--limit={number}")
+    assert ran.code == 2
+    assert "number from 1 up" in ran.err

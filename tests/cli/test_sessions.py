@@ -191,6 +191,30 @@ def test_a_fork_at_a_message_was_extracted_if_more_was(memdir: Memdir, memory: M
     assert "there is no message no-such-message" in ran.err
 
 
+def test_a_fork_takes_the_notes_along_as_far_as_they_reach(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:
+    """N1: the notes cover messages that the fork has; else it starts without."""
+    notes = Path(memory.layout.session_memory(FIRST))
+    notes.parent.mkdir(parents=True)
+    notes.write_text("# Session Title\nFlaky test\n")
+    Session.load(FIRST, memory.layout).mark_summarized(talk.messages[3].id, 12_000)
+    whole = answer(memdir("fork", FIRST, "--json"))["session"]
+    assert Path(memory.layout.session_memory(whole)).read_text() == notes.read_text()
+    assert Session.load(whole, memory.layout).summarized_up_to == talk.messages[3].id
+    early = answer(memdir("fork", FIRST, "--at", talk.messages[1].id, "--json"))["session"]
+    assert not os.path.exists(memory.layout.session_memory(early))
+    assert Session.load(early, memory.layout).tokens_at_summary == 0
+
+
+def test_damage_is_told_wherever_a_session_is_shown(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:
+    path = Path(memory.layout.session(FIRST))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((*lines[:2], b"\0" * 300 + b"{half\n", *lines[2:])))
+    assert "1 damaged line" in memdir("sessions", "show").err
+    assert answer(memdir("sessions", "show", "--json"))["damage"] == 1
+    assert "- damage: 1 damaged line" in memdir("sessions", "export").out
+    assert "damaged: 1 damaged line" in memdir("sessions", "export", "--format", "html").out
+
+
 def test_files_are_shown_and_brought_back_also_in_a_fork(
     memdir: Memdir, memory: MemDir, talk: Conversation, project: Path
 ) -> None:
@@ -206,6 +230,9 @@ def test_files_are_shown_and_brought_back_also_in_a_fork(
         assert (project / "app.py").read_text() == "new\n"
         assert memdir("sessions", "files", session, "--at", early, "--restore").code == 0
         assert (project / "app.py").read_text() == "old\n"
+    shown = memdir("sessions", "files", FIRST, "--at", early, "--show", str(project / "app.py"))
+    assert (shown.code, shown.out) == (0, "old\n")
+    assert "Nothing was changed" in memdir("sessions", "files", FIRST, "--at", talk.messages[5].id).out
     assert memdir("sessions", "files", FIRST, "--at", early, "--show", "other.py").code != 0
 
 
@@ -231,7 +258,15 @@ def test_search_follows_what_is_added_pruned_and_logged(memdir: Memdir, memory: 
     more.add(user("And what about kubernetes?"))
     more.transcript.close()
     assert answer(memdir("search", "--sessions", "kubernetes", "--json"))["matches"][0]["session"] == FIRST
-    os.unlink(memory.layout.session(FIRST))
+    more = Conversation.resume(memory.transcript(FIRST))
+    more.add(Message("assistant", (Text("A rollback takes a minute there."),)))
+    more.transcript.close()
+    found = answer(memdir("search", "--sessions", "kubernetes rollback", "--json"))["matches"]
+    assert len(found) == 1, "question and answer are one turn, though they were read one after the other"
+    memdir("fork", FIRST)
+    assert len(answer(memdir("search", "--sessions", "kubernetes", "--json"))["matches"]) == 1, "not once a fork"
+    for path in Path(memory.layout.project_home).glob("*.jsonl"):
+        path.unlink()
     assert memdir("search", "--sessions", "kubernetes").code == 1
     log = Path(memory.place.logs) / "2026" / "09" / "2026-09-20.md"
     log.parent.mkdir(parents=True)
@@ -259,6 +294,7 @@ def test_markdown_export_is_readable_safe_and_without_secrets(
     assert "`````json" in text, "a fence longer than what is inside"
     assert secret not in text
     assert "\x1b" not in text
+    assert memdir("sessions", "export").out == text, "to standard output without a file"
     assert memdir("sessions", "export", "--to", str(target), "--keep-secrets").code == 0
     assert secret in target.read_text()
 
@@ -296,6 +332,7 @@ def test_html_export_is_one_page_without_script_or_network(
     more.add(
         Message("assistant", (ToolUse("c9", hostile, {"command": hostile}), Text("see https://example.org/?a=1&b=2")))
     )
+    more.add(user("What does `x < y` do to **bold** words?"))
     more.transcript.close()
     side = memory.layout.subagent(FIRST, "helper")
     from memdir.transcript.transcript import Transcript
@@ -315,6 +352,7 @@ def test_html_export_is_one_page_without_script_or_network(
     for words in ("assert 1 < 2", "UTC", "Sub-agent agent-helper", "look around", "$title ${messages}"):
         assert words in page.text
     assert "<strong>UTC</strong>" in text
+    assert ">What does x &lt; y do to bold words?</a>" in text
 
 
 def test_prune_shows_first_and_deletes_only_when_told(
@@ -398,6 +436,8 @@ def test_sessions_of_other_agents_are_listed_shown_and_exported(
         target = tmp_path / f"{agent}.html"
         assert memdir("sessions", "export", "--agent", agent, "--to", str(target)).code == 0
         assert not Page(target.read_text()).open
+    assert '<a href="#m0">Never mock the database' in (tmp_path / "claude-code.html").read_text()
+    assert "&lt;command-name&gt;" not in (tmp_path / "claude-code.html").read_text().partition("</nav>")[0]
 
 
 def test_help_of_two_words_has_examples(memdir: Memdir) -> None:
@@ -411,3 +451,14 @@ def test_help_of_two_words_has_examples(memdir: Memdir) -> None:
         "files",
         "prune",
     ]
+
+
+def test_a_stray_file_named_like_the_memory_directory_is_no_session(memdir: Memdir, memory: MemDir) -> None:
+    """Pruning it would delete the memories."""
+    memdir("remember", "Deploys are frozen")
+    stray = Path(memory.layout.project_home) / "memory.jsonl"
+    stray.write_text("{}\n")
+    at(str(stray), 400)
+    assert answer(memdir("sessions", "--json"))["total"] == 0
+    assert memdir("sessions", "prune", "--keep", "0", "--yes").code == 0
+    assert "Deploys are frozen" in memdir("list").out

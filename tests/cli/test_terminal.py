@@ -125,3 +125,21 @@ def test_completion_works_in_a_real_bash(memdir_command: str, project: Path, mem
     assert done.stdout.splitlines() == ["remember", "feedback_never_on_friday.md", "--json"]
     for shell in ("zsh", "fish"):
         assert "memdir completion" in memdir("completion", shell).out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_without_room_is_told_in_words(memdir_command: str, project: Path, unbuffered: str) -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [memdir_command, "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=project,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 9
+    assert ran.stderr.startswith("memdir: the output cannot be written: ")
+    assert "Traceback" not in ran.stderr

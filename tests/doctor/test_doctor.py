@@ -185,6 +185,26 @@ def test_a_change_cut_short_is_reported_and_completed(memdir: Memdir, folder: Pa
     assert (folder / "n.md").read_bytes() == b"new"
 
 
-def test_a_giant_memory_is_reported(memdir: Memdir, folder: Path) -> None:
-    write(folder, "huge.md", "x" * 1_100_000)
-    assert [finding["file"] for finding in found(memdir)["size"]] == ["huge.md"]
+def test_of_a_huge_file_the_beginning_is_judged_and_that_is_said(memdir: Memdir, folder: Path) -> None:
+    """50 MB would take minutes; a memory is a page."""
+    write(folder, "huge.md", "words and more words\n" * 2_500_000)
+    findings = found(memdir)
+    assert [finding["file"] for finding in findings["size"]] == ["huge.md"]
+    assert "only the first" in findings["size"][0]["message"]
+
+
+def test_an_index_that_is_no_file_is_a_finding_and_not_mended(memdir: Memdir, folder: Path) -> None:
+    (folder / "MEMORY.md").unlink()
+    (folder / "MEMORY.md").mkdir()
+    assert ["plain file" in finding["message"] for finding in found(memdir, "--fix")["index"]] == [True]
+    assert (folder / "MEMORY.md").is_dir()
+
+
+def test_a_refused_file_name_gets_no_line_in_the_index(memdir: Memdir, folder: Path) -> None:
+    """E3: a name that may not be touched must not be handed to a model by the index."""
+    write(folder, "a&b.md", "x")
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("---\nname: x\ntype: user\n---\n")
+    findings = found(memdir, "--fix")
+    assert len(findings["unreadable"]) == 2
+    assert "index" not in findings
+    assert "a&b" not in (folder / "MEMORY.md").read_text(encoding="utf-8")

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.facts import facts_of, lost_share
+from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
-from memdir.errors import ModelError
+from memdir.errors import BudgetReached, ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.prompts.compose import load_prompt
+from memdir.store.catalogue import add_memory
+from memdir.store.history import Origin
+from memdir.store.index import MAX_LINES
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
@@ -93,6 +97,7 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     assert commit.trailers["Derived"] == "tests.md < testing.md"
     assert last_dream(str(root), clock.now) == clock.now
     assert events.names[-1] == "memory.dream"
+    assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
 
@@ -165,30 +170,52 @@ def test_a_bad_model_changes_nothing(dream: Dream, root: Path, steps: list[Step]
     assert {path.name: path.read_bytes() for path in root.iterdir() if path.suffix == ".md"} == before
 
 
-def test_what_a_person_an_extraction_and_a_pull_do_during_the_dream_all_survive(
-    dream: Dream, root: Path, store: MemoryStore
+@pytest.mark.parametrize(
+    "who", [("person",), ("extraction",), ("pull",), ("person", "extraction", "pull")], ids="+".join
+)
+def test_what_others_do_during_the_dream_survives(
+    dream: Dream, root: Path, store: MemoryStore, who: tuple[str, ...]
 ) -> None:
-    """D7: all at once. The person's text wins; the rest is merged."""
+    """D7: each alone and all at once. A person's text wins; the rest is merged."""
     script = merges(root)
 
     def meanwhile(request: Request) -> Reply:
-        (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
-        from memdir.store.catalogue import add_memory
-        from memdir.store.history import Origin
-
-        add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
-        team = MemoryStore(store.place.team(), scope="team")
-        add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
+        if "person" in who:
+            (root / "testing.md").write_text(TWO + "\nA person's late addition.\n")
+        if "extraction" in who:
+            add_memory(store, "Extracted meanwhile", kind=None, origin=Origin("extract"))
+        if "pull" in who:
+            team = MemoryStore(store.place.team(), scope="team")
+            add_memory(team, "Pulled meanwhile", kind=None, origin=Origin("team"))
         return script[2]  # type: ignore[return-value]
 
     report = dream([script[0], script[1], meanwhile])
     assert isinstance(report, DreamReport)
-    assert report.kept_theirs == ("testing.md",)
-    assert "A person's late addition." in (root / "testing.md").read_text()
-    assert (root / "tests.md").read_text() == BOTH
-    assert (root / "extracted_meanwhile.md").exists()
-    assert (root / "team" / "pulled_meanwhile.md").exists()
-    assert "extracted_meanwhile.md" in (root / "MEMORY.md").read_text()
+    assert report.kept_theirs == (("testing.md",) if "person" in who else ())
+    assert (root / "tests.md").read_text() == BOTH, "the rest of the dream is written"
+    assert (root / "testing.md").exists() is ("person" in who)
+    if "person" in who:
+        assert "A person's late addition." in (root / "testing.md").read_text()
+    if "extraction" in who:
+        assert (root / "extracted_meanwhile.md").exists()
+        assert "(extracted_meanwhile.md)" in (root / "MEMORY.md").read_text()
+    if "pull" in who:
+        assert (root / "team" / "pulled_meanwhile.md").exists()
+        assert "(pulled_meanwhile.md)" in (root / "team" / "MEMORY.md").read_text()
+
+
+def test_a_person_and_the_dream_may_change_different_lines_of_one_file(dream: Dream, root: Path) -> None:
+    """D7: three-way, file by file."""
+    script = merges(root)
+
+    def meanwhile(request: Request) -> Reply:
+        (root / "tests.md").write_text(ONE + "\nAsk Marek first.\n")
+        return script[2]  # type: ignore[return-value]
+
+    assert isinstance(dream([script[0], script[1], meanwhile]), DreamReport)
+    text = (root / "tests.md").read_text()
+    assert "Ask Marek first." in text
+    assert "https://wiki.example/db" in text
 
 
 def test_a_second_dream_steps_back_while_one_runs(dream: Dream, root: Path, store: MemoryStore, clock: Clock) -> None:
@@ -229,6 +256,42 @@ def test_a_dream_can_be_watched_and_stopped(dream: Dream, root: Path, clock: Clo
     assert stopped.phase == "stopped"
 
 
+def test_a_model_that_never_answers_is_stopped_and_the_lock_given_back(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """D2, D7: the next session may try again."""
+
+    class Silent(ScriptedModel):
+        async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError("nobody sets it")
+
+    plan = DreamPlan((store,), str(project), str(tmp_path), (), max_seconds=0.05)
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    outcome = asyncio.run(Dreamer(plan, Silent([]), events, clock).dream(PARENT, DreamTask(1)))
+    assert isinstance(outcome, NotDreamt)
+    assert "took too long" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+    assert take_dream_lock(str(root), guard=store.place.lock, now=clock.now) is not None
+
+
+def test_a_dream_at_the_day_s_cap_waits_for_no_budget_and_changes_nothing(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """B2."""
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+
+    class Capped(ScriptedModel):
+        async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+            raise BudgetReached("today's tokens for background work are spent", resumes_at=clock.now + 86_400)
+
+    plan = DreamPlan((store,), str(project), str(tmp_path), ())
+    outcome = asyncio.run(Dreamer(plan, Capped([]), events, clock).dream(PARENT, DreamTask(1)))
+    assert isinstance(outcome, NotDreamt)
+    assert "spent" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+
+
 def test_private_and_team_change_together(dream: Dream, root: Path, store: MemoryStore) -> None:
     team = MemoryStore(store.place.team(), scope="team")
     team.ensure()
@@ -267,6 +330,27 @@ def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root:
 def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     facts = facts_of(ONE.encode())
     assert {"postgresql", "16", "2026-03-02"} <= facts
-    assert lost_share([ONE.encode(), TWO.encode()], [BOTH.encode()]) == 0.0
-    assert lost_share([ONE.encode()], [b"---\nname: x\n---\nnothing"]) > 0.5
-    assert lost_share([], []) == 0.0
+    both = all_facts([ONE.encode(), TWO.encode()])
+    assert missing_from(both, [BOTH.encode()]) == frozenset()
+    assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
+    assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"
+
+
+def test_a_memory_that_took_another_in_is_as_old_as_the_newest_of_them(dream: Dream, root: Path) -> None:
+    """S11: put in order, not learned anew."""
+    os.utime(root / "tests.md", (1_700_000_000, 1_700_000_000))
+    os.utime(root / "testing.md", (1_750_000_000, 1_750_000_000))
+    assert isinstance(dream(merges(root)), DreamReport)
+    assert (root / "tests.md").stat().st_mtime == 1_750_000_000
+
+
+def test_a_full_index_gets_no_line_too_many(dream: Dream, root: Path) -> None:
+    """S8: of more memories than the index has lines, those stand in it that the dream chose."""
+    full = "".join(f"- [N{number}](n{number}.md) — x\n" for number in range(MAX_LINES))
+    for number in range(MAX_LINES):
+        (root / f"n{number}.md").write_text(topic(f"N{number}", "x"))
+    (root / "MEMORY.md").write_text(full)
+    path = {"file_path": str(root / "tests.md")}
+    report = dream([calls(("Read", path)), calls(("Write", {**path, "content": BOTH})), says("-")])
+    assert isinstance(report, DreamReport)
+    assert (root / "MEMORY.md").read_text() == full

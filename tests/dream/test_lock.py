@@ -171,5 +171,5 @@ def race(folder: Path, processes: int, rounds: int) -> list[tuple[int, int]]:
 
 
 def test_processes_that_race_for_a_stale_lock_never_hold_it_together(folder: Path) -> None:
-    rounds = int(os.environ.get("RACE_ROUNDS", "30"))  # `make test-dream` runs 500
+    rounds = int(os.environ.get("RACE_ROUNDS", "30"))  # `make test-faults` runs 500
     assert race(folder, processes=8, rounds=rounds) == [(1, 1)] * rounds

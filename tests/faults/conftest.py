@@ -27,24 +27,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All: a test for each scenario, process and kind of fault. Sample: one for each scenario and process."""
-    if {"who", "kinds"} <= set(metafunc.fixturenames):
-        cases = [
-            (name, who, kinds)
-            for name in SCENARIOS
-            for who in KILLS
-            for kinds in kinds_for(name, who, thorough=is_thorough(metafunc.config))
-        ]
-        names = [f"{name}-{who}-{kinds[0] if len(kinds) == 1 else 'mixed'}" for name, who, kinds in cases]
-        metafunc.parametrize(("scenario", "who", "kinds"), cases, ids=names, indirect=["scenario"])
+    """All: a test for each scenario, process and kind of fault. Sample: one for each scenario."""
+    if "aims" in metafunc.fixturenames:
+        cases = every_case() if is_thorough(metafunc.config) else some_cases()
+        names = [f"{name}-{'-'.join((*aims, *kinds)) if len(aims) == 1 else 'sample'}" for name, aims, kinds in cases]
+        metafunc.parametrize(("scenario", "aims", "kinds"), cases, ids=names, indirect=["scenario"])
 
 
-def kinds_for(name: str, who: str, *, thorough: bool) -> list[tuple[str, ...]]:
-    """The kinds of fault of each test; several kinds take turns."""
-    if not thorough:
-        return [(*KILLS[who], *trace.ERRORS)]
-    errors = [(error,) for error in trace.ERRORS] if name in NAMED else [trace.ERRORS]
-    return [*((kill,) for kill in KILLS[who]), *errors]
+def every_case() -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Scenario, whose calls are struck, and with what; several kinds take turns."""
+    found = []
+    for name in SCENARIOS:
+        errors = [(error,) for error in trace.ERRORS] if name in NAMED else [trace.ERRORS]
+        for who, kills in KILLS.items():
+            found += [(name, (who,), kinds) for kinds in (*((kill,) for kill in kills), *errors)]
+    return found
+
+
+def some_cases() -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Each scenario begins with another kind, so that a few faults of each are all kinds together."""
+    kinds = ("SIGKILL", *trace.ERRORS)
+    turns = [number % len(kinds) for number in range(len(SCENARIOS))]
+    return [(name, tuple(KILLS), kinds[turn:] + kinds[:turn]) for name, turn in zip(SCENARIOS, turns, strict=True)]
 
 
 def is_thorough(config: pytest.Config) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memdir.disk.git import MANY_BLOBS
 from memdir.layout import Layout, Place
 from memdir.memdir import MemDir, open_memory
 from memdir.settings import Environment
@@ -27,7 +28,10 @@ from . import operate
 SCRIPT = str(Path(operate.__file__))
 PERSON = "\n# By hand\n\nA line that no program understands.\n"
 # The parts of file names that differ from run to run: ours, and git's for objects and packs on their way.
-RANDOM = re.compile(r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+|(?<=\.tmp-)\d+")
+RANDOM = re.compile(
+    r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=\.consolidate-lock-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+"
+    r"|(?<=\.tmp-)\d+|(?<=fast_import_crash_)\d+|(?<=pack-)[0-9a-f]{40}"
+)
 Files = dict[str, bytes]
 
 
@@ -137,7 +141,7 @@ def prepare(name: str, folder: str) -> Scenario:
     allowed = {
         path: frozenset((earlier.get(path), before.get(path), after.get(path))) for path in {*earlier, *before, *after}
     }
-    source = "outside" if name == "commit" else "undo" if name == "undo" else "cli"
+    source = {"commit": "outside", "many": "outside", "undo": "undo", "dream": "dream"}.get(name, "cli")
     return Scenario(name, operation, folder, before, after, allowed, head[0].id if head else "", source)
 
 
@@ -181,6 +185,28 @@ def _edit_by_hand(memory: MemDir) -> None:
     (root / "notes").mkdir()
     (root / "notes" / "by_hand.md").write_text("---\nname: By hand\ndescription: By hand\n---\n\nText\n")
     (root / operate.DELETED).unlink()
+
+
+def _bring_many(memory: MemDir) -> None:
+    """So many files by hand that the history takes them as one pack."""
+    for number in range(MANY_BLOBS):
+        Path(memory.store.root, f"many_{number}.md").write_text(f"---\nname: Many {number}\n---\n\nText {number}\n")
+
+
+def _neglect(memory: MemDir) -> None:
+    """Two memories that say the same, one with a date that only its own day explains, and a line without a file."""
+    root = Path(memory.store.root)
+    rule = "Use the design tokens for colours in components, never hex values"
+    for name, more in (("tokens_rule.md", "Ask Mateus."), ("design_tokens.md", "Rejected on 2026-06-28.")):
+        text = f"---\nname: Design tokens\ndescription: {rule}\ntype: feedback\n---\n\n{rule}. {more}\n"
+        (root / name).write_text(text)
+    freeze = "---\nname: Freeze\ndescription: the release freeze\ntype: project\n---\n\nIt begins tomorrow.\n"
+    (root / "freeze.md").write_text(freeze)
+    index = root / "MEMORY.md"
+    index.write_bytes(index.read_bytes() + b"- [Gone](gone.md) \xe2\x80\x94 a file that is no more\n")
+    for number, path in enumerate(sorted(root.glob("*.md"))):
+        os.utime(path, (operate.NOW - 86_400 * (20 - number),) * 2)
+    memory.store.record_outside_changes()
 
 
 def _crowd_the_history(memory: MemDir) -> None:
@@ -250,8 +276,10 @@ SCENARIOS: dict[str, tuple[str, bool, Callable[[MemDir], None]]] = {
     "commit": ("commit", True, _edit_by_hand),
     "import": ("import", True, _nothing),
     "undo": ("undo", True, _nothing),
+    "dream": ("dream", True, _neglect),
     "first": ("create", False, _nothing),
     "pack": ("create", True, _crowd_the_history),
+    "many": ("commit", True, _bring_many),
     "recover": ("commit", True, _kill_in_the_middle),
     "recover_edited": ("commit", True, _kill_then_edit),
 }

@@ -6,12 +6,19 @@ exit code with its words on standard error. Whatever else happens is a traceback
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable
+from datetime import UTC
 
+from memdir.dream.dream import Dreamer, DreamPlan, NotDreamt
+from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
+from memdir.events import Nowhere
 from memdir.memdir import open_memory
+from memdir.model.builtin.model import BuiltinModel
+from memdir.model.model import Request
 from memdir.store.archive import import_memories
 from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
@@ -72,6 +79,15 @@ def take_back(store: MemoryStore, material: str) -> None:
     undo(store, changed.id)
 
 
+def dream(store: MemoryStore, material: str) -> None:
+    """A night of the built-in model, as `memdir dream --yes` runs it."""
+    plan = DreamPlan((store,), material, material, (), zone=UTC)
+    dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), lambda: NOW)
+    outcome = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(0)))
+    if isinstance(outcome, NotDreamt):
+        raise MemdirError(outcome.reason)
+
+
 def start(store: MemoryStore, material: str) -> None:
     """Nothing more than what every session begins with."""
 
@@ -85,6 +101,7 @@ OPERATIONS: dict[str, Callable[[MemoryStore, str], None]] = {
     "commit": commit,
     "import": take_in,
     "undo": take_back,
+    "dream": dream,
     "start": start,
 }
 

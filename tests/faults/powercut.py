@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +22,21 @@ SURVIVORS = {
     "additions": "what was created is there, and so is what was deleted",
 }
 TRACED = (
-    "openat,open,creat,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,"
+    "openat,open,creat,lseek,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,"
     "fsync,fdatasync,ftruncate,symlink,symlinkat,truncate,writev,pwritev,fallocate,copy_file_range,sendfile"
 )
-_UNKNOWN = ("symlink", "symlinkat", "truncate", "writev", "pwritev", "fallocate", "copy_file_range", "sendfile")
+_UNKNOWN = (
+    "open",
+    "creat",
+    "symlink",
+    "symlinkat",
+    "truncate",
+    "writev",
+    "pwritev",
+    "fallocate",
+    "copy_file_range",
+    "sendfile",
+)
 
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
 _BEGUN = re.compile(r"^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$")
@@ -129,6 +141,18 @@ class Disk:
         opened.offset = at + result
         return True
 
+    def _lseek(self, pid: str, arguments: list[str], result: int) -> bool:
+        opened = self._opened.get((pid, _number(arguments[0])))
+        if opened is not None:
+            opened.offset = result
+        return False
+
+    def _read(self, pid: str, arguments: list[str], result: int) -> bool:
+        opened = self._opened.get((pid, _number(arguments[0])))
+        if opened is not None:
+            opened.offset += result
+        return False
+
     def _pwrite64(self, pid: str, arguments: list[str], result: int) -> bool:
         opened = self._opened.get((pid, _number(arguments[0])))
         if opened is None:
@@ -220,9 +244,10 @@ class Disk:
         return node, name
 
 
-def recording(trace: str, command: list[str]) -> list[str]:
-    """The command, with all it writes recorded."""
-    return ["strace", "-f", "-y", "-qq", "-s", "99999999", "-o", trace, "-e", f"trace={TRACED}", *command]
+def recording(trace: str, command: list[str], *, with_reads: bool) -> list[str]:
+    """The command, all it writes recorded; its reads too, which are dear, where a program reads and writes by turns."""
+    traced = TRACED + ",read" * with_reads
+    return ["strace", "-f", "-y", "-qq", "-s", "99999999", "-o", trace, "-e", f"trace={traced}", *command]
 
 
 def replayed(home: str, trace: str) -> Tree:
@@ -231,6 +256,14 @@ def replayed(home: str, trace: str) -> Tree:
     for line in events(trace):
         disk.apply(line)
     return disk.seen()
+
+
+def kept(home: str, trace: str) -> Iterator[tuple[str, Tree]]:
+    """What a power cut would leave right after the operation has reported success."""
+    disk = Disk(home)
+    for line in events(trace):
+        disk.apply(line)
+    yield from ((survivors, disk.left(survivors)) for survivors in SURVIVORS)
 
 
 def events(trace: str) -> Iterator[str]:
@@ -260,8 +293,8 @@ def crash_states(home: str, trace: str) -> Iterator[tuple[str, str, Tree]]:
                     yield line, survivors, tree
 
 
-def restore(tree: Tree, home: str) -> None:
-    """Write a home as the model has it."""
+def restore(tree: Tree, home: str, *, before: str) -> None:
+    """Write a home as the model has it; what is as it was before the operation is as old as it was, too."""
     os.makedirs(home)
     for path in sorted(tree):
         data = tree[path]
@@ -270,6 +303,9 @@ def restore(tree: Tree, home: str) -> None:
             target.mkdir()
         else:
             target.write_bytes(data)
+            known = Path(before, path)
+            if known.is_file() and known.read_bytes() == data:
+                shutil.copystat(known, target)
 
 
 def tree_of(home: str) -> Tree:

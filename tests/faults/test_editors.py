@@ -62,7 +62,7 @@ def test_the_last_text_of_a_person_is_on_disk_or_in_the_history(
     home = os.path.dirname(root)
     person, memdir = Program("person", root, home), Program("memdir", root, home)
     lost: list[str] = []
-    rounds = 400 if thorough else 30
+    rounds = 400 if thorough else 12
     for seed in range(rounds):
         person.go(seed)
         memdir.go(seed)

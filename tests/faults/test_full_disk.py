@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from . import full_disk
 from .conftest import is_thorough
 from .homes import SCENARIOS
 
@@ -41,9 +42,17 @@ def test_a_full_disk_loses_nothing(
     """S13, for the disk that was full from some call on: memdir's clean-up fails as well, and git's."""
     if why_not():
         pytest.skip(why_not())
-    module = f"{__package__}.full_disk"
+    module = full_disk.__name__
     tests = Path(__file__).parents[__package__.count(".") + 1]
-    command = [*UNSHARE, sys.executable, "-m", module, str(tmp_path), name, str(16 if thorough else 3)]
+    command = [
+        *UNSHARE,
+        sys.executable,
+        "-m",
+        module,
+        str(tmp_path),
+        name,
+        str(full_disk.MOST_SPARE if thorough else 2),
+    ]
     done = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=False, timeout=600)
     *broken, last = done.stdout.splitlines() or [""]
     assert done.returncode == 0, done.stderr

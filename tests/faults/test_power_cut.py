@@ -13,7 +13,7 @@ from . import powercut, verify
 from .homes import SCENARIOS, Scenario, run
 from .trial import Trials
 
-SAMPLE = 4  # power cuts of each scenario in the default run
+SAMPLE = 2  # power cuts of each scenario in the default run
 
 pytestmark = pytest.mark.faults
 
@@ -26,19 +26,22 @@ def test_no_power_cut_loses_anything(
     """S13: whatever of the unflushed survives, old or new, and the next start mends the rest."""
     home = scenario.copy(os.path.join(scenario.folder, f"cut-{os.getpid()}"))
     trace = str(tmp_path / "trace")
-    ended = run(powercut.recording(trace, scenario.command()), home)
+    packs = scenario.name == "many"  # git's fast-import reads back the pack that it writes
+    ended = run(powercut.recording(trace, scenario.command(), with_reads=packs), home)
     assert ended.code == 0, ended.err
     real = powercut.tree_of(home)
     shutil.rmtree(home)
     scenario.copy(home)
     states = list(powercut.crash_states(home, trace))
     assert powercut.replayed(home, trace) == real, "the model is not what happened"
+    for survivors, tree in powercut.kept(home, trace):
+        assert _memories(tree, os.path.relpath(scenario.place(home).root, home)) == dict(scenario.after), survivors
     if not thorough:
         states = [states[len(states) * number // SAMPLE] for number in range(SAMPLE)]
     trials = Trials(scenario)
     for line, survivors, tree in states:
         shutil.rmtree(home)
-        powercut.restore(tree, home)
+        powercut.restore(tree, home, before=scenario.home)
         try:
             trials.judge(home)
         except verify.Broken as error:
@@ -46,6 +49,14 @@ def test_no_power_cut_loses_anything(
     shutil.rmtree(home)
     count("homes as a power cut would leave them", len(states))
     assert not trials.failures, "\n".join(trials.failures)
+
+
+def _memories(tree: powercut.Tree, root: str) -> dict[str, bytes]:
+    """The files of the memory directory that a person would see; what is done is still there after a power cut."""
+    files = {path.removeprefix(f"{root}/"): data for path, data in tree.items() if path.startswith(f"{root}/")}
+    return {
+        path: data for path, data in files.items() if data is not None and not os.path.basename(path).startswith(".")
+    }
 
 
 def cut(home: Path, *calls: str) -> dict[str, powercut.Tree]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from memdir.dream.lock import LOCK_NAME
 from memdir.store.index import Index
 
 from .homes import RANDOM, Ended, Files, Scenario, files_of, run, variables
@@ -95,7 +96,10 @@ def check_no_strays(scenario: Scenario, home: str) -> None:
     place = scenario.place(home)
     for folder, _, names in os.walk(place.root):
         for name in names:
-            require(not name.startswith("."), f"a stray file in the memory directory: {Path(folder, name)}")
+            is_stray = (
+                name.startswith(".") and name != LOCK_NAME
+            )  # the dream's own mark stays: its time is the last dream
+            require(not is_stray, f"a stray file in the memory directory: {Path(folder, name)}")
     for folder, _, names in os.walk(place.state):
         for name in names:
             path = Path(folder, name).relative_to(place.state).as_posix()
@@ -185,7 +189,7 @@ _INDEX_HEADER, _ENTRY_STAT, _ENTRY_FIXED = 12, 40, 62
 
 
 def _plain(path: str, data: bytes) -> bytes:
-    if path == "lock":
+    if path in ("lock", LOCK_NAME):
         return b""
     if path.endswith(("/index", "/index.lock")) and len(data) > _INDEX_HEADER:
         return _without_stat(data)

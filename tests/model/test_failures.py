@@ -10,7 +10,18 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.model import Model, ModelSettings, Reply
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
-from tests.provider_server import Drop, ErrorEvent, HalfJson, Hang, KeepAlive, ProviderServer, Refusal, calls, says
+from tests.provider_server import (
+    Drop,
+    EndEarly,
+    ErrorEvent,
+    HalfJson,
+    Hang,
+    KeepAlive,
+    ProviderServer,
+    Refusal,
+    calls,
+    says,
+)
 from tests.provider_server.script import Trouble
 
 QUICK = ModelSettings(timeout_seconds=0.2)
@@ -151,16 +162,17 @@ async def test_nobody_listens(provider: Provider, server: ProviderServer) -> Non
     await model.close()
 
 
+@pytest.mark.parametrize("fault", [Drop, EndEarly], ids=["dropped", "ended in all form"])
 async def test_no_place_to_break_off_gives_half_a_reply(
-    model: Model, provider: Provider, server: ProviderServer
+    model: Model, provider: Provider, server: ProviderServer, fault: type[Drop | EndEarly]
 ) -> None:
-    """The connection is cut after every single event: the reply is whole or there is none."""
+    """The connection ends after every single event: the reply is whole or there is none."""
     server.add(ANSWER)
     whole = await model.complete(provider.request())
     events = _events(server, provider)
     ends: list[Reply | ModelError] = []
     for after in range(len(events)):
-        server.add(Drop(ANSWER, after))
+        server.add(fault(ANSWER, after))
         try:
             ends.append(await model.complete(provider.request()))
         except ModelError as error:

@@ -10,9 +10,9 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.model.anthropic import AnthropicModel, call_arguments
-from memdir.model.model import Model, ModelSettings, SystemBlock
+from memdir.model.model import CachePolicy, Model, ModelSettings, SystemBlock
 from memdir.model.openai import OpenAIModel
-from memdir.model.openai_chat import chat_arguments
+from memdir.model.openai_chat import ChatReader, chat_arguments
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
 from tests.provider_server import Answer, Call, ProviderServer, Redacted, Thinking, Words, calls, says
@@ -231,4 +231,43 @@ async def test_a_local_server_needs_no_key(server: ProviderServer) -> None:
     with pytest.raises(ModelError) as raised:  # this one wants a key: the request reached it without
         await model.complete(CHAT.request())
     assert raised.value.kind == "wrong_key"
+    await model.close()
+
+
+async def test_nothing_is_kept_at_the_provider(server: ProviderServer) -> None:
+    """The responses API keeps conversations unless told otherwise."""
+    model = RESPONSES.open(server)
+    await model.complete(RESPONSES.request())
+    await model.close()
+    assert server.requests[0].body["store"] is False
+
+
+def test_a_server_that_gives_every_call_the_same_number_is_understood() -> None:
+    """Some servers that copy the API number each call 0: a new id begins a new call."""
+    from openai.types.chat import ChatCompletionChunk
+
+    reader = ChatReader(None)
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    pieces: list[tuple[str | None, str]] = [("a", '{"file_path"'), (None, ': "1"}'), ("b", '{"file_path": "2"}')]
+    for call_id, text in pieces:
+        call = {"index": 0, "id": call_id, "type": "function", "function": {"name": "Read", "arguments": text}}
+        choice = {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}
+        reader.take(ChatCompletionChunk.model_validate({**head, "choices": [choice]}))
+    end = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+    reader.take(ChatCompletionChunk.model_validate({**head, "choices": [end]}))
+    assert [(use.id, dict(use.input)) for use in reader.reply().message.tool_uses] == [
+        ("a", {"file_path": "1"}),
+        ("b", {"file_path": "2"}),
+    ]
+
+
+async def test_a_breakpoint_never_stands_on_a_thought(server: ProviderServer) -> None:
+    """Anthropic refuses it, and so does the server: such a message goes without."""
+    server.add(Answer((Thinking("hm", "c2ln"),)), says("Done."))
+    model = ANTHROPIC.open(server)
+    request = ANTHROPIC.request()
+    reply = await model.complete(request)
+    asked = replace(request, messages=(*request.messages, reply.message, user("And?")))
+    done = await model.complete(replace(asked, cache=CachePolicy(last_message=1)))
+    assert done.message.text == "Done."
     await model.close()

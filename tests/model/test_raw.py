@@ -106,6 +106,14 @@ def test_what_the_host_put_in_for_us_is_not_taken_for_something_said(content: ob
     assert message.is_meta is is_meta
 
 
+def test_another_message_in_the_same_place_is_another_message() -> None:
+    """X4: after the host has compacted its conversation, the cursor's message is gone, not mistaken for a new one."""
+    before, after = ({"messages": [{"role": "user", "content": text}]} for text in ("Never mock.", "A summary."))
+    [old], [new] = messages_of(RawCall("anthropic", before)), messages_of(RawCall("anthropic", after))
+    assert old.id != new.id
+    assert messages_after((new,), old.id) == (new,), "everything counts, not nothing"
+
+
 def test_a_plain_text_is_one_message() -> None:
     raw = RawCall("openai-responses", {"input": "Hello!"})
     assert [message.text for message in messages_of(raw)] == ["Hello!"]

@@ -164,6 +164,8 @@ class ResponsesApi(_Errors):
 
     def _response(self, answer: Answer, body: Body, use: CacheUse) -> dict[str, Any]:
         output = [self._item(part, at) for at, part in enumerate(answer.parts)]
+        if "reasoning.encrypted_content" not in (body.get("include") or ()):
+            output = [{name: value for name, value in item.items() if name != "encrypted_content"} for item in output]
         is_whole = not answer.is_cut and not answer.is_refusal
         reason = "content_filter" if answer.is_refusal else "max_output_tokens"
         return {

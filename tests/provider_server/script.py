@@ -101,6 +101,14 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class EndEarly:
+    """End the stream after so many events, in all form: a gateway that lost its provider."""
+
+    answer: Answer
+    after_events: int = 0
+
+
+@dataclass(frozen=True)
 class HalfJson:
     """Send half of an event's JSON, then end the stream as if nothing were wrong."""
 
@@ -117,7 +125,7 @@ class ErrorEvent:
     after_events: int = 0
 
 
-Fault = Hang | KeepAlive | Drop | HalfJson | ErrorEvent
+Fault = Hang | KeepAlive | Drop | EndEarly | HalfJson | ErrorEvent
 Outcome = Answer | Refusal | Fault
 Step = Outcome | Callable[[Body], Outcome]
 

@@ -22,6 +22,7 @@ from tests.provider_server.script import (
     Answer,
     Body,
     Drop,
+    EndEarly,
     ErrorEvent,
     Fault,
     HalfJson,
@@ -225,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _whole(self, outcome: Outcome, body: Body, use: CacheUse, dialect: Dialect) -> None:
-        assert not isinstance(outcome, Refusal | ErrorEvent | KeepAlive)
+        assert not isinstance(outcome, Refusal | ErrorEvent | KeepAlive | EndEarly)
         answer = outcome if isinstance(outcome, Answer) else outcome.answer
         data = dialect.whole(answer, body, use)
         match outcome:
@@ -264,6 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
                 while not self.provider.is_stopping:
                     self._chunk(dialect.keep_alive())
                     time.sleep(_KEEP_ALIVE_SECONDS)
+            case EndEarly():
+                self._chunk(b"")
             case HalfJson():
                 self._chunk(next_event[: len(next_event) * 2 // 3] + b"\n\n")
                 self._chunk(b"")

@@ -14,7 +14,7 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.layout import Layout
-from memdir.model.model import Model
+from memdir.model.model import Model, Reply, Request
 from memdir.model.scripted import ScriptedModel, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
 from memdir.remember.extract import ExtractionPlan
@@ -172,3 +172,20 @@ async def test_a_session_without_words_is_looked_at_once(
     conversation.transcript.close()
     await machine(ScriptedModel([])).run("x")
     assert Session.load("one", layout).extract_cursor == last.id
+
+
+async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
+) -> None:
+    talk("one", age=9)
+    second = talk("two")
+
+    def resume_the_other(request: Request) -> Reply:
+        second.transcript.append_message(user("I am back."))
+        return says("-")
+
+    model = ScriptedModel([resume_the_other, says("-")])
+    await machine(model).run("x")
+    second.transcript.close()
+    assert len(model.requests) == 1
+    assert not Session.load("two", layout).extract_cursor

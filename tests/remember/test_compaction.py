@@ -90,7 +90,7 @@ async def test_session_memory_takes_the_place_of_what_it_covers(
 
 
 async def test_a_model_writes_the_summary_when_there_are_no_notes(
-    work: Work, compaction: Callable[..., Compaction]
+    work: Work, compaction: Callable[..., Compaction], events: Events
 ) -> None:
     long_talk(work)
     before = work.talk.messages
@@ -102,6 +102,7 @@ async def test_a_model_writes_the_summary_when_there_are_no_notes(
     assert model.requests[0].system == request.system
     assert model.requests[0].messages[-1].text.startswith("[memdir job: compact]")
     assert "## What the user wants\nAnswers." in work.talk.messages[0].text
+    assert events.events[-1].fields["prompt_hash"] == load_prompt("compact/summary.md").hash
     assert resume(work.talk.transcript.path).messages == work.talk.messages
 
 
@@ -171,7 +172,7 @@ async def test_a_disk_that_refuses_the_boundary_changes_nothing(
         raise DiskError("cannot append: no space left")
 
     with monkeypatch.context() as patched:
-        patched.setattr(work.talk.transcript, "append_lines", full)
+        patched.setattr(work.talk.transcript, "append", full)
         outcome = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, work.request())
     assert outcome == Skipped("no_session_memory; failed: DiskError")
     assert work.talk.messages == before == resume(work.talk.transcript.path).messages

@@ -159,6 +159,7 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
     assert titles == ["Rounding of invoices"]
     [event] = events.events
     assert (event.name, event.fields["turns"], event.fields["skipped"]) == ("session_memory.update", 3, "")
+    assert event.fields["prompt_hash"] == load_prompt("session_memory/update.md").hash
     assert "Rounding" not in repr(event)
     assert model.requests[0].messages[:2] == asked.messages, "the whole conversation, then the job"
 

@@ -14,7 +14,9 @@ from memdir.layout import Place
 from memdir.store.archive import export_memories, import_memories
 from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.index import Index
 from memdir.store.store import MemoryStore
+from memdir.store.undo import undo
 
 CLI = Origin("import")
 TOPIC = b"---\nname: N\ndescription: D\ntype: user\n---\n\nbody\n"
@@ -34,7 +36,7 @@ def test_what_was_exported_is_imported_byte_for_byte(store: MemoryStore, tmp_pat
     with store.changing(CLI, "x") as change:
         change.write("area/odd.md", b"\xef\xbb\xbf---\r\nname: x\r\n---\r\n\xff")
     target = str(tmp_path / name)
-    assert export_memories(store, target) == 4
+    assert export_memories(store, target).memories == 4
     other = MemoryStore(Place(str(tmp_path / "other" / "memory")))
     result = import_memories(other, target, origin=CLI)
     assert len(result.added) == 4
@@ -124,3 +126,31 @@ def test_too_many_files_are_refused(store: MemoryStore, tmp_path: Path, monkeypa
     monkeypatch.setattr("memdir.store.archive.MAX_FILES", 2)
     with pytest.raises(ImportRefused, match="limit"):
         import_memories(store, pack(tmp_path / "a.zip", {f"{n}.md": TOPIC for n in range(3)}), origin=CLI)
+
+
+def test_what_cannot_be_exported_is_named_and_the_rest_is_written(store: MemoryStore, tmp_path: Path) -> None:
+    add_memory(store, "One", kind=None, origin=CLI)
+    Path(store.root, "link.md").symlink_to("/etc/passwd")
+    Path(os.fsdecode(os.fsencode(store.root) + b"/\xff.md")).write_bytes(TOPIC)
+    packed = export_memories(store, str(tmp_path / "out.zip"))
+    assert packed.memories == 1
+    assert sorted(packed.left_out) == ["link.md", "\udcff.md"]
+    copied = export_memories(store, str(tmp_path / "folder"))
+    assert copied.memories == 2
+    assert sorted(copied.left_out) == ["link.md"]
+    assert not any(path.is_symlink() for path in (tmp_path / "folder").iterdir())
+
+
+def test_hundreds_of_memories_go_in_and_out_again_as_one_change(store: MemoryStore, tmp_path: Path) -> None:
+    members = {f"note_{number}.md": TOPIC + b"%d\n" % number for number in range(300)}
+    result = import_memories(store, pack(tmp_path / "a.zip", members), origin=CLI)
+    assert len(result.added) == 300
+    assert Index(store.read_bytes("MEMORY.md") or b"").keys() == set(members)
+    assert len(store.history.log()) == 1
+    assert store.history.check() == []
+    undo(store)
+    assert store.scan().total == 0
+    assert store.read_bytes("MEMORY.md") is None
+    undo(store, store.history.log()[0].id)
+    assert store.read_bytes("note_77.md") == TOPIC + b"77\n"
+    assert store.scan().total == 300

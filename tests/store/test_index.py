@@ -113,3 +113,13 @@ def test_one_endless_line_is_never_cut_inside_a_character(shift: int) -> None:
     kept = loaded.text.split("\n\n> WARNING")[0]
     assert "\ufffd" not in kept
     assert MAX_BYTES - 3 <= len(kept.encode()) <= MAX_BYTES
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=8), st.lists(st.sampled_from("abcdefgh"), max_size=8))
+def test_many_lines_at_once_are_as_if_they_came_one_by_one(present: list[str], coming: list[str]) -> None:
+    index = Index("".join(f"- [{name}]({name}.md)\n" for name in dict.fromkeys(present)).encode())
+    entries = [Entry(f"{name}.md", name, str(number)) for number, name in enumerate(coming)]
+    one_by_one = index
+    for entry in entries:
+        one_by_one = one_by_one.with_entry(entry)
+    assert index.with_entries(entries).data == one_by_one.data

@@ -23,8 +23,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evals import secrets as secrets_eval
-from memdir.store.secret_formats import FORMATS
 from memdir.store.secrets import SecretMatch, find_secrets, redact
+from memdir.store.secrets.formats import FORMATS
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -472,7 +472,7 @@ def test_importing_the_scanner_compiles_nothing() -> None:
         text=True,
         check=True,
     )
-    assert "memdir.store.secret_formats" in done.stdout.split()
+    assert "memdir.store.secrets.formats" in done.stdout.split()
     assert not {"re", "json", "typing", "dataclasses", "pathlib"} & set(done.stdout.split())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.disk.git import MANY_BLOBS
 from memdir.errors import EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
@@ -179,6 +180,22 @@ def test_an_error_inside_the_block_changes_nothing(store: MemoryStore) -> None:
 
 
 def test_a_change_set_that_cannot_be_written_whole_is_rolled_back(store: MemoryStore) -> None:
+    """The second file is saved by somebody else while the change is put together, in the same lines."""
+    first, second = add(store, "First"), add(store, "Second")
+    old = store.read(first)
+    with pytest.raises(EditConflict), store.changing(CLI, "x") as change:
+        change.write(first, b"new")
+        change.read(second)
+        Path(store.path_of(second)).write_bytes(b"somebody else")
+        change.write(second, b"cannot be")
+    assert store.read_bytes(first) == old.topic.data
+    assert store.read(first).mtime_ns == old.mtime_ns
+    assert store.read_bytes(second) == b"somebody else"
+    assert not os.path.exists(store.place.journal)
+    assert store.history.log()[0].subject.startswith("changed outside")
+
+
+def test_a_change_set_with_a_key_that_leads_nowhere_changes_nothing(store: MemoryStore) -> None:
     key = add(store, "First")
     (Path(store.root) / "blocked").write_text("a file where a folder is needed")
     with pytest.raises(PathEscape), store.changing(CLI, "x") as change:
@@ -318,3 +335,19 @@ def test_many_changes_are_packed(store: MemoryStore, clock: Clock) -> None:
         path.unlink()
     assert store.history.check() == []
     assert Topic(store.read(add(store, "Second")).topic.data).name == "Second"
+
+
+def test_many_files_brought_by_hand_are_recorded_as_one_pack(store: MemoryStore) -> None:
+    """S14: a store of thousands of files taken over from elsewhere; as loose objects each would be flushed alone."""
+    store.ensure()
+    for number in range(MANY_BLOBS + 5):
+        Path(store.root, f"note_{number}.md").write_text(f"---\nname: {number}\n---\n")
+    store.record_outside_changes()
+    commit = store.history.log()[0]
+    assert len(commit.files) == MANY_BLOBS + 5
+    assert store.history.contents([commit.files[0].after]) == {
+        commit.files[0].after: Path(store.root, commit.files[0].path).read_bytes()
+    }
+    packs = os.listdir(os.path.join(store.place.history, "objects", "pack"))
+    assert sorted(name.rpartition(".")[2] for name in packs) in (["idx", "pack"], ["idx", "pack", "rev"])
+    assert store.history.check() == []

@@ -10,7 +10,7 @@ import pytest
 from evals.damage import measure as measure_damage
 from evals.resume import measure as measure_resume
 
-from memdir.errors import MemoryNotFound
+from memdir.errors import DiskError, MemoryNotFound
 from memdir.transcript.conversation import INTERRUPTED, Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
 from memdir.transcript.resume import damage_of, resume
@@ -155,3 +155,31 @@ def test_parallel_calls_of_claude_code_are_whole_again(tmp_path: Path) -> None:
     assert isinstance(messages[1].content[0], Text)
     assert [use.id for use in messages[1].tool_uses] == [result.tool_use_id for result in messages[2].tool_results]
     assert len(messages[1].tool_uses) == 2
+
+
+def test_a_transcript_that_may_not_be_read_is_a_disk_error(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(DiskError, match="cannot read"):
+        resume(str(path))
+    assert resume(str(path / "below")).messages == ()
+
+
+def test_a_late_copy_of_an_old_record_is_not_where_the_conversation_ended(path: Path, talk: Conversation) -> None:
+    turn(talk, "one")
+    turn(talk, "two")
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    with path.open("ab") as file:
+        file.write(first)
+    left = resume(str(path))
+    assert left.messages == talk.messages
+    assert left.damage.duplicates == 1
+
+
+def test_a_boundary_that_keeps_what_never_was_does_not_count(path: Path, talk: Conversation) -> None:
+    """Better the whole conversation than one with a hole that nobody can explain."""
+    turn(talk, "one")
+    before = talk.messages
+    talk.compact(user("summary"), talk.messages[-1:], {})
+    turn(talk, "two")
+    path.write_bytes(path.read_bytes().replace(f'"uuids":["{before[-1].id}"]'.encode(), b'"uuids":["never-was"]'))
+    assert resume(str(path)).messages[: len(before)] == before

@@ -85,6 +85,7 @@ def test_a_full_disk_tears_only_the_record_at_hand(
             transcript.append_message(user("two"))
     transcript.append_message(user("three"))
     assert [message.text for message in resume(str(path)).messages] == ["one", "three"]
+    assert json.loads(path.read_bytes().splitlines()[-1])["message"]["content"][0]["text"] == "three"
 
 
 def test_a_place_that_cannot_be_written_is_a_disk_error(tmp_path: Path, path: Path, write_transcript: Opener) -> None:

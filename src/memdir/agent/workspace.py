@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memdir.agent.files import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.history import Origin
-from memdir.store.index import Index, merge_index
+from memdir.store.index import MAX_LINES, Index, merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.store import Change, MemoryStore, entry_for
 from memdir.store.topic import Topic
@@ -33,6 +34,11 @@ class Draft:
     before: bytes | None
     after: bytes | None
     reason: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where it stands below the directory that its store shares with others."""
+        return self.store.place.prefix + self.key
 
 
 @dataclass
@@ -105,10 +111,12 @@ class Workspace:
                 del self.drafts[path]
         return lost
 
-    def commit(self, origin: Origin, subject: str, *, keep_times: bool = False, **more: str) -> list[Draft]:
+    def commit(
+        self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, **more: str
+    ) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
-        change together or not at all. With `keep_times` a changed file stays as old as it was: it was put in order,
-        not learned anew (S11). `more` goes into the history's record. Returns what was written.
+        change together or not at all. `times` are the modification times that files bear, by their path, when they
+        are put in order and not learned anew (S11). `more` goes into the history's record. Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
@@ -116,28 +124,23 @@ class Workspace:
         for base in dict.fromkeys(draft.store.place.base for draft in changed):
             drafts = [draft for draft in changed if draft.store.place.base == base]
             reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
-            self._commit_base(drafts, origin, subject, keep_times=keep_times, Deleted=reasons, **more)
+            self._commit_base(drafts, origin, subject, times, Deleted=reasons, **more)
         self.drafts.clear()
         return changed
 
-    def _commit_base(self, drafts: list[Draft], origin: Origin, subject: str, *, keep_times: bool, **more: str) -> None:
+    def _commit_base(
+        self, drafts: list[Draft], origin: Origin, subject: str, times: Mapping[str, int] | None, **more: str
+    ) -> None:
         place = drafts[0].store.place
         outer = next((store for store in self.stores if store.place.root == place.base), drafts[0].store)
         with outer.changing(origin, subject, **more) as change:
             # The fork's own lines first: the index is completed only where it forgot one.
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
-                _put(change, draft, prefix, mtime_ns=_time_of(draft) if keep_times else None)
+                _put(change, draft, prefix, times)
 
 
-def _time_of(draft: Draft) -> int | None:
-    try:
-        return os.stat(draft.store.path_of(draft.key)).st_mtime_ns
-    except OSError:
-        return None
-
-
-def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> None:
+def _put(change: Change, draft: Draft, prefix: str, times: Mapping[str, int] | None) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(draft), key=index_key)
@@ -147,9 +150,11 @@ def _put(change: Change, draft: Draft, prefix: str, *, mtime_ns: int | None) -> 
         change.delete(key)
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
         return
-    change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
+    change.write(key, draft.after, base=draft.before or b"", mtime_ns=(times or {}).get(draft.path))
     if not _is_index(draft.key):
-        change.edit_index(_completer(draft, Topic(draft.after)), key=index_key)
+        # What puts everything in order knows which lines a full index has no room for.
+        room = MAX_LINES if times is not None else sys.maxsize
+        change.edit_index(_completer(draft, Topic(draft.after), room), key=index_key)
 
 
 def _refuse_clash(draft: Draft, current: bytes | None) -> None:
@@ -168,15 +173,16 @@ def _merger(draft: Draft) -> Callable[[Index], Index]:
     return lambda current: Index(merge_index(draft.before or b"", draft.after or b"", current.data))
 
 
-def _completer(draft: Draft, topic: Topic) -> Callable[[Index], Index]:
-    """Gives a written memory the line that its writer forgot, or that still tells the old description; a line that
-    somebody worded otherwise stays as it is."""
+def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index]:
+    """Gives a memory the line that its writer forgot, and one that still tells the old description the new one; a
+    line that somebody worded otherwise stays as it is."""
     entry = entry_for(draft.key, topic.name, topic.description)
     old = Topic(draft.before or b"")
     outdated = entry_for(draft.key, old.name, old.description).render()
 
     def complete(index: Index) -> Index:
         line = next((known.render() for known in index.entries() if known.key == draft.key), None)
-        return index.with_entry(entry) if line is None or line == outdated else index
+        is_forgotten = line is None and index.data.count(b"\n") < room
+        return index.with_entry(entry) if is_forgotten or line == outdated else index
 
     return complete

@@ -52,6 +52,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=_count, default=20, metavar="N", help="at most this many (default: 20)")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
 

@@ -9,6 +9,7 @@ import sys
 
 from memdir.cli.context import add_json
 from memdir.cli.terminal import clean
+from memdir.errors import MemdirError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,16 +37,24 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.dream.dream import DreamReport
     from memdir.dream.task import DreamTask
 
-    background = context.start().background("cli")
+    memory = context.start()
     since = _moment(options.since) if options.since else None
-    asks = not (options.yes or options.dry_run or options.json) and sys.stdin.isatty()
-    dream = background.dream_now(
-        DreamTask(0, on_change=_show),
-        since=since,
-        is_dry=options.dry_run,
-        confirm=(lambda report: _confirmed(report, context)) if asks else None,
-    )
-    outcome = asyncio.run(dream)
+    asks = not (options.yes or options.dry_run)
+    if asks and (options.json or not sys.stdin.isatty()):
+        raise MemdirError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
+
+    async def dream() -> DreamReport | NotDreamt:
+        try:
+            return await memory.background("cli").dream_now(
+                DreamTask(0, on_change=_show),
+                since=since,
+                is_dry=options.dry_run,
+                confirm=(lambda report: _confirmed(report, context)) if asks else None,
+            )
+        finally:
+            await memory.close()
+
+    outcome = asyncio.run(dream())
     if options.json:
         context.print_json(_plain(outcome))
     else:
@@ -70,8 +79,6 @@ def _confirmed(report: DreamReport, context: Context) -> bool:
 
 def _moment(text: str) -> float:
     from datetime import datetime
-
-    from memdir.errors import MemdirError
 
     try:
         return datetime.fromisoformat(text).astimezone().timestamp()

@@ -5,6 +5,7 @@ This module is on the path of every hook: it imports nothing that a command does
 
 from __future__ import annotations
 
+import errno
 import sys
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ EXIT_PROBLEMS = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +78,8 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _pipe_closed()
     except Exception as error:  # noqa: BLE001
+        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+            return _output_failed(error)
         from memdir.cli.crash import report_crash
 
         report_crash(error)
@@ -108,11 +112,25 @@ def _unknown(name: str) -> int:
 
 
 def _pipe_closed() -> int:
-    """The reader went away (`memdir list | head`): that is no error, but Python would complain at exit."""
+    """The reader went away (`memdir list | head`): that is no error."""
+    _drop_output()
+    return 0
+
+
+def _output_failed(error: OSError) -> int:
+    """The command did its work, but what it had to say finds no room (`memdir list > /a/full/disk`)."""
+    from memdir.errors import DiskError
+
+    _drop_output()
+    print(f"memdir: the output cannot be written: {error.strerror}", file=sys.stderr)
+    return DiskError.exit_code
+
+
+def _drop_output() -> None:
+    """What is still in the buffer goes nowhere: Python would complain about it at exit."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 if __name__ == "__main__":

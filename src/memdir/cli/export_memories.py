@@ -23,9 +23,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.archive import export_memories
 
-    count = export_memories(context.store(), options.target)
+    exported = export_memories(context.store(), options.target)
     if options.json:
-        context.print_json({"target": options.target, "memories": count})
-    else:
-        context.terminal.line(f"{context.terminal.bold('Exported')} {count} memories to {clean(options.target)}")
+        context.print_json(
+            {
+                "target": options.target,
+                "memories": exported.memories,
+                "leftOut": dict(sorted(exported.left_out.items())),
+            }
+        )
+        return 0
+    count = f"{exported.memories} {'memory' if exported.memories == 1 else 'memories'}"
+    context.terminal.line(f"{context.terminal.bold('Exported')} {count} to {clean(options.target)}")
+    for key, reason in sorted(exported.left_out.items()):
+        context.note(f"{key} was left out: {reason}")
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ EXAMPLES = ("memdir log", "memdir log feedback_no_mocks.md", "memdir log --limit
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most this many (default: 20)")
+    add_limit(parser)
     add_scope(parser)
     add_json(parser)
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ EXAMPLES = ("memdir search deploy friday", "memdir search grafana --scope user",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most this many (default: 20)")
+    add_limit(parser)
     parser.add_argument("--sessions", action="store_true", help="in past conversations and daily logs")
     add_scope(parser)
     add_json(parser)

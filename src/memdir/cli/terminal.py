@@ -24,19 +24,21 @@ _CODES = {
 _TYPE_COLOURS = {"user": "magenta", "feedback": "yellow", "project": "green", "reference": "blue"}
 DEFAULT_WIDTH = 100  # for pipes: nothing is cut there, tables are merely aligned
 
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+# Controls, direction marks, lone surrogates, tags: everything a terminal or an eye could be misled by, but the newline.
+_ACTING = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 
 
 def clean(text: str, *, keep_newlines: bool = False) -> str:
     """Text with everything that a terminal would act on made visible: escapes, controls, direction marks, halves."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_visible(c, keep_newlines=keep_newlines) for c in text)
+    import re
+
+    shown = re.sub(_ACTING, lambda match: _visible(match[0]), text)
+    return shown if keep_newlines else shown.replace("\n", " ")
 
 
-def _visible(character: str, *, keep_newlines: bool) -> str:
-    if character == "\n":
-        return character if keep_newlines else " "
+def _visible(character: str) -> str:
     if character == "\t":
         return "    "
     code = ord(character)
@@ -44,9 +46,7 @@ def _visible(character: str, *, keep_newlines: bool) -> str:
         return chr(0x2400 + code)  # Unicode's pictures of control characters
     if code == 0x7F:
         return "␡"
-    if 0x80 <= code < 0xA0 or character in _BIDI or 0xD800 <= code <= 0xDFFF or 0xE0000 <= code <= 0xE007F:
-        return f"\\u{code:04x}"
-    return character
+    return f"\\u{code:04x}"
 
 
 def width_of(text: str) -> int:

@@ -1,5 +1,5 @@
 """Tell where a memory comes from: every change that made it what it is, by whom, in which session, and the lines of
-the conversation that it was taken from."""
+the conversation that it was taken from. What a dream made from other memories is followed back to those."""
 
 from __future__ import annotations
 
@@ -37,21 +37,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history_path import history_key
     from memdir.cli.log import plain
+    from memdir.store.lineage import lineage
     from memdir.store.undo import require_history
 
     store = context.store()
     require_history(store)
     store.record_outside_changes()
     key = history_key(store, options.memory)
-    commits = store.history.log(store.place.prefix + key)
+    prefix = store.place.prefix
+    found = {name.removeprefix(prefix): commits for name, commits in lineage(store.history, prefix + key).items()}
     if options.json:
-        changes = [{**plain(commit), "conversation": _plain_source(commit, key, context)} for commit in commits]
-        context.print_json({"file": key, "changes": changes})
+        told = {
+            name: [{**plain(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
+            for name, commits in found.items()
+        }
+        context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
         return 0
-    context.terminal.line(context.terminal.bold(clean(key)))
-    for commit in commits:
-        _print(commit, context)
-        _print_source(commit, key, context)
+    for name, commits in found.items():
+        title = clean(name) if name == key else f"made from {clean(name)}"
+        context.terminal.line(context.terminal.bold(title))
+        for commit in commits:
+            _print(commit, context)
+            _print_source(commit, name, context)
     return 0
 
 

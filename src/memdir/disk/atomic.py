@@ -45,19 +45,23 @@ def disk_error(error: OSError, doing: str, path: str) -> DiskError:
     return DiskError(f"cannot {doing} {path}: {reason}", remedy=_REMEDIES.get(error.errno or 0, ""))
 
 
-def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None) -> None:
-    """Put `data` at `path`, whole or not at all; what stood there before stays until the last moment."""
+def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:
+    """Put `data` at `path`, whole or not at all; what stood there before stays until the last moment.
+
+    Not `durably`, for copies of what is safe elsewhere: a power cut soon after may cost it, a crash may not.
+    """
     folder = os.path.dirname(path)
     try:
-        with written_aside(folder, data, mtime_ns=mtime_ns) as temporary:
+        with written_aside(folder, data, mtime_ns=mtime_ns, durably=durably) as temporary:
             os.replace(temporary, path)
-        flush_folder(folder)
+        if durably:
+            flush_folder(folder)
     except OSError as error:
         raise disk_error(error, "write", path) from error
 
 
 @contextmanager
-def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None) -> Iterator[str]:
+def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> Iterator[str]:
     """The path of a new file in `folder` that holds `data`, flushed; removed when the block fails to move it."""
     descriptor, temporary = _open_temporary(folder)
     try:
@@ -66,7 +70,8 @@ def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None) -> I
             rest = rest[os.write(descriptor, rest) :]
         if mtime_ns is not None:
             os.utime(temporary, ns=(mtime_ns, mtime_ns))
-        _flush_file(descriptor)
+        if durably:
+            _flush_file(descriptor)
         if sys.platform == "win32":
             os.close(descriptor)  # Windows renames no open file
             descriptor = -1

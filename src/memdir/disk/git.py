@@ -33,6 +33,7 @@ _CONFIG = (
     "core.fsync=all",  # a power cut must not leave an empty object in a history that is meant to be trusted
     "commit.gpgSign=false",
     "gc.auto=0",
+    "fastimport.unpackLimit=0",
     "maintenance.auto=false",
     "pack.threads=1",  # a history is small, and one thread leaves the cores to the person
     "advice.detachedHead=false",
@@ -48,7 +49,10 @@ _REPOSITORY_CONFIG = """\
 """
 _OBJECT_FOLDERS = ("objects/pack", "objects/info", "objects")
 _REF_FOLDERS = ("logs/refs/heads", "logs/refs", "logs", "refs/heads", "refs")
-_HALF_WRITTEN = ("tmp_", ".tmp-")  # how git names objects and packs that are not finished
+_HALF_WRITTEN = ("tmp_", ".tmp-", "fast_import_crash_")  # how git names what is not finished
+_HELD = (".lock", ".keep")  # and how it marks what it is working on
+MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
+_BATCH_BYTES = 32 << 20  # of blobs handed to git at once: they are in memory twice
 # Kept from the caller's environment; everything else, above all GIT_*, is dropped.
 _KEPT_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 
@@ -78,6 +82,22 @@ class Git:
         if status != 0:
             raise self._failure("commit", status, errors)
         return True
+
+    def write_blobs(self, contents: Sequence[bytes]) -> None:
+        """Put contents into the repository: a few as objects of their own, many as packs, each flushed once."""
+        if len(contents) < MANY_BLOBS:
+            for data in contents:
+                self.run("hash-object", "-w", "--stdin", stdin=data)
+            return
+        batch = bytearray()
+        for data in contents:
+            batch += b"blob\ndata %d\n%s\n" % (len(data), data)
+            if len(batch) >= _BATCH_BYTES:
+                self.run("fast-import", "--quiet", stdin=bytes(batch))
+                batch.clear()
+        if batch:
+            self.run("fast-import", "--quiet", stdin=bytes(batch))
+        flush_folder(os.path.join(self._git_folder, "objects", "pack"))
 
     def complaints(self) -> list[str]:
         """What git finds wrong with the repository; empty when it is sound."""
@@ -171,7 +191,7 @@ class Git:
 
 def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
     for name in names:
-        if name.endswith(".lock") or name.startswith(_HALF_WRITTEN):
+        if name.endswith(_HELD) or name.startswith(_HALF_WRITTEN):
             delete_file(os.path.join(folder, name))
 
 

@@ -79,12 +79,11 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(real_root.rstrip(os.sep) + os.sep)
 
 
-def _refused(key: object, reason: str) -> PathEscape:
+def _refused(
+    key: object, reason: str, remedy: str = 'Use letters, digits, spaces and . _ - + ( ), ending in ".md"'
+) -> PathEscape:
     shown = ascii(key) if len(ascii(key)) <= 80 else ascii(key)[:77] + "..."
-    return PathEscape(
-        f"the file name {shown} is refused: {reason}",
-        remedy='Use letters, digits, spaces and . _ - + ( ), ending in ".md"',
-    )
+    return PathEscape(f"the file name {shown} is refused: {reason}", remedy=remedy)
 
 
 def _fault_of_key(key: str) -> str:
@@ -174,9 +173,9 @@ def _follow_inside(link: str, real_root: str, key: str) -> str:
     try:
         target = os.path.realpath(link, strict=True)
     except OSError:
-        raise _refused(key, "a link in it leads nowhere or in a circle") from None
+        raise _refused(key, "a link in it leads nowhere or in a circle", "Remove the link") from None
     if target != real_root and not target.startswith(real_root + os.sep):
-        raise _refused(key, "a link in it leads out of the memory directory")
+        raise _refused(key, "a link in it leads out of the memory directory", "Remove the link")
     return target
 
 
@@ -184,7 +183,7 @@ def _check_node(path: str, real_root: str, key: str) -> None:
     ancestor = os.path.dirname(path)
     while len(ancestor) > len(real_root):
         if os.path.lexists(ancestor) and not os.path.isdir(ancestor):
-            raise _refused(key, "a part of it is a file, not a folder")
+            raise _refused(key, "a part of it is a file, not a folder", "Choose another name")
         ancestor = os.path.dirname(ancestor)
     try:
         status = os.lstat(path)
@@ -193,6 +192,6 @@ def _check_node(path: str, real_root: str, key: str) -> None:
     except OSError as error:
         raise _refused(key, os.strerror(error.errno or 0)) from None
     if not stat.S_ISREG(status.st_mode):
-        raise _refused(key, "something that is not a plain file stands there")
+        raise _refused(key, "something that is not a plain file stands there", "Move it away, or choose another name")
     if status.st_nlink > 1:
-        raise _refused(key, "the file there has a second name (a hard link)")
+        raise _refused(key, "the file there has a second name (a hard link)", "Put a copy in its place")

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, flush_folder, written_aside
+from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, written_aside
 from memdir.errors import EditConflict
 
 TYPE_CHECKING = False
@@ -35,6 +35,7 @@ def replace_file(
     """Turn a file that holds `expected` into one that holds `wanted` (None: no file); returns what it holds now.
 
     What somebody else saved there meanwhile is merged in; where that cannot be done it stays, and EditConflict tells.
+    The folder is not flushed: whoever changes several files flushes each folder once.
     """
     try:
         for _ in range(MAX_ROUNDS):
@@ -59,9 +60,7 @@ def _are_texts(texts: tuple[bytes | None, bytes | None, bytes | None]) -> TypeGu
 
 def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
     """Put `wanted` in place of `expected`; returns `expected`, or what stood there instead and still stands there."""
-    found = _create(path, wanted, mtime_ns) if expected is None else _change(path, expected, wanted, mtime_ns)
-    flush_folder(os.path.dirname(path))
-    return found
+    return _create(path, wanted, mtime_ns) if expected is None else _change(path, expected, wanted, mtime_ns)
 
 
 def _change(path: str, expected: bytes, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.doctor.finding import Finding
-from memdir.errors import MemdirError
+from memdir.errors import MemdirError, PathEscape
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.scan import Header
 from memdir.store.store import MemoryStore
@@ -16,14 +16,18 @@ _SHOWN = 5
 
 
 def own_headers(store: MemoryStore) -> list[Header]:
-    """The memories that this store's own index lists: the team's are listed in the team's."""
+    """The memories that this store's own index lists: the team's are in the team's, refused names in none."""
     headers = store.scan(limit=None).headers
-    return [header for header in headers if not header.key.startswith("team/")]
+    return [header for header in headers if not header.key.startswith("team/") and _is_allowed(header.key)]
 
 
 def check_index(store: MemoryStore) -> Iterator[Finding]:
     """Files without a line, lines without a file, lines twice, lines too long, an index too long."""
-    data = store.read_bytes(INDEX_NAME) or b""
+    try:
+        data = store.read_bytes(INDEX_NAME) or b""
+    except MemdirError as error:
+        yield Finding("index", "error", error.message, INDEX_NAME, error.remedy)
+        return
     index = Index(data)
     present = {header.key for header in own_headers(store)}
     listed = Counter(entry.key for entry in index.entries())
@@ -51,6 +55,14 @@ def store_lacks(store: MemoryStore, key: str) -> bool:
         return store.read_bytes(key) is None
     except MemdirError:
         return True  # a key that may not even be looked at names no memory of ours
+
+
+def _is_allowed(key: str) -> bool:
+    try:
+        check_key(key)
+    except PathEscape:
+        return False
+    return True
 
 
 def _check_size(data: bytes) -> Iterator[Finding]:

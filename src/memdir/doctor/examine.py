@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memdir.disk.safe_path import INDEX_NAME
 from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import check_claims, check_memory
+from memdir.doctor.files import beginning_of, check_claims, check_memory, check_size
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
@@ -18,7 +19,7 @@ from memdir.doctor.surroundings import (
     check_unfinished,
     unsafe_paths,
 )
-from memdir.errors import MemdirError
+from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
@@ -66,14 +67,20 @@ def mend(store: MemoryStore) -> list[str]:
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
     if open_paths:
         done.append(f"closed {len(open_paths)} files and folders to other users")
-    if not store.skip_index and os.path.isdir(store.root):
-        entries = [entry_of(header) for header in own_headers(store)]
-        before = store.read_bytes("MEMORY.md")
-        with store.changing(Origin("doctor"), "repair the index") as change:
-            change.edit_index(lambda index: index.repaired(entries))
-        if store.read_bytes("MEMORY.md") != before:
-            done.append("repaired the index (`memdir undo` takes it back)")
+    if not store.skip_index and os.path.isdir(store.root) and _mend_index(store):
+        done.append("repaired the index (`memdir undo` takes it back)")
     return done
+
+
+def _mend_index(store: MemoryStore) -> bool:
+    entries = [entry_of(header) for header in own_headers(store)]
+    try:
+        before = store.read_bytes(INDEX_NAME)
+    except PathEscape:
+        return False  # not a file: that is for its owner to look at, and among the findings
+    with store.changing(Origin("doctor"), "repair the index") as change:
+        change.edit_index(lambda index: index.repaired(entries))
+    return store.read_bytes(INDEX_NAME) != before
 
 
 def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
@@ -84,9 +91,12 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     memories = []
     for header in scan.headers:
         try:
-            memories.append(store.read(header.key))
+            memory = store.read(header.key)
         except MemdirError as error:
             findings.append(Finding("unreadable", "error", error.message, header.key, error.remedy))
+            continue
+        findings += check_size(memory)
+        memories.append(beginning_of(memory))
     return memories, findings
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.facts import lost_share
+from memdir.dream.facts import all_facts, missing_from
 from memdir.store.secrets import find_secrets
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
@@ -26,12 +25,38 @@ def fault_of_dream(workspace: Workspace, *, max_lost_share: float) -> Refused | 
     """Why a dream's drafts may not be written; None when they may."""
     reasons = [reason for draft in workspace.changed() for reason in _faults_of_draft(draft)]
     for store in workspace.stores:
-        lost = _lost_in(store, workspace)
+        lost = lost_share(store, workspace, enough=max_lost_share)
         if lost > max_lost_share:
             reasons.append(
                 f"it would lose {lost:.0%} of the facts in {store.root} (at most {max_lost_share:.0%} are allowed)"
             )
     return Refused(tuple(reasons)) if reasons else None
+
+
+def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> float:
+    """The share of a store's facts that stand nowhere after the dream; what moved to another of its stores is not lost.
+
+    Only what the dream touches can be lost. Where that is at most `enough` of the touched files' own facts, it is no
+    more of all: the rest of a large store is read only in doubt.
+    """
+    touched = [draft for draft in workspace.changed() if draft.store is store and draft.key != INDEX_NAME]
+    known = all_facts(draft.before for draft in touched if draft.before)
+    lost = missing_from(known, (draft.after for draft in workspace.changed() if draft.after))
+    if len(lost) <= enough * len(known):
+        return len(lost) / max(1, len(known))
+    everything = all_facts(_texts(store))
+    elsewhere = [data for other in workspace.stores for data in _untouched(other, workspace)]
+    return len(missing_from(lost, elsewhere)) / max(1, len(everything))
+
+
+def _texts(store: MemoryStore) -> list[bytes]:
+    return [data for header in store.scan(limit=None).headers if (data := store.read_bytes(header.key)) is not None]
+
+
+def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
+    touched = {draft.key for draft in workspace.changed() if draft.store is store}
+    keys = [header.key for header in store.scan(limit=None).headers if header.key not in touched]
+    return [data for key in keys if (data := store.read_bytes(key)) is not None]
 
 
 def _faults_of_draft(draft: Draft) -> list[str]:
@@ -48,26 +73,5 @@ def _faults_of_draft(draft: Draft) -> list[str]:
 
 
 def _gains_secret(draft: Draft) -> bool:
-    before = len(find_secrets((draft.before or b"").decode("utf-8", "replace")))
-    return len(find_secrets((draft.after or b"").decode("utf-8", "replace"))) > before
-
-
-def _lost_in(store: MemoryStore, workspace: Workspace) -> float:
-    """The share of facts lost in one store; what moved to another store of the same dream is not lost."""
-    before = [data for key in _keys(store) if (data := store.read_bytes(key)) is not None]
-    return lost_share(before, _after(workspace.stores, workspace))
-
-
-def _after(stores: Sequence[MemoryStore], workspace: Workspace) -> list[bytes]:
-    drafted = {path: draft.after for path, draft in workspace.drafts.items()}
-    texts = [draft for draft in drafted.values() if draft is not None]
-    for store in stores:
-        for key in _keys(store):
-            path = store.path_of(key)
-            if path not in drafted and (data := store.read_bytes(key)) is not None:
-                texts.append(data)
-    return texts
-
-
-def _keys(store: MemoryStore) -> list[str]:
-    return [header.key for header in store.scan(limit=None).headers]
+    after = find_secrets((draft.after or b"").decode("utf-8", "replace"))
+    return bool(after) and len(after) > len(find_secrets((draft.before or b"").decode("utf-8", "replace")))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memdir.agent.workspace import Draft, Workspace
+from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.phrases import runs_of, split_words
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.store.trust import FIELD, Trust, marked_trust, with_trust
 
 Runs = frozenset[tuple[str, ...]]
 
@@ -21,7 +21,7 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
     for real, draft in list(workspace.drafts.items()):
         if draft.after is None or draft.key == INDEX_NAME:
             continue
-        path, gained = _path(draft), _runs(draft.after) - _runs(draft.before)
+        path, gained = draft.path, _runs(draft.after) - _runs(draft.before)
         sources = tuple(source for source, (runs, _) in told.items() if source != path and gained & runs)
         if sources:
             derived[path] = sources
@@ -31,13 +31,27 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
     return derived
 
 
+def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """How old each written memory stays: as old as it was, or as the newest that it took in (S11)."""
+    known = {
+        store.place.prefix + header.key: header.mtime_ns
+        for store in workspace.stores
+        for header in store.scan(limit=None).headers
+    }
+    return {
+        draft.path: max(known[path] for path in (draft.path, *derived.get(draft.path, ())) if path in known)
+        for draft in workspace.changed()
+        if draft.path in known
+    }
+
+
 def _old_texts(workspace: Workspace) -> dict[str, tuple[Runs, Trust]]:
     """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
-    texts = {_path(draft): draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
+    texts = {draft.path: draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
     for store in workspace.stores:
         for header in store.scan(limit=None).headers:
             path = store.place.prefix + header.key
-            if path not in texts and (data := store.read_bytes(header.key)) and b"trust:" in data:
+            if path not in texts and FIELD in header.fields and (data := store.read_bytes(header.key)):
                 texts[path] = data
     return {path: (_runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
 
@@ -45,7 +59,3 @@ def _old_texts(workspace: Workspace) -> dict[str, tuple[Runs, Trust]]:
 def _runs(data: bytes | None) -> Runs:
     topic = Topic(data or b"")
     return runs_of(split_words(f"{topic.description}\n{topic.body}"))
-
-
-def _path(draft: Draft) -> str:
-    return draft.store.place.prefix + draft.key

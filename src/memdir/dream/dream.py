@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Aborted
 from memdir.agent.file_state import FileState
 from memdir.agent.fork import ForkReport, Hands, Job, fork
 from memdir.agent.gate import memory_gate
@@ -18,7 +18,7 @@ from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.check import MAX_LOST_SHARE, fault_of_dream
-from memdir.dream.derive import trace_sources
+from memdir.dream.derive import times_of, trace_sources
 from memdir.dream.lock import DreamLock, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
@@ -27,6 +27,7 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
+from memdir.store.lineage import tell_derived
 from memdir.store.scan import manifest
 from memdir.store.store import MemoryStore
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 60  # a night's work; extraction has five
+MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class DreamPlan:
     overrides: str = ""
     max_lost_share: float = MAX_LOST_SHARE
     max_turns: int = MAX_TURNS
+    max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
 
 
@@ -104,10 +107,9 @@ class Dreamer:
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
         workspace = Workspace(self.plan.stores)
-        try:
-            report = await self._fork(parent, workspace, task)
-        except Aborted:
-            return NotDreamt("it was stopped")
+        report = await self._fork(parent, workspace, task)
+        if report.run.ending == "aborted":
+            return NotDreamt(f"it was {task.abort.reason}")
         if not report.is_complete:
             return NotDreamt(f"the model did not come to an end ({report.run.ending})")
         derived = trace_sources(workspace)
@@ -123,15 +125,22 @@ class Dreamer:
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
-        told = "; ".join(f"{key} < {' '.join(sources)}" for key, sources in derived.items())
-        written = workspace.commit(origin, _subject(workspace.changed()), keep_times=True, Derived=told)
+        written = workspace.commit(
+            origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
+        )
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
 
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = Hands(self.model, tools, gate)
-        return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+        limit = asyncio.get_running_loop().call_later(
+            self.plan.max_seconds, task.abort.set, "stopped: it took too long"
+        )
+        try:
+            return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+        finally:
+            limit.cancel()
 
     def _job(self) -> Job:
         store = self.plan.stores[0]

@@ -21,6 +21,8 @@ _FACT = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
 _FRAME = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What", "How to apply"))
+# A weekday tells a day only to those who know the week: a dream puts the date in its place (D3).
+_WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
 
 
 def facts_of(data: bytes) -> frozenset[str]:
@@ -31,16 +33,18 @@ def facts_of(data: bytes) -> frozenset[str]:
     found = set()
     for match in _FACT.finditer(text):
         fact = match[0].strip("`.,:;")
-        is_ordinary = fact in _FRAME or (fact in starts and fact.isalpha())
+        is_ordinary = fact in _FRAME or fact in _WEEKDAYS or (fact in starts and fact.isalpha())
         if fact and not is_ordinary:
             found.add(fact.casefold())
     return frozenset(found)
 
 
-def lost_share(before: Iterable[bytes], after: Iterable[bytes]) -> float:
-    """The share of facts that stood somewhere before and stand nowhere after."""
-    known = frozenset().union(*(facts_of(data) for data in before))
-    if not known:
-        return 0.0
-    text = "\n".join(data.decode("utf-8", "replace") for data in after).casefold()
-    return sum(fact not in text for fact in known) / len(known)
+def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
+    """The facts of several memories together."""
+    return frozenset().union(*(facts_of(data) for data in texts))
+
+
+def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]:
+    """Those facts that stand in none of the texts."""
+    text = "\n".join(data.decode("utf-8", "replace") for data in texts).casefold()
+    return frozenset(fact for fact in facts if fact not in text)

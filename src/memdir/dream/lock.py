@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memdir.disk.atomic import FILE_MODE, delete_file, disk_error, flush_folder, make_folder
 from memdir.disk.lock import locked
+from memdir.errors import MemdirError
 
 STALE_SECONDS = 3600.0  # a holder older than this hangs or sleeps; it finds out before it writes
 FUTURE_SECONDS = 300.0  # a time further ahead than clocks differ is nonsense, and nonsense must not block for ever
@@ -48,19 +50,24 @@ class DreamLock:
 
     def done(self, now: float, summary: str) -> None:
         """The dream succeeded: from now on its time is the file's time."""
-        with locked(self.guard):
-            if self.is_mine():
-                _fill(self.descriptor, {"finished": now, "summary": summary}, now)
-        os.close(self.descriptor)
+        self._let_go(lambda: _fill(self.descriptor, {"finished": now, "summary": summary}, now))
 
     def give_up(self) -> None:
-        """The dream failed or was stopped: as if it had not been, so that the next session may try again."""
-        with locked(self.guard):
-            if self.is_mine() and self.before is None:
-                delete_file(self.path)
-            elif self.is_mine():
-                _fill(self.descriptor, {"finished": self.before}, self.before or 0.0)
-        os.close(self.descriptor)
+        """The dream failed or was stopped: as if it had not been, so that the next session may try again. A file that
+        was there before carries its old time already."""
+        self._let_go(lambda: delete_file(self.path) if self.before is None else None)
+
+    def _let_go(self, leave: Callable[[], object]) -> None:
+        """A disk that fails here changes nothing about the dream: its memories are written, or they are not. All that
+        is lost is the time, and the next dream comes too early."""
+        try:
+            with locked(self.guard):
+                if self.is_mine():
+                    leave()
+        except (OSError, MemdirError):
+            pass
+        finally:
+            os.close(self.descriptor)
 
 
 def take_dream_lock(folder: str, *, guard: str, now: float) -> DreamLock | None:

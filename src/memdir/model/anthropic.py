@@ -75,9 +75,7 @@ def call_arguments(request: Request) -> dict[str, Any]:
     if request.raw is not None and request.raw.provider != PROVIDER:
         request = plain_request(request)
     if request.raw is not None:
-        kept = {key: value for key, value in request.raw.arguments.items() if key not in _NOT_SENT_AGAIN}
-        sent: Any = kept["messages"]
-        return {**kept, "messages": [*sent, *(render_message(message) for message in request.messages)]}
+        return _raw_arguments(request.raw.arguments, request.messages)
     settings = request.settings
     arguments: dict[str, Any] = {
         "model": request.model,
@@ -97,6 +95,24 @@ def call_arguments(request: Request) -> dict[str, Any]:
     if settings.json_schema is not None:
         arguments["output_config"] = {"format": {"type": "json_schema", "schema": settings.json_schema}}
     return arguments
+
+
+def _raw_arguments(arguments: Mapping[str, object], messages: tuple[Message, ...]) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: value for key, value in arguments.items() if key not in _NOT_SENT_AGAIN}
+    sent = list(kept["messages"])
+    mark = kept.pop("cache_control", None)
+    if mark:
+        # The provider would set this breakpoint on the last block, and that is ours now: it stays where it was (G2).
+        sent[-1] = _with_mark(sent[-1], mark)
+    return {**kept, "messages": [*sent, *(render_message(message) for message in messages)]}
+
+
+def _with_mark(message: Mapping[str, Any], mark: Mapping[str, Json]) -> dict[str, Any]:
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if isinstance(blocks[-1], Mapping) and "cache_control" not in blocks[-1]:
+        blocks[-1] = {**blocks[-1], "cache_control": mark}
+    return {**message, "content": blocks}
 
 
 def _thinking(model: str, settings: ModelSettings) -> dict[str, Any]:

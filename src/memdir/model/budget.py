@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from memdir.errors import BudgetReached, ModelError
+from memdir.errors import BudgetReached, DiskError, ModelError
 from memdir.events import Event, Nowhere
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.prices import Prices
+from memdir.model.retry import RetryingModel
 
 if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.settings import Settings
 
-# One nap at the cap. A sleeping laptop's clock stands still, and caps are raised: look again now and then.
+# One nap at the cap. A sleeping laptop's clock stands still, and a ledger may be deleted: look again now and then.
 LONGEST_NAP_SECONDS = 900.0
 # A call of these kinds reached the model and got no count back: the prompt was paid for, so it is estimated.
 _PAID_FAILURES = frozenset(("timeout", "interrupted", "bad_reply"))
 _CHARACTERS_PER_TOKEN = 4
+
+AtCap = Literal["wait", "raise", "go_on"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class BudgetedModel:
     """A model for background work: asks the budget before each call, writes each call down, waits at the cap.
 
     Waiting is what keeps a runaway job from becoming a storm: it stands still until the next day and then goes on.
+    Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`); what a
+    conversation cannot go on without is only counted (`"go_on"`).
     """
 
     model: Model
@@ -88,6 +94,7 @@ class BudgetedModel:
     job: str
     project: str
     sink: Sink = field(default_factory=Nowhere)
+    at_cap: AtCap = "wait"
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
@@ -97,6 +104,10 @@ class BudgetedModel:
         except ModelError as error:
             lost = Usage(input=estimated_tokens(request)) if error.kind in _PAID_FAILURES else Usage()
             self._write_down(request.model, lost, failure=error.kind)
+            raise
+        except asyncio.CancelledError:
+            with suppress(DiskError):  # whoever stops the work must not be kept from it
+                self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
             raise
         self._write_down(reply.model or request.model, reply.usage)
         return reply
@@ -111,17 +122,25 @@ class BudgetedModel:
 
     async def _wait_for_budget(self) -> None:
         is_told = False
-        while True:
+        while self.at_cap != "go_on":
             try:
                 self.budget.check(self.project)
             except BudgetReached as reached:
                 pause = max(1.0, reached.resumes_at - self.budget.clock())
                 if not is_told:
-                    self.sink.emit(Event("budget.waiting", job=self.job, reason=reached.message, seconds=pause))
+                    seconds = pause if self.at_cap == "wait" else 0.0
+                    self.sink.emit(Event("budget.waiting", job=self.job, reason=reached.message, seconds=seconds))
                 is_told = True
+                if self.at_cap == "raise":
+                    raise
             else:
                 return
             await self.sleep(min(pause, LONGEST_NAP_SECONDS))
+
+
+def under_budget(model: Model, counted: Callable[[Model], BudgetedModel]) -> Model:
+    """A model whose every call is counted: where it tries again by itself, each of its attempts is a call (B2)."""
+    return replace(model, model=counted(model.model)) if isinstance(model, RetryingModel) else counted(model)
 
 
 def estimated_tokens(request: Request) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from memdir.errors import ModelError
 from memdir.model.failures import broke_off, from_status
 from memdir.model.model import Reply, Request, StopReason, Usage
 from memdir.model.openai_chat import arguments_text, split_usage
@@ -13,7 +14,7 @@ from memdir.model.stream import ToolInput
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
 
 PROVIDER = "openai-responses"  # of opaque blocks: reasoning, and what the provider's own tools did
-_NOT_SENT_AGAIN = frozenset(("timeout",))
+_NOT_SENT_AGAIN = frozenset(("timeout", "background"))  # a fork waits for its reply
 
 
 def responses_arguments(request: Request) -> dict[str, Any]:
@@ -21,6 +22,12 @@ def responses_arguments(request: Request) -> dict[str, Any]:
     rendered = [item for message in request.messages for item in render_items(message)]
     if request.raw is not None:
         kept = {key: value for key, value in request.raw.arguments.items() if key not in _NOT_SENT_AGAIN}
+        if kept.get("conversation"):
+            raise ModelError(
+                "the host keeps its conversation at the provider, and a fork would add to it",
+                kind="bad_request",
+                remedy="Send the items as `input`, or go on from a response with `previous_response_id`",
+            )
         sent: Any = kept["input"]
         before = [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
         return {**kept, "input": [*before, *rendered]}

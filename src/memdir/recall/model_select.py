@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from memdir.model.model import Model, ModelSettings, Request, SystemBlock
-from memdir.prompts.compose import load_prompt
+from memdir.prompts.compose import Prompt, load_prompt
 from memdir.store.scan import Header, manifest
 from memdir.transcript.message import Json, user
 
@@ -21,6 +21,11 @@ SCHEMA: dict[str, Json] = {
 }
 
 
+def select_prompt(overrides: str = "") -> Prompt:
+    """What the model is told; the user's own version below `overrides` comes first (P8)."""
+    return load_prompt("recall/select.md", overrides=overrides)
+
+
 async def select_by_model(
     query: str,
     headers: Sequence[Header],
@@ -28,13 +33,14 @@ async def select_by_model(
     model: Model,
     name: str,
     recent_tools: Sequence[str] = (),
-    overrides: str = "",
+    prompt: Prompt | None = None,
 ) -> list[str]:
     """The keys of the memories that the model is certain about. Raises ModelError; the caller falls back."""
+    prompt = prompt or select_prompt()
     tools = f"\n\nRecently used tools: {', '.join(recent_tools)}" if recent_tools else ""
     request = Request(
         name,
-        (SystemBlock(load_prompt("recall/select.md", overrides=overrides).render()),),
+        (SystemBlock(prompt.render()),),
         messages=(user(f"Message:\n{query}\n\nMemories:\n{manifest(headers)}{tools}"),),
         settings=ModelSettings(max_tokens=MAX_TOKENS, json_schema=SCHEMA, timeout_seconds=TIMEOUT_SECONDS),
     )

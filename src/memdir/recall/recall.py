@@ -56,9 +56,11 @@ class Recaller:
         self._sink = sink
         self._clock = clock
         self.surfacing = Surfacing()
+        self._prompt_hash = ""  # of the last choice, when a model made it
 
     def choose(self, text: str, *, recent_tools: Sequence[str] = ()) -> Recalled:
         """The local choice, with everything that explains it."""
+        self._prompt_hash = ""
         self._selector.refresh()
         return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
 
@@ -68,14 +70,17 @@ class Recaller:
         """The model's choice; the local one when it fails or takes too long (R2)."""
         import asyncio
 
-        from memdir.recall.model_select import select_by_model
+        from memdir.recall.model_select import select_by_model, select_prompt
 
+        prompt = select_prompt(overrides)
         headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
-        request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, overrides=overrides)
+        request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
         try:
-            return await asyncio.wait_for(request, MODEL_SECONDS)
+            chosen = await asyncio.wait_for(request, MODEL_SECONDS)
         except (MemdirError, TimeoutError):
             return self.choose(text, recent_tools=recent_tools).keys
+        self._prompt_hash = prompt.hash
+        return chosen
 
     def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
@@ -105,6 +110,7 @@ class Recaller:
     def _tell(self, keys: Sequence[str], session: str) -> None:
         from memdir.events import memory_recalled
 
-        self._sink.emit(memory_recalled(files=len(keys), characters=self.surfacing.characters))
+        characters = self.surfacing.characters
+        self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=self._prompt_hash))
         if keys:
             self._log.add(Injection(self._clock(), session, tuple(keys)))

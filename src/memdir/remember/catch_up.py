@@ -13,6 +13,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.disk.presence import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up
+from memdir.layout import is_session_id
 from memdir.model.model import Model, Request
 from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
@@ -72,7 +73,8 @@ class CatchUp:
     def _transcripts(self) -> Iterator[str]:
         """Only sessions with a state of ours: another agent's old ones are none of our business."""
         for path in transcripts_in(self.layout.project_home):
-            if Session.was_begun(os.path.basename(path).removesuffix(".jsonl"), self.layout):
+            name = os.path.basename(path).removesuffix(".jsonl")
+            if is_session_id(name) and Session.was_begun(name, self.layout):
                 yield path
 
     def _is_behind(self, ref: SessionRef, session: Session) -> bool:

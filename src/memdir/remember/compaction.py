@@ -18,7 +18,7 @@ from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
-from memdir.prompts.compose import load_prompt
+from memdir.prompts.compose import Prompt, load_prompt
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
 from memdir.transcript.compact import Tail, tail_start, whole_calls
@@ -44,6 +44,7 @@ class Compacted:
     tokens_before: int
     tokens_after: int
     kept_messages: int
+    prompt_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class _Proposal:
     method: Method
     summary: Message
     kept: tuple[Message, ...]
+    prompt_hash: str = ""
 
 
 _Way = Callable[[], Awaitable[_Proposal | Skipped]]
@@ -136,7 +138,7 @@ class Compaction:
         after = self._after(proposal, request)
         metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
         conversation.compact(proposal.summary, proposal.kept, metadata)
-        return Compacted(proposal.method, before, after, len(proposal.kept))
+        return Compacted(proposal.method, before, after, len(proposal.kept), proposal.prompt_hash)
 
     async def _from_session_memory(self, conversation: Conversation) -> _Proposal | Skipped:
         """The notes that were kept all along, and every message that they do not cover."""
@@ -154,17 +156,19 @@ class Compaction:
 
     async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
         """A summary that the model writes now."""
-        text = await self._summary(conversation.messages, request, keep)
+        prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
+        text = await self._summary(conversation.messages, request, self._job(prompt, keep))
         if not text.strip():
             return Skipped("empty_summary")
         messages = conversation.messages
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
-        return _Proposal("model", self._message(text, conversation), messages[start:])
+        return _Proposal("model", self._message(text, conversation), messages[start:], prompt.hash)
 
-    async def _summary(self, messages: tuple[Message, ...], request: Request, keep: str) -> str:
+    def _job(self, prompt: Prompt, keep: str) -> Job:
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
-        job = Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
+        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
+
+    async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
         for _ in range(MAX_SHORTENINGS):
             try:
@@ -204,5 +208,6 @@ class Compaction:
             "tokens_before": outcome.tokens_before,
             "tokens_after": outcome.tokens_after,
             "kept_messages": outcome.kept_messages,
+            "prompt_hash": outcome.prompt_hash,
         }
         self.sink.emit(session_compacted(trigger=trigger, work=work))

@@ -38,17 +38,24 @@ class Imported:
         self.refused: dict[str, str] = {}
 
 
-def export_memories(store: MemoryStore, target: str) -> int:
-    """Write all memories and the index to a new folder, or to a zip when the name ends in .zip. Returns how many."""
-    files = [(key, entry.path) for key, entry in walk(store.root) if entry.is_file(follow_symlinks=False)]
-    if os.path.isfile(store.place.index):
-        files.append((INDEX_NAME, store.place.index))
-    files.sort()
+class Exported:
+    """What an export wrote: how many memories, and which files it had to leave out and why."""
+
+    __slots__ = ("left_out", "memories")
+
+    def __init__(self) -> None:
+        self.memories = 0
+        self.left_out: dict[str, str] = {}
+
+
+def export_memories(store: MemoryStore, target: str) -> Exported:
+    """Write all memories and the index to a new folder, or to a zip when the name ends in .zip."""
+    result = Exported()
     if target.lower().endswith(".zip"):
-        _write_zip(files, target)
+        _write_zip(_to_export(store, result), target, result)
     else:
-        _write_folder(files, target)
-    return len(files) - (INDEX_NAME in dict(files))
+        _write_folder(_to_export(store, result), target)
+    return result
 
 
 def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Imported:
@@ -159,26 +166,57 @@ def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
     return data
 
 
-def _write_folder(files: list[tuple[str, str]], target: str) -> None:
+def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, bytes, int]]:
+    """Key, bytes and time of every file, in order; what is no plain readable file is left out and told."""
+    index = [(INDEX_NAME, store.place.index)] if os.path.lexists(store.place.index) else []
+    for key, path in index + sorted((key, entry.path) for key, entry in walk(store.root)):
+        try:
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                result.left_out[key] = "it is a link or no plain file"
+                continue
+            data, mtime_ns = _read_file(path)
+        except OSError as error:
+            result.left_out[key] = os.strerror(error.errno or 0)
+            continue
+        result.memories += key != INDEX_NAME
+        yield key, data, mtime_ns
+
+
+def _read_file(path: str) -> tuple[bytes, int]:
+    with open(path, "rb") as file:
+        return file.read(), os.fstat(file.fileno()).st_mtime_ns
+
+
+def _write_folder(files: Iterator[tuple[str, bytes, int]], target: str) -> None:
     if os.path.isdir(target) and os.listdir(target):
         raise ImportRefused(f"{target} is not empty", remedy="Name a new folder, or a file that ends in .zip")
-    for key, path in files:
+    make_folder(target)
+    for key, data, mtime_ns in files:
         destination = os.path.join(target, key)
         make_folder(os.path.dirname(destination))
-        with open(path, "rb") as file:
-            write_bytes_atomic(destination, file.read(), mtime_ns=os.fstat(file.fileno()).st_mtime_ns)
-    make_folder(target)
+        write_bytes_atomic(destination, data, mtime_ns=mtime_ns, durably=False)
 
 
-def _write_zip(files: list[tuple[str, str]], target: str) -> None:
+def _write_zip(files: Iterator[tuple[str, bytes, int]], target: str, result: Exported) -> None:
     import io
     import zipfile
 
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for key, path in files:
+        for key, data, _ in files:
+            if not _is_unicode(key):
+                result.left_out[key] = "a zip cannot hold a name that is not UTF-8"
+                result.memories -= 1
+                continue
             member = zipfile.ZipInfo(key, _ZIP_DATE)
             member.external_attr = 0o600 << 16
-            with open(path, "rb") as file:
-                archive.writestr(member, file.read(), zipfile.ZIP_DEFLATED)
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED)
     write_bytes_atomic(os.path.abspath(target), packed.getvalue())
+
+
+def _is_unicode(key: str) -> bool:
+    try:
+        key.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -10,7 +10,7 @@ import os
 import stat
 from contextlib import contextmanager
 
-from memdir.disk.git import BRANCH, Git
+from memdir.disk.git import BRANCH, MANY_BLOBS, Git
 from memdir.disk.programs import find_program
 
 TYPE_CHECKING = False
@@ -132,7 +132,10 @@ class History:
         `contents` says what was written to them: that is what the commit holds, even if somebody saved over it already.
         """
         self._make_sure_it_exists()
-        listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        listed = list(paths)
+        if len(listed) >= MANY_BLOBS:  # else git would write, and flush, an object for each by itself
+            self._git.write_blobs([data for data in map(self._on_disk, listed) if data is not None])
+        listing = b"".join(os.fsencode(path) + b"\0" for path in listed)
         self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=listing)
         self._stage({path: data for path, data in (contents or {}).items() if self._on_disk(path) != data})
         return self._commit_staged(message, when)
@@ -146,19 +149,15 @@ class History:
 
     def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes]:
         """Those of these bytes that no commit holds."""
-        from hashlib import sha1
-
         if not self._git.exists or not self._head():
             held: set[bytes] = set()
         else:
             held = {line[:40] for line in self._git.run("rev-list", "--objects", "HEAD").split(b"\n")}
-        found = {}
-        for path, data in contents.items():
-            if data is not None:
-                blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-                if blob.encode("ascii") not in held:
-                    found[path] = data
-        return found
+        return {
+            path: data
+            for path, data in contents.items()
+            if data is not None and _blob_id(data).encode("ascii") not in held
+        }
 
     def _make_sure_it_exists(self) -> None:
         if not self._git.exists:
@@ -174,14 +173,12 @@ class History:
     def _stage(self, contents: Mapping[str, bytes | None]) -> None:
         if not contents:
             return
+        self._git.write_blobs([data for data in contents.values() if data is not None])
         lines = []
         for path, data in contents.items():
-            if data is None:
-                lines.append(f"0 {_MISSING}\t".encode("ascii") + os.fsencode(path))
-            else:
-                blob = self._git.run("hash-object", "-w", "--stdin", stdin=data).strip()
-                lines.append(b"100644 " + blob + b"\t" + os.fsencode(path))
-        self._git.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines))
+            entry = f"0 {_MISSING}\t" if data is None else f"100644 {_blob_id(data)}\t"
+            lines.append(entry.encode("ascii") + os.fsencode(path) + b"\0")
+        self._git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
 
     def _on_disk(self, path: str) -> bytes | None:
         try:
@@ -282,6 +279,13 @@ class History:
             return stat.S_ISREG(os.lstat(os.path.join(self._place.base, path)).st_mode)
         except OSError:
             return True  # deleted: that is a change too
+
+
+def _blob_id(data: bytes) -> str:
+    """The name that git gives a content."""
+    from hashlib import sha1
+
+    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _commit(part: bytes) -> Commit:

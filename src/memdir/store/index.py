@@ -52,7 +52,7 @@ class Index:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._lines = [line for line in _LINE.findall(data) if line]
-        self._entries = [_parse(line) for line in self._lines]
+        self._entries = [parse_entry(line) for line in self._lines]
 
     def entries(self) -> list[Entry]:
         """Every line that names a memory, in order."""
@@ -66,12 +66,19 @@ class Index:
 
     def with_entry(self, entry: Entry) -> Index:
         """The entry's line in its old place, or before all others: what is newest must survive a truncation."""
-        line = entry.render().encode("utf-8", "replace")
-        for number, known in enumerate(self._entries):
-            if known and known.key == entry.key:
-                old = self._lines[number]
-                return self._replaced(number, line + old[len(old.rstrip(b"\r\n")) :])
-        return self._inserted([line])
+        return self.with_entries([entry])
+
+    def with_entries(self, entries: Iterable[Entry]) -> Index:
+        """The same for many, as if they came one after the other: the last one stands before all others."""
+        wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries}
+        lines = list(self._lines)
+        known = {entry.key: number for number, entry in reversed([*enumerate(self._entries)]) if entry}
+        for key in wanted.keys() & known.keys():
+            old = lines[known[key]]
+            lines[known[key]] = wanted[key] + old[len(old.rstrip(b"\r\n")) :]
+        index = Index(b"".join(lines))
+        new = [line for key, line in reversed(wanted.items()) if key not in known]
+        return index._inserted(new) if new else index
 
     def without(self, keys: Iterable[str]) -> Index:
         """The index with no line for these memories."""
@@ -117,11 +124,12 @@ def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     before = {entry.key: entry for entry in Index(base).entries()}
     wanted = {entry.key: entry for entry in Index(ours).entries()}
     index = Index(theirs).without(before.keys() - wanted.keys())
-    for key, entry in reversed(wanted.items()):
-        known = before.get(key)
-        if known is None or (known.title, known.hook) != (entry.title, entry.hook):
-            index = index.with_entry(entry)
-    return index.data
+    changed = [
+        entry
+        for key, entry in reversed(wanted.items())
+        if (known := before.get(key)) is None or (known.title, known.hook) != (entry.title, entry.hook)
+    ]
+    return index.with_entries(changed).data
 
 
 class LoadedIndex:
@@ -175,7 +183,8 @@ def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:
     )
 
 
-def _parse(line: bytes) -> Entry | None:
+def parse_entry(line: bytes) -> Entry | None:
+    """The memory that a line names; None for any other line."""
     match = _ENTRY.match(line.decode("utf-8", "replace").lstrip("\ufeff"))
     if match is None or not match["key"].strip().endswith(".md") or "://" in match["key"]:
         return None

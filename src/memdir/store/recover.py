@@ -46,11 +46,13 @@ def recover(writer: Writer) -> None:
 def _finish(writer: Writer, journal: Journal) -> None:
     """Complete a change set. What a person wrote over it since stays; ours is in the history before that."""
     edited = [operation for operation in journal.operations if not _is_complete(writer, operation)]
+    writer.flush_names()
     journal.message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
     paths = [operation.path for operation in edited]
     is_recorded = writer.record(journal, is_before_recorded=False, written_over=paths)
     for operation in edited:
         _bring_in(writer, operation, is_recorded=is_recorded)
+    writer.flush_names()
     if is_recorded:
         writer.drop_journal()
     writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))

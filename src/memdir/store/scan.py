@@ -131,7 +131,7 @@ def manifest(headers: Iterable[Header]) -> str:
     """One line a memory, as a model reads it: `- [type] file.md (time): description` (S10)."""
     lines = []
     for header in headers:
-        kind = f"[{header.type}] " if header.type else ""
+        kind = f"[{found}] " if (found := header.type) else ""
         description = " ".join(header.description.split())
         lines.append(f"- {kind}{header.key} ({iso_time(header.mtime)}){': ' + description if description else ''}")
     return "\n".join(lines)

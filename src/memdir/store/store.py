@@ -26,6 +26,7 @@ from memdir.store.writer import Writer, read_with_time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from memdir.events import Sink
     from memdir.layout import Place
@@ -49,6 +50,17 @@ class Memory:
     @property
     def mtime(self) -> float:
         return self.mtime_ns / 1e9
+
+
+class _InARow:
+    """Index edits of one kind, done together: thousands of them one by one would take minutes."""
+
+    def __init__(self, edit: Callable[[Index, list[Any]], Index]) -> None:
+        self.edit = edit
+        self.items: list[Any] = []
+
+    def __call__(self, index: Index) -> Index:
+        return self.edit(index, self.items)
 
 
 class Change:
@@ -88,11 +100,10 @@ class Change:
 
     def put_entry(self, key: str, topic: Topic) -> None:
         """Give a memory its line in the index."""
-        entry = entry_for(key, topic.name, topic.description)
-        self.edit_index(lambda index: index.with_entry(entry))
+        self._edit_in_a_row(Index.with_entries, entry_for(key, topic.name, topic.description))
 
     def drop_entry(self, key: str) -> None:
-        self.edit_index(lambda index: index.without([key]))
+        self._edit_in_a_row(Index.without, key)
 
     def operations(self) -> list[Operation]:
         """What has to be done on disk, files that would not change left out."""
@@ -112,6 +123,14 @@ class Change:
                 operation.mtime_before_ns = mtime_before_ns
                 found.append(operation)
         return found
+
+    def _edit_in_a_row(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
+        edits = self._index_edits.get(INDEX_NAME)
+        last = edits[-1] if edits else None
+        if not isinstance(last, _InARow) or last.edit is not edit:
+            last = _InARow(edit)
+            self.edit_index(last)
+        last.items.append(item)
 
     def _before(self, key: str) -> tuple[bytes | None, int | None]:
         """A file as it was when this change first looked: what is decided from it must not rest on another state."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import Commit, FileChange, Origin
+from memdir.store.history import Commit, Origin
 from memdir.store.index import merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memdir.store.store import Change, MemoryStore
 
 LOOK_BACK = 1000  # commits searched for one that is not undone yet
@@ -32,10 +34,26 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
     store.record_outside_changes()
     commit = _named(store, revision) if revision else _newest_not_undone(store)
     subject = f"undo {commit.id[:8]}: {commit.subject}"
+    contents = store.history.contents([blob for file in commit.files for blob in (file.before, file.after)])
+    times = _first_times(store.history.log()) if any(file.before for file in commit.files) else {}
     with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
         for file in commit.files:
-            _take_back(store, change, commit, file)
+            before, after = contents.get(file.before), contents.get(file.after)
+            mtime_ns = times.get((file.path, file.before))
+            _take_back(store, change, commit, _Versions(file.path, before, after, mtime_ns))
     return Undone(commit, [file.path for file in commit.files])
+
+
+class _Versions:
+    """One file of a change: its bytes before and after it, and the time of those before."""
+
+    __slots__ = ("after", "before", "mtime_ns", "path")
+
+    def __init__(self, path: str, before: bytes | None, after: bytes | None, mtime_ns: int | None) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.mtime_ns = mtime_ns
 
 
 def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
@@ -49,7 +67,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     source, blob = _version(store, commits, path, revision)
     data = store.history.contents([blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
-        change.write(key, data, mtime_ns=_first_recorded(store, path, blob))
+        change.write(key, data, mtime_ns=_first_times(commits).get((path, blob)))
         if key.rsplit("/", 1)[-1] != INDEX_NAME:
             change.put_entry(key, Topic(data))
     return source
@@ -80,14 +98,12 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 
 
-def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileChange) -> None:
+def _take_back(store: MemoryStore, change: Change, commit: Commit, file: _Versions) -> None:
     """Put one file back to what it was before the commit; later changes to other lines of it stay."""
     key = file.path.removeprefix(store.place.prefix)
     if not file.path.startswith(store.place.prefix):
         raise EditConflict(f"{file.path} belongs to another scope", remedy="Undo this change without --scope")
-    contents = store.history.contents([file.before, file.after])
-    before, after = contents.get(file.before), contents.get(file.after)
-    current = change.read(key)
+    before, after, current = file.before, file.after, change.read(key)
     if current == after:
         target = before
     elif current == before:
@@ -104,16 +120,13 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: FileCha
     if target is None:
         change.delete(key)
     else:
-        is_exact = target == before and not file.path.endswith(INDEX_NAME)
-        change.write(key, target, mtime_ns=_first_recorded(store, file.path, file.before) if is_exact else None)
+        is_exact = target == before and key != INDEX_NAME
+        change.write(key, target, mtime_ns=file.mtime_ns if is_exact else None)
 
 
-def _first_recorded(store: MemoryStore, path: str, blob: str) -> int | None:
-    """When a content was first recorded: an old memory must not look new because it came back (S11)."""
-    for commit in reversed(store.history.log(path)):
-        if any(file.path == path and file.after == blob for file in commit.files):
-            return commit.time * 1_000_000_000
-    return None
+def _first_times(commits: Sequence[Commit]) -> dict[tuple[str, str], int]:
+    """When each content of a file was first recorded: an old memory must not look new because it came back (S11)."""
+    return {(file.path, file.after): commit.time * 1_000_000_000 for commit in commits for file in commit.files}
 
 
 def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str) -> tuple[Commit, str]:

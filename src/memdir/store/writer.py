@@ -10,7 +10,14 @@ import os
 import time
 from contextlib import contextmanager
 
-from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import (
+    abandoned_temporaries,
+    delete_file,
+    disk_error,
+    flush_folder,
+    make_folder,
+    write_bytes_atomic,
+)
 from memdir.disk.lock import locked
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
@@ -40,6 +47,7 @@ class Writer:
         self.history = history
         self.clock = clock
         self.sink = sink
+        self._unflushed: set[str] = set()  # folders in which names changed
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -54,6 +62,7 @@ class Writer:
         try:
             for operation in journal.operations:
                 operation.after = self.put(operation, overtaken)
+            self.flush_names()
         except BaseException:
             self._roll_back(journal)
             raise
@@ -68,6 +77,12 @@ class Writer:
             return merge_for(operation.path)(base, ours, theirs)
 
         return self._replace(operation, merge)
+
+    def flush_names(self) -> None:
+        """Make what was put in place or taken away durable; before the history, or the journal's end, says so."""
+        for folder in sorted(self._unflushed):
+            flush_folder(_nearest(folder))
+        self._unflushed.clear()
 
     def record(
         self,
@@ -156,6 +171,7 @@ class Writer:
             for operation in reversed(journal.operations):
                 if self.current(operation.path) == operation.after != operation.before:
                     self._take_back(operation)
+            self.flush_names()
             self.sweep(journal)
             remove_journal(self.place.journal)
         except DiskError:
@@ -172,6 +188,7 @@ class Writer:
         target = os.path.join(self.place.base, operation.path)
         if operation.after is not None:
             make_folder(os.path.dirname(target))
+        self._unflushed.add(os.path.dirname(target))
         put = replace_file(target, operation.before, operation.after, mtime_ns=operation.mtime_ns, merge=merge)
         if put is None:
             self._drop_empty_folders(os.path.dirname(operation.path))
@@ -193,6 +210,13 @@ class Writer:
         except HistoryError:
             self.history.settle()  # a git that was killed, ours or a person's, left locks that stop every later one
             self.history.record(journal.message, paths, when=self.clock(), contents=contents)
+
+
+def _nearest(folder: str) -> str:
+    """A folder, or what is left above it: it may have been removed with its last file."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def merge_for(path: str) -> Merge:

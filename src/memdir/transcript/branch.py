@@ -35,7 +35,7 @@ class Branch:
     def write(self) -> None:
         """Write the whole file at once: a branch is there or it is not."""
         make_folder(os.path.dirname(self.transcript.path))
-        data = b"\n".join((*self._lines(), b""))
+        data = b"".join(self._lines())
         write_bytes_atomic(self.transcript.path, data)
 
     def copy_files(self, before: str, after: str) -> None:

@@ -86,11 +86,9 @@ class Conversation:
             "logicalParentUuid": self.transcript.last_uuid,
             "compactMetadata": {**metadata, "preservedMessages": preserved},
         }
-        self.transcript.append_lines(
-            (
-                self.transcript.line(fields, record_id=boundary, parent=""),
-                self.transcript.message_line(fresh, parent=boundary, isCompactSummary=True),
-            )
+        self.transcript.append(
+            self.transcript.line(fields, record_id=boundary, parent="")
+            + self.transcript.message_line(fresh, parent=boundary, is_summary=True)
         )
         self.transcript.last_uuid = fresh.id
         self.transcript.depth += 1

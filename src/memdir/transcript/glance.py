@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from memdir.transcript.record import MESSAGE_TYPES, TITLE, Record, parse_record
+from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
@@ -37,21 +36,20 @@ def glance(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> Gla
     return Glance(ref, _shortened(title), messages, is_guessed)
 
 
-def _ends(ref: SessionRef) -> tuple[list[Record], list[Record]]:
-    """The records at both ends of a transcript; a short one is all tail."""
+def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
+    """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
         descriptor = os.open(ref.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return [], []
     try:
         if ref.size <= 2 * END_BYTES:
-            return [], _records(os.pread(descriptor, ref.size, 0).split(b"\n"))
-        head = _records(os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1])
-        tail: list[Record] = []
+            return [], os.pread(descriptor, ref.size, 0).split(b"\n")
+        head = os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1]
+        tail: list[bytes] = []
         for length in (END_BYTES, LONG_END_BYTES):
-            start = max(0, ref.size - length)
-            tail = _records(os.pread(descriptor, length, start).split(b"\n")[1:])
-            if any(record.type in (*MESSAGE_TYPES, ITEM) for record in tail):
+            tail = os.pread(descriptor, length, max(0, ref.size - length)).split(b"\n")[1:]
+            if any(line.strip() for line in tail):
                 break
         return head, tail
     except OSError:
@@ -60,25 +58,24 @@ def _ends(ref: SessionRef) -> tuple[list[Record], list[Record]]:
         os.close(descriptor)
 
 
-def _records(lines: Sequence[bytes]) -> list[Record]:
-    found = (parse_record(line) for line in lines)
-    return [record for record in found if record is not None]
-
-
-def _count(ref: SessionRef, head: list[Record], tail: list[Record]) -> tuple[int, bool]:
-    for record in reversed(tail):
-        depth = record.fields.get("depth")
-        if isinstance(depth, int) and not record.is_sidechain:
+def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, bool]:
+    """How many messages there are: the last record of ours says so, other agents' are counted or guessed."""
+    for line in reversed(tail):
+        record = parse_record(line) if b'"depth":' in line else None
+        depth = record.fields.get("depth") if record and not record.is_sidechain else None
+        if isinstance(depth, int):
             return depth, False
-    seen = [record for record in (*head, *tail) if record.type in (*MESSAGE_TYPES, ITEM) and not record.is_sidechain]
+    found = [record for record in map(parse_record, (*head, *tail)) if record is not None]
+    seen = [record for record in found if record.type in (*MESSAGE_TYPES, ITEM) and not record.is_sidechain]
     if not head:
         return len(seen), any(record.type == ITEM for record in seen)
-    read = sum(len(json.dumps(record.fields)) for record in (*head, *tail)) or 1
+    read = sum(map(len, (*head, *tail))) or 1
     return max(len(seen), round(len(seen) * ref.size / read)), True
 
 
-def _given_title(records: Sequence[Record]) -> str:
-    titles = (record.fields.get("customTitle") for record in reversed(records) if record.type == TITLE)
+def _given_title(lines: Sequence[bytes]) -> str:
+    records = (parse_record(line) for line in reversed(lines) if TITLE.encode() in line)
+    titles = (record.fields.get("customTitle") for record in records if record is not None and record.type == TITLE)
     return next((title for title in titles if isinstance(title, str) and title.strip()), "")
 
 

@@ -49,7 +49,7 @@ def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
     state = reading if reading is not None else Reading()
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below; a generator holds it across yields
-    except FileNotFoundError:
+    except OSError:
         return
     with file:
         file.seek(state.offset)

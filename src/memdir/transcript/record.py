@@ -90,7 +90,7 @@ def record_from(found: object) -> Record | None:
 
 def message_fields(message: Message) -> dict[str, Any]:
     """What a message's record holds besides its place in the tree."""
-    content = [_block_fields(block) for block in message.content]
+    content = [block_fields(block) for block in message.content]
     fields: dict[str, Any] = {"type": message.role, "message": {"role": message.role, "content": content}}
     return {**fields, "isMeta": True} if message.is_meta else fields
 
@@ -121,7 +121,8 @@ def _block_from(block: dict[str, Any]) -> Block:
             return Opaque("anthropic", json.dumps(block))
 
 
-def _block_fields(block: Block) -> dict[str, Any]:
+def block_fields(block: Block) -> dict[str, Any]:
+    """A block as it stands in a transcript."""
     match block:
         case Text(text):
             return {"type": "text", "text": text}

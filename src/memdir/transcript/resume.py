@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from memdir.disk.atomic import disk_error
 from memdir.transcript.message import Message, ToolResult
 from memdir.transcript.parallel import joined_messages
 from memdir.transcript.record import Record
@@ -31,13 +32,9 @@ class Resumed:
 
 def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
     """The context at the end of a transcript, or at the message `at`; empty when there is no such file or message."""
-    tree = Tree(path, with_sidechains=is_sidechain)
-    try:
-        leaf = tree.find(at) if at else tree.leaf()
-    except (FileNotFoundError, NotADirectoryError):
-        return Resumed()
-    if leaf is None:
-        return Resumed(damage=tree.damage)
+    tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
+    if tree is None or leaf is None:
+        return Resumed(damage=tree.damage if tree else Damage())
     carried, after = _context(tree, leaf)
     front, back = joined_messages(tree, carried), joined_messages(tree, after)
     messages = tuple(with_replacements([*front, *back], tree.replacements))
@@ -46,15 +43,22 @@ def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
 
 def history(path: str) -> Resumed:
     """Everything that was said on the way to the end of a transcript, from its first message on, as it was said."""
-    tree = Tree(path)
-    try:
-        leaf = tree.leaf()
-    except (FileNotFoundError, NotADirectoryError):
-        return Resumed()
-    if leaf is None:
-        return Resumed(damage=tree.damage)
+    tree, leaf = _opened(path)
+    if tree is None or leaf is None:
+        return Resumed(damage=tree.damage if tree else Damage())
     messages = tuple(joined_messages(tree, _line(tree, leaf)))
     return Resumed(messages, leaf.record.uuid, depth=len(messages), damage=tree.damage)
+
+
+def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tree | None, Node | None]:
+    """The tree of a transcript and the record that was asked for; neither when there is no such file."""
+    tree = Tree(path, with_sidechains=is_sidechain)
+    try:
+        return tree, tree.find(at) if at else tree.leaf()
+    except (FileNotFoundError, NotADirectoryError):
+        return None, None
+    except OSError as error:
+        raise disk_error(error, "read", path) from error
 
 
 def damage_of(path: str) -> Damage:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.presence import mark_present
+from memdir.transcript.encode import encode, encode_fields, encode_message, encode_text
 from memdir.transcript.message import Message
-from memdir.transcript.record import message_fields
 from memdir.version import __version__
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 VERSION = f"memdir {__version__}"  # tells our records from another agent's
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Transcript:
@@ -45,68 +41,85 @@ class Transcript:
         self._clock = clock
         self._is_durable = is_durable
         side = {"isSidechain": True, "agentId": agent_id} if agent_id else {"isSidechain": False}
-        self._about = _encode({**side, "sessionId": session_id, "cwd": cwd, "version": VERSION})[1:-1]
+        self._about = encode_fields({**side, "sessionId": session_id, "cwd": cwd, "version": VERSION})
+        self._second = -1
+        self._words = ""
         self._descriptor: int | None = None
         self._is_marked = False
         self._is_torn = False
 
-    def append_message(self, message: Message, *, parent: str | None = None, **more: bool) -> Message:
+    def append_message(self, message: Message, *, parent: str | None = None) -> Message:
         """Write a message behind the last one, or behind `parent`. Returns it with its id and time."""
         kept = self.dated(message)
-        self.append_lines([self.message_line(kept, parent=parent, **more)])
+        self.append(self.message_line(kept, parent=parent))
         self.last_uuid = kept.id
         self.depth += 1
         return kept
 
     def append_system(self, fields: Mapping[str, Any], *, parent: str) -> str:
         """Write a record of the tree that is no message: the conversation goes on behind it. Returns its id."""
-        record_id = str(uuid.uuid4())
-        counted = {"type": "system", "depth": self.depth, **fields}
-        self.append_lines([self.line(counted, record_id=record_id, parent=parent)])
+        record_id = _new_id()
+        self.append(self.line({"type": "system", "depth": self.depth, **fields}, record_id=record_id, parent=parent))
         self.last_uuid = record_id
         return record_id
 
     def append_note(self, fields: Mapping[str, Any]) -> None:
         """Write a record that has no place in the tree."""
-        self.append_lines([self.note_line({**fields, "timestamp": self.moment()})])
+        self.append(self.note_line({**fields, "timestamp": self.moment()}))
 
-    def append_lines(self, lines: Sequence[bytes]) -> None:
+    def append(self, lines: bytes) -> None:
         """Write whole lines with one `write`: all of them or, when the process dies before, none."""
-        descriptor = self._open()
-        data = b"\n".join((*((b"",) if self._is_torn else ()), *lines, b""))
+        descriptor = self._descriptor if self._is_marked and self._descriptor is not None else self._open()
+        data = b"\n" + lines if self._is_torn else lines
         try:
             written = os.write(descriptor, data)
-            self._is_torn = written < len(data)
-            while written < len(data):  # a disk that is full, or a signal in the middle of a very large record
-                written += os.write(descriptor, data[written:])
-            self._is_torn = False
+            if written < len(data) or self._is_torn:
+                self._write_rest(descriptor, data, written)
             if self._is_durable:
                 os.fsync(descriptor)
         except OSError as error:
             raise disk_error(error, "append to", self.path) from error
 
+    def _write_rest(self, descriptor: int, data: bytes, written: int) -> None:
+        """A full disk, or a signal in the middle of a very large record, leaves a torn line until the rest is there."""
+        self._is_torn = written < len(data)
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+        self._is_torn = False
+
     def dated(self, message: Message) -> Message:
         """A message with an id and a time of its own."""
-        return replace(message, id=message.id or str(uuid.uuid4()), timestamp=self.moment())
+        return Message(message.role, message.content, message.id or _new_id(), message.is_meta, self.moment())
 
-    def message_line(self, message: Message, *, parent: str | None = None, **more: bool) -> bytes:
+    def message_line(self, message: Message, *, parent: str | None = None, is_summary: bool = False) -> bytes:
         """The line of a message that has its id and time."""
         behind = self.last_uuid if parent is None else parent
-        fields = {"depth": self.depth + 1, **message_fields(message), **more}
-        return self.line(fields, record_id=message.id, parent=behind, moment=message.timestamp)
+        more = b',"isCompactSummary":true' if is_summary else b""
+        body = b'"depth":%d,%b%b' % (self.depth + 1, encode_message(message), more)
+        return self._line(body, message.id, behind, message.timestamp or self.moment())
 
-    def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str, moment: str = "") -> bytes:
-        """The line of any record of the tree. Its links come first: half a line still shows them (J3)."""
-        links = f'{{"parentUuid":{_encode(parent or None)},"uuid":{_encode(record_id)}'
-        text = f'{links},{self._about},"timestamp":"{moment or self.moment()}",{_encode(fields)[1:]}'
-        return text.encode("utf-8", "surrogatepass")
+    def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str) -> bytes:
+        """The line of any record of the tree."""
+        return self._line(encode_fields(fields), record_id, parent, self.moment())
 
     def note_line(self, fields: Mapping[str, Any]) -> bytes:
         """The line of a record that has no place in the tree."""
-        return _encode({**fields, "sessionId": self.session_id}).encode("utf-8", "surrogatepass")
+        return encode({**fields, "sessionId": self.session_id}) + b"\n"
+
+    def _line(self, body: bytes, record_id: str, parent: str, moment: str) -> bytes:
+        """Links come first: half a line still shows them (J3)."""
+        links = (encode_text(parent) if parent else b"null", encode_text(record_id))
+        about = (self._about, moment.encode(), body)
+        return b'{"parentUuid":%b,"uuid":%b,%b,"timestamp":"%b",%b}\n' % (*links, *about)
 
     def moment(self) -> str:
-        return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        """The time as it stands in a record, to the millisecond. The clock's second is put into words once."""
+        now = self._clock()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._words = datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+        return f"{self._words}.{int((now - second) * 1000):03d}Z"
 
     def sync(self) -> None:
         """Make what was written so far survive a power cut."""
@@ -133,3 +146,10 @@ class Transcript:
         if not self._is_marked:
             self._is_marked = mark_present(self._descriptor)
         return self._descriptor
+
+
+def _new_id() -> str:
+    """A random UUID (version 4), made in a third of the time that the library takes."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -124,6 +124,15 @@ async def test_ripgrep_and_our_own_give_the_same_output(corpus: Path, query: dic
     assert await search(corpus, RIPGREP, **query) == await search(corpus, "", **query)
 
 
+@needs_ripgrep
+async def test_the_user_s_own_settings_of_ripgrep_change_nothing(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ripgreprc").write_text("--invert-match\n", encoding="utf-8")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "ripgreprc"))
+    assert await search(corpus, RIPGREP, pattern="alpha") == await search(corpus, "", pattern="alpha")
+
+
 async def test_lines_come_with_path_and_number_in_order_of_paths(corpus: Path) -> None:
     lines = (await search(corpus, "", pattern="^alpha")).splitlines()
     assert "/plain.md:1:alpha" in lines

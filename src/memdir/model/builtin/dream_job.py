@@ -1,13 +1,15 @@
 """The built-in model's answer to the dream job: plan the night, read what it will change, write it by the usual tools.
 
-Stateless and deterministic: the plan is made anew in each turn from the files, which do not change before the run ends.
+A night is planned once for a job. Before writing, what it read is compared with what the files hold now: if
+somebody changed one of them meanwhile, the night is planned anew.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
@@ -26,44 +28,87 @@ _LISTED = re.compile(r"^- ([\w.-]+)$", re.MULTILINE)
 _NOW = re.compile(r"^Now it is \w+, (\S+?)\.?$", re.MULTILINE)
 
 
-def answer_dream(request: Request) -> Reply:
-    """Read what will change, write it, say what was done and what was left alone."""
-    at = max(n for n, message in enumerate(request.messages) if message.is_meta and message.text.startswith(_JOB))
-    done = [use.name for message in request.messages[at + 1 :] for use in message.tool_uses]
-    directory, night = _read_night(request.messages[at].text)
-    plan = plan_night(night)
-    if "Write" in done or not plan.edits:
-        return _says(_told(plan, len(plan.edits) if "Write" in done else 0))
-    if not done:
-        reads = _reads(directory, plan)
-        if reads:
-            return Reply(Message("assistant", reads), "tool_use", model="builtin")
-    return Reply(Message("assistant", tuple(_writes(directory, plan))), "tool_use", model="builtin")
+@dataclass
+class DreamJob:
+    """Answers the turns of a dream; keeps the plan of the last job from one turn to the next."""
+
+    _job: str = ""
+    _planned: Planned | None = None
+
+    def answer(self, request: Request) -> Reply:
+        """Read what will change, write it, say what was done and what was left alone."""
+        at = max(n for n, message in enumerate(request.messages) if message.is_meta and message.text.startswith(_JOB))
+        done = [use.name for message in request.messages[at + 1 :] for use in message.tool_uses]
+        planned = self._plan(request.messages[at].text, is_fresh=not done)
+        edits = planned.plan.edits
+        if "Write" in done or not edits:
+            return _says(_told(planned.plan, len(edits) if "Write" in done else 0))
+        reads = () if done else planned.reads()
+        return Reply(Message("assistant", reads or planned.writes()), "tool_use", model="builtin")
+
+    def _plan(self, job: str, *, is_fresh: bool) -> Planned:
+        if is_fresh or self._planned is None or job != self._job or not self._planned.still_holds():
+            self._job, self._planned = job, plan_job(job)
+        return self._planned
 
 
-def _read_night(text: str) -> tuple[str, Night]:
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and the files it was made from."""
+
+    directory: str
+    files: Mapping[str, bytes]
+    plan: Plan
+
+    def still_holds(self) -> bool:
+        """Whether the files that it changes are what they were."""
+        return all(_bytes_of(self._path(edit)) == self.files.get(edit.key) for edit in self.plan.edits)
+
+    def reads(self) -> tuple[ToolUse, ...]:
+        there = [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
+        return tuple(ToolUse(f"read_{number}", "Read", {"file_path": path}) for number, path in enumerate(there))
+
+    def writes(self) -> tuple[ToolUse, ...]:
+        calls = [{"file_path": self._path(edit), "content": _content(edit)} for edit in self.plan.edits]
+        return tuple(ToolUse(f"write_{number}", "Write", arguments) for number, arguments in enumerate(calls))
+
+    def _path(self, edit: Edit) -> str:
+        return os.path.join(self.directory, edit.key)
+
+
+def plan_job(text: str) -> Planned:
+    """Plan the night that a job's message describes."""
     place, sessions, moment = _PLACE.search(text), _SESSIONS.search(text), _NOW.search(text)
     directory = place[1] if place else ""
     folder = sessions[1] if sessions else ""
     listed = _LISTED.findall(text.rpartition("Sessions since the last consolidation:")[2])
     now = datetime.fromisoformat(moment[1]) if moment else datetime.now(UTC)
     texts = tuple(session for name in listed if (session := _session(folder, name)) is not None)
-    return directory, Night(tuple(_files(directory)), texts, now)
+    files = tuple(_files(directory))
+    return Planned(directory, {file.key: file.data for file in files}, plan_night(Night(files, texts, now)))
 
 
-def _files(directory: str) -> Iterator[NightFile]:
+def _bytes_of(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
     """Every Markdown file below the directory, daily logs and indexes too."""
-    for folder, folders, names in os.walk(directory):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if not name.endswith(".md") or name.startswith(".") or os.path.islink(path):
-                continue
-            status = os.stat(path)
-            if status.st_size <= MAX_FILE_BYTES:
-                with open(path, "rb") as file:
-                    key = os.path.relpath(path, directory).replace(os.sep, "/")
-                    yield NightFile(key, file.read(), status.st_mtime)
+    with os.scandir(os.path.join(directory, prefix)) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name.startswith(".") or entry.is_symlink():
+            continue
+        if entry.is_dir():
+            yield from _files(directory, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".md") and entry.is_file() and (status := entry.stat()).st_size <= MAX_FILE_BYTES:
+            data = _bytes_of(entry.path)
+            if data is not None:
+                yield NightFile(prefix + entry.name, data, status.st_mtime)
 
 
 def _session(folder: str, name: str) -> SessionText | None:
@@ -99,18 +144,6 @@ def _seconds(stamp: str) -> float:
         return datetime.fromisoformat(stamp).timestamp()
     except ValueError:
         return 0.0
-
-
-def _reads(directory: str, plan: Plan) -> tuple[ToolUse, ...]:
-    paths = [os.path.join(directory, edit.key) for edit in plan.edits]
-    there = [path for path in paths if os.path.isfile(path)]
-    return tuple(ToolUse(f"read_{number}", "Read", {"file_path": path}) for number, path in enumerate(there))
-
-
-def _writes(directory: str, plan: Plan) -> Iterator[ToolUse]:
-    for number, edit in enumerate(plan.edits):
-        arguments = {"file_path": os.path.join(directory, edit.key), "content": _content(edit)}
-        yield ToolUse(f"write_{number}", "Write", arguments)
 
 
 def _content(edit: Edit) -> str:

@@ -26,10 +26,18 @@ def _extract(request: Request) -> Reply:
     return answer_extract(request)
 
 
-def _dream(request: Request) -> Reply:
-    from memdir.model.builtin.dream_job import answer_dream
+class _Dream:
+    """The dream's job, loaded when the first one comes."""
 
-    return answer_dream(request)
+    def __init__(self) -> None:
+        self._answer: JobHandler | None = None
+
+    def __call__(self, request: Request) -> Reply:
+        if self._answer is None:
+            from memdir.model.builtin.dream_job import DreamJob
+
+            self._answer = DreamJob().answer
+        return self._answer(request)
 
 
 def _session_memory(request: Request) -> Reply:
@@ -44,19 +52,16 @@ def _compact(request: Request) -> Reply:
     return compact(request)
 
 
-JOBS: Mapping[str, JobHandler] = {
-    "extract": _extract,
-    "dream": _dream,
-    "session-memory": _session_memory,
-    "compact": _compact,
-}
+def own_jobs() -> dict[str, JobHandler]:
+    """What the built-in model can do besides chatting."""
+    return {"extract": _extract, "dream": _Dream(), "session-memory": _session_memory, "compact": _compact}
 
 
 @dataclass
 class BuiltinModel:
     """Answers at once, the same way every time."""
 
-    jobs: Mapping[str, JobHandler] = field(default_factory=lambda: dict(JOBS))
+    jobs: Mapping[str, JobHandler] = field(default_factory=own_jobs)
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         request = plain_request(request)

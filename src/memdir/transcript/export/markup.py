@@ -29,6 +29,15 @@ def to_html(text: str) -> str:
     return "\n".join((*parts, *_prose(text[at:])))
 
 
+def plain(text: str) -> str:
+    """A text as one line without its marks, for titles and tables of contents."""
+    return _INLINE.sub(_unmarked, " ".join(text.split()))
+
+
+def _unmarked(match: re.Match[str]) -> str:
+    return (match["code"] or "").strip("`") or match["bold"] or match["italic"] or match["url"]
+
+
 def code_block(code: str, language: str = "") -> str:
     label = f' data-language="{html.escape(language)}"' if language else ""
     return f"<pre{label}><code>{html.escape(code)}</code></pre>"

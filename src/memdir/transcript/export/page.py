@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from string import Template
 
-from memdir.transcript.export.markup import code_block, to_html
+from memdir.transcript.export.markup import code_block, plain, to_html
 from memdir.transcript.export.parts import arguments, headline, is_worth_showing, moment, speaker
 from memdir.transcript.export.story import Story
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
@@ -21,7 +21,7 @@ def as_html(story: Story) -> str:
     template = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
     shown = [message for message in story.messages if is_worth_showing(message)]
     return template.substitute(
-        title=html.escape(" ".join(story.title.split()) or "Untitled session"),
+        title=html.escape(plain(story.title) or "Untitled session"),
         facts="".join(f"<li>{html.escape(fact)}</li>" for fact in _facts(story)),
         contents="\n".join(_contents(shown)),
         messages="\n".join(_messages(shown)),
@@ -43,7 +43,7 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
     """The user's questions, each a link to its place."""
     for at, message in enumerate(messages):
         if speaker(message) == "User":
-            line = " ".join(message.text.split())
+            line = plain(message.text)
             short = line if len(line) <= CONTENTS_CHARACTERS else line[: CONTENTS_CHARACTERS - 1] + "…"
             yield f'<li><a href="#m{at}">{html.escape(short)}</a></li>'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.layout import Layout
+from memdir.layout import Layout, is_session_id
 from memdir.transcript.message import Message
 from memdir.transcript.sources.source import SessionRef, newest_first, records_since, session_ref, transcripts_in
 
@@ -20,7 +20,8 @@ class OwnSessions:
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         folder = Layout(self.home, project).project_home
-        yield from newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
+        refs = newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
+        yield from (ref for ref in refs if is_session_id(ref.id))
 
     def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
         for record in records_since(ref.path, since):

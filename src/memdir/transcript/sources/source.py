@@ -57,10 +57,11 @@ def newest_first(refs: Iterator[SessionRef | None]) -> Iterator[SessionRef]:
 def transcripts_in(folder: str) -> Iterator[str]:
     """The transcripts that lie in a folder, in no order."""
     try:
-        names = os.listdir(folder)
+        with os.scandir(folder) as entries:
+            found = [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
     except OSError:
         return
-    yield from (os.path.join(folder, name) for name in names if name.endswith(".jsonl"))
+    yield from found
 
 
 def records_since(path: str, since: str | None) -> Iterator[Record]:

@@ -11,6 +11,7 @@ from evals.extract import run
 from evals.train_extract import WRITTEN, fit_two, read_written, train
 
 from memdir.model.builtin.extract.judge import pack
+from memdir.model.builtin.model import BuiltinModel
 
 from .talk import NOW, messages
 
@@ -55,5 +56,5 @@ def test_the_eval_writes_predictions_for_a_scorer(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert "nothing expected: 1 conversations" in done.stdout
     written = json.loads(out.read_text(encoding="utf-8"))
-    assert written == {"id": "x1", "written": run(case)}
+    assert written == {"id": "x1", "written": run(case, BuiltinModel(), "builtin")}
     assert [one["action"] for one in written["written"]] == ["create"]

@@ -22,7 +22,7 @@ from memdir.model.builtin.dream.listing import (
 )
 from memdir.model.builtin.dream.page import TEAM, Page
 from memdir.model.builtin.dream.words import flat
-from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, Index
+from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
 from memdir.store.secrets import redact
 from memdir.store.taxonomy import MemoryType
 
@@ -92,7 +92,7 @@ class Catalogue:
     def _parsed(self, text: str) -> list[_Line]:
         found: list[_Line] = []
         for raw in text.splitlines():
-            entry = next(iter(Index(raw.encode("utf-8", "surrogateescape")).entries()), None)
+            entry = parse_entry(raw.encode("utf-8", "surrogateescape"))
             if entry:
                 found.append(_Line(raw, resolve_link(self._folder, entry.key), entry))
             elif found and found[-1].entry and raw[:1] in " \t" and raw.strip():

@@ -23,6 +23,7 @@ MIN_SHARED_WEIGHT = 5.0  # about two rare words: less is chance
 MIN_NAME = 2.5  # weight of a name that can stand for its page
 MIN_SHARED_SHARE = 0.26  # of a head's weight: less can make no pair that matters
 
+_DIGIT = re.compile(r"[0-9]")
 _FIGURE = re.compile(r"\d[\d.,]*(?:[ \u00a0]?%)?")
 _EDGES = " \t\r\n()[]{}<>\"'“”„«»€$£¥%;!?|*_~/=+-–—"  # what may stand right beside a number
 _NO_MARKS = {ord(mark): None for mark in " .,\u00a0"}
@@ -158,7 +159,7 @@ def profile_of(lexicon: Lexicon, page: Page) -> Profile:
 def figures(text: str) -> frozenset[str]:
     """Percentages and numbers of three digits and more; years say too little, dates and times differ between twins."""
     found: set[str] = set()
-    if not any(map(text.__contains__, "0123456789")):
+    if _DIGIT.search(text) is None:
         return frozenset()
     for match in _FIGURE.finditer(text):
         figure = match[0].translate(_NO_MARKS)

@@ -1,0 +1,48 @@
+"""A conversation that outlives its program: written down, learned from, compacted when it grows, gone on with.
+
+python examples/session.py path/to/project SESSION "what the user says"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from memdir import open_memory
+from memdir.model.choose import choose_model, model_name
+from memdir.model.model import Request, SystemBlock
+from memdir.model.window import context_tokens
+from memdir.remember.turn import FinishedTurn
+from memdir.transcript.conversation import Conversation
+from memdir.transcript.message import user
+
+
+async def main(project: str, session_id: str, text: str) -> None:
+    memory = open_memory(project)
+    memory.start()
+    model = choose_model(memory.settings, memory.environment)
+    name = model_name(memory.settings, memory.environment)
+    conversation = Conversation.resume(memory.transcript(session_id))  # as it was left; empty when it is new
+    conversation.answer_open_calls()
+    background = memory.background(session_id)
+    background.session_started()
+
+    index = memory.index_context()
+    if index and not conversation.messages:
+        conversation.add(user(index, is_meta=True))
+    conversation.add(user(text))
+    request = Request(name, (SystemBlock(memory.prompt(), ends_prefix=True),), messages=conversation.messages)
+    reply = await model.complete(request)
+    answer = conversation.add(reply.message)
+    print(f"agent: {answer.text}")
+
+    background.turn_ended(FinishedTurn(request, answer), reply.usage)  # learns, and keeps the session memory
+    if background.compaction.is_due(context_tokens(request, answer, reply.usage)):
+        await background.compaction.compact(conversation, request, trigger="auto")
+    await memory.close()  # waits for what is being learned
+    await model.close()
+    print(f"({len(conversation.messages)} messages in {conversation.transcript.path})")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:4]))

@@ -1,0 +1,116 @@
+"""The text to search in other clothes: plain, unescaped, decoded, with the way back to where each character stood."""
+
+from __future__ import annotations
+
+import binascii
+import unicodedata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from re import Match, Pattern
+
+MAX_DEPTH = 2  # base64 inside base64 occurs (Kubernetes, CI variables); a third layer does not
+MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
+
+
+class View:
+    """A text to search, and where each of its characters stands in the text it was made from."""
+
+    __slots__ = ("ends", "long_words", "starts", "text")
+
+    def __init__(self, text: str, starts: list[int] | None = None, ends: list[int] | None = None) -> None:
+        self.text = text
+        self.long_words = _long_words(text)
+        self.starts = starts if starts is not None else range(len(text))
+        self.ends = ends if ends is not None else range(1, len(text) + 1)
+
+
+def compiled(pattern: str) -> Pattern[str]:
+    """The compiled pattern. `re` keeps the compiled ones, and is imported only when a text is searched."""
+    import re  # here, because a hook that searches no text should not load it (ADR 0003)
+
+    return re.compile(pattern)
+
+
+def plain(text: str) -> View:
+    """The text in NFKC, without characters that cannot be seen."""
+    if text.isascii():
+        return View(text)
+    return rewritten(View(text), r"[^\x00-\x7f]", lambda match: _visible(match.group()))
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) == "Cf" or character in "\u034f\u115f\u1160\u2800\u3164\uffa0":
+        return ""
+    if "\ufe00" <= character <= "\ufe0f":
+        return ""
+    return unicodedata.normalize("NFKC", character)
+
+
+def unescaped(view: View) -> View | None:
+    """The text with %41, \\x41, \\u0041 and &#65; decoded; None when there is nothing to decode."""
+    text = view.text
+    if "%" not in text and "\\" not in text and "&#" not in text:
+        return None
+    for _ in range(MAX_DEPTH):
+        escape = (
+            r"%([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
+        )
+        view = rewritten(view, escape, _unescape)
+    return view if view.text != text else None
+
+
+def _unescape(match: Match[str]) -> str:
+    digits = match[match.lastindex or 0]
+    code = int(digits, 10 if match.lastindex == 5 else 16)  # the fifth group is the decimal one
+    return chr(code) if 0x20 <= code < 0x7F else match.group()
+
+
+def rewritten(view: View, pattern: str, rewrite: Callable[[Match[str]], str]) -> View:
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    done = 0
+    for match in compiled(pattern).finditer(view.text):
+        begin, end = match.span()
+        new = rewrite(match)
+        pieces += (view.text[done:begin], new)
+        starts += view.starts[done:begin]
+        ends += view.ends[done:begin]
+        if begin < end:
+            starts += [view.starts[begin]] * len(new)
+            ends += [view.ends[end - 1]] * len(new)
+        done = end
+    pieces.append(view.text[done:])
+    starts += view.starts[done:]
+    ends += view.ends[done:]
+    return View("".join(pieces), starts, ends)
+
+
+def _long_words(text: str) -> list[tuple[int, int]]:
+    """Where words stand that are long enough for a token, and are not all small letters."""
+    words = compiled(r"""[^\s"'`<>,;()\[\]{}]{16,4096}""").finditer(text)
+    plain = compiled(r"[a-z./_:-]{1,30}")
+    return [word.span() for word in words if not plain.fullmatch(text, *word.span())]
+
+
+def decoded(run: str) -> str:
+    """What a run of base64 or hexadecimal digits says, if it says something readable."""
+    digits = "".join(run.split()).rstrip("=").replace("-", "+").replace("_", "/")
+    if len(digits) < MIN_ENCODED:
+        return ""
+    if compiled(r"(?:[0-9a-fA-F]{2})+").fullmatch(digits):
+        return readable(bytes.fromhex(digits))
+    if not readable(binascii.a2b_base64(digits[:16])):
+        return ""
+    digits = digits[:-1] if len(digits) % 4 == 1 else digits
+    return readable(binascii.a2b_base64(digits + "=" * (-len(digits) % 4)))
+
+
+def readable(content: bytes) -> str:
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        return ""
+    return text if all(character.isprintable() or character in "\t\r\n" for character in text) else ""

@@ -1,0 +1,134 @@
+"""`memdir dream`: look, write, take back (D5, D7)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memdir.dream.lock import take_dream_lock
+from memdir.layout import Layout, Place
+from tests.conftest import Ran
+
+Memdir = Callable[..., Ran]
+RULE = "Use the design tokens for colours in components, never hex values"
+DAY = 1_780_000_000.0  # 2026-05-28, a Thursday
+
+
+@pytest.fixture
+def memory(tmp_path: Path, project: Path) -> Path:
+    """Two memories that say the same, and one with a date that only its own day explains."""
+    root = Path(Layout(str(tmp_path / "home"), str(project)).default_memory)
+    root.mkdir(parents=True)
+    for name, more in (("tokens_rule.md", "Ask Mateus."), ("design_tokens.md", "Rejected on 2026-06-28.")):
+        text = f"---\nname: Design tokens\ndescription: {RULE}\ntype: feedback\n---\n\n{RULE}. {more}\n"
+        (root / name).write_text(text)
+    freeze = "---\nname: Freeze\ndescription: the release freeze\ntype: project\n---\n\nIt begins tomorrow.\n"
+    (root / "freeze.md").write_text(freeze)
+    for path in root.glob("*.md"):
+        os.utime(path, (DAY, DAY))
+    return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in root.glob("*.md")}
+
+
+def test_a_dry_run_shows_the_diff_and_changes_nothing(memdir: Memdir, memory: Path) -> None:
+    before = contents(memory)
+    ran = memdir("dream", "--dry-run")
+    assert ran.code == 0
+    assert "+It begins tomorrow (2026-05-29)." in ran.out or "2026-05-29" in ran.out
+    assert "reason: " in ran.out, "a deletion says why"
+    assert "would change" in ran.out
+    assert contents(memory) == before
+
+
+def test_a_dream_is_written_and_undo_restores_the_exact_bytes(memdir: Memdir, memory: Path) -> None:
+    before = contents(memory)
+    ran = memdir("dream", "--yes")
+    assert ran.code == 0
+    after = contents(memory)
+    assert len([name for name in after if "tokens" in name]) == 1, "the twins are one"
+    [kept] = [data for name, data in after.items() if "tokens" in name]
+    assert b"Ask Mateus." in kept and b"Rejected on 2026-06-28." in kept
+    assert "memdir undo" in ran.out
+    assert memdir("undo").code == 0
+    assert contents(memory) == before
+
+
+def test_what_it_did_is_there_for_programs(memdir: Memdir, memory: Path) -> None:
+    told = json.loads(memdir("dream", "--yes", "--json").out)
+    assert told["dreamt"] is True
+    changes = {item["file"]: item["change"] for item in told["files"]}
+    assert "deleted" in changes.values() and changes["freeze.md"] == "changed"
+    assert all(item["reason"] for item in told["files"] if item["change"] == "deleted")
+    again = json.loads(memdir("dream", "--yes", "--json").out)
+    assert again["files"] == [], "a second night has nothing left to do"
+
+
+def test_without_anybody_to_ask_nothing_is_written(memdir: Memdir, memory: Path) -> None:
+    before = contents(memory)
+    for words in (("dream",), ("dream", "--json")):
+        ran = memdir(*words)
+        assert ran.code != 0
+        assert "--yes" in ran.err + ran.out
+    assert contents(memory) == before
+
+
+@pytest.mark.parametrize(("answer", "writes"), [("y", True), ("n", False)])
+def test_a_person_is_asked_with_the_diff_before_them(
+    memdir_command: str, memory: Path, project: Path, answer: str, writes: bool
+) -> None:
+    before = contents(memory)
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, answer.encode() + b"\n")
+        done = subprocess.run(
+            [memdir_command, "dream"],
+            cwd=project,
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert "Write this? [y/N]" in done.stdout
+    assert "2026-05-29" in done.stdout.split("Write this?")[0]
+    assert (contents(memory) != before) is writes
+    assert ("declined" in done.stdout) is not writes
+
+
+def test_while_another_dream_runs_this_one_steps_back(memdir: Memdir, memory: Path) -> None:
+    place = Place(str(memory))
+    lock = take_dream_lock(place.root, guard=place.lock, now=time.time())
+    assert lock is not None
+    ran = memdir("dream", "--yes")
+    assert ran.code == 1
+    assert "another dream is running" in ran.out
+    lock.give_up()
+
+
+def test_a_date_that_is_none_is_named(memdir: Memdir, memory: Path) -> None:
+    ran = memdir("dream", "--dry-run", "--since", "yesterday-ish")
+    assert ran.code != 0
+    assert "yesterday-ish" in ran.err and "2026-11-01" in ran.err
+
+
+def test_why_follows_a_merged_memory_back_to_what_it_was_made_from(memdir: Memdir, memory: Path) -> None:
+    """L1, L2."""
+    memdir("dream", "--yes")
+    [kept] = [path.name for path in memory.glob("*tokens*.md")]
+    [gone] = {"tokens_rule.md", "design_tokens.md"} - {kept}
+    told = memdir("why", kept).out
+    assert f"made from {gone}" in told
+    assert list(json.loads(memdir("why", kept, "--json").out)["madeFrom"]) == [gone]

@@ -1,0 +1,128 @@
+"""Golden renderings: a change of any prompt is a visible change of a file (P8). UPDATE_GOLDEN=1 rewrites them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import PromptError
+from memdir.prompts import compose
+from memdir.prompts.compose import load_prompt, prompt_names
+
+GOLDEN = Path(__file__).parent / "golden"
+HOME = "/home/ann/.memdir/projects/-work-app"
+MANIFEST = (
+    "- [feedback] testing.md (2026-11-02T09:15:00Z): tests use a real database\n- [user] ann.md (2026-10-01T08:00:00Z)"
+)
+TEAM = "- [project] freeze.md (2026-11-12T17:00:00Z): no merges until the mobile release is cut"
+
+VALUES: dict[str, dict[str, str]] = {
+    "behaviour.md": {"directory": f"{HOME}/memory"},
+    "behaviour_without_index.md": {"directory": f"{HOME}/memory"},
+    "command/answer.md": {"system": "Be brief.", "conversation": "[user]\nHello!", "schema": '{"type": "object"}'},
+    "command/system.md": {},
+    "command/turn.md": {
+        "system": "Be brief.",
+        "tools": '### Read\nRead a text file.\nArguments: {"type": "object"}',
+        "conversation": "[user]\nHello!\n\n[assistant]\n(calls Read as c1 with {})",
+    },
+    "compact/continued.md": {"summary": "The summary.", "transcript": f"{HOME}/one.jsonl"},
+    "compact/keep.md": {"wish": "the numbers"},
+    "compact/summary.md": {"keep": ""},
+    "dream/consolidate.md": {
+        "directory": f"{HOME}/memory",
+        "sessions_directory": HOME,
+        "sessions": "- one.jsonl\n- two.jsonl",
+        "manifest": MANIFEST,
+        "index_lines": "200",
+        "index_bytes": "25,000",
+    },
+    "extract/combined.md": {
+        "new_messages": "4",
+        "directory": f"{HOME}/memory",
+        "manifest": MANIFEST,
+        "team_directory": f"{HOME}/memory/team",
+        "team_manifest": TEAM,
+    },
+    "extract/private.md": {"new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
+    "recall/select.md": {},
+    "session_memory/oversized.md": {
+        "total": "13,400",
+        "total_tokens": "12,000",
+        "sections": '- "Worklog": about 3,100 tokens, 2,000 are allowed',
+    },
+    "session_memory/template.md": {},
+    "session_memory/update.md": {
+        "path": f"{HOME}/one/session-memory/summary.md",
+        "section_tokens": "2,000",
+        "total_tokens": "12,000",
+        "reminders": "",
+    },
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_golden_rendering(name: str) -> None:
+    rendered = load_prompt(name).render(**VALUES[name])
+    golden = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(rendered, encoding="utf-8")
+    assert rendered == golden.read_text(encoding="utf-8")
+
+
+def test_every_prompt_stands_in_a_golden_rendering() -> None:
+    """Whole, or as a part of one; and no rendering is left of a prompt that is gone."""
+    texts = {name: Path(compose.FOLDER, name).read_text(encoding="utf-8") for name in prompt_names()}
+    covered = set(VALUES)
+    for _ in range(compose.MAX_DEPTH):
+        covered |= {part for name in covered for part in re.findall(r"\{\{> *([\w/.-]+) *\}\}", texts[name])}
+    assert covered == set(texts)
+    assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.md")} == set(VALUES)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_missing_or_unknown_variable_is_an_error_in_every_prompt(name: str) -> None:
+    values = VALUES[name]
+    for left_out in values:
+        with pytest.raises(PromptError, match=left_out):
+            load_prompt(name).render(**{key: value for key, value in values.items() if key != left_out})
+    with pytest.raises(PromptError, match="no such variable: surplus"):
+        load_prompt(name).render(**values, surplus="x")
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_nothing_of_the_composer_s_own_signs_is_left(name: str) -> None:
+    rendered = (GOLDEN / name).read_text(encoding="utf-8")
+    assert "{{" not in rendered and "variables:" not in rendered and "override:" not in rendered
+
+
+OPEN_TO_USERS = {
+    "behaviour/types.md",
+    "compact/summary.md",
+    "recall/select.md",
+    "session_memory/template.md",
+    "session_memory/update.md",
+}
+
+
+def test_users_may_replace_these_and_no_others(tmp_path: Path) -> None:
+    """P8: what keeps a fork harmless or its answer readable by us is not theirs to change."""
+    for name in prompt_names():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("MINE", encoding="utf-8")
+    replaced = {name for name in prompt_names() if load_prompt(name, overrides=str(tmp_path)).text == "MINE"}
+    assert replaced == OPEN_TO_USERS
+
+
+@pytest.mark.parametrize("name", ["behaviour.md", "extract/private.md", "extract/combined.md", "dream/consolidate.md"])
+def test_a_replaced_part_is_used_wherever_it_stands(name: str, tmp_path: Path) -> None:
+    (tmp_path / "behaviour").mkdir()
+    (tmp_path / "behaviour" / "types.md").write_text("## My own types\n", encoding="utf-8")
+    ours, own = load_prompt(name), load_prompt(name, overrides=str(tmp_path))
+    rendered = own.render(**VALUES[name])
+    assert "## My own types" in rendered and "## What there is to remember" not in rendered
+    assert own.hash != ours.hash, "the events of the run tell that it was another prompt"
