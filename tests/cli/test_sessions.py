@@ -436,6 +436,8 @@ def test_sessions_of_other_agents_are_listed_shown_and_exported(
         target = tmp_path / f"{agent}.html"
         assert memdir("sessions", "export", "--agent", agent, "--to", str(target)).code == 0
         assert not Page(target.read_text()).open
+    assert '<a href="#m0">Never mock the database' in (tmp_path / "claude-code.html").read_text()
+    assert "&lt;command-name&gt;" not in (tmp_path / "claude-code.html").read_text().partition("</nav>")[0]
 
 
 def test_help_of_two_words_has_examples(memdir: Memdir) -> None:

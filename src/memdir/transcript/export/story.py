@@ -30,11 +30,13 @@ class Story:
 
 
 def tell(ref: SessionRef, source: TranscriptSource, *, title: str) -> Story:
-    """Read a session whole, with its sub-agents."""
+    """Read a session whole, with its sub-agents. What its source leaves out, since nobody said it, is the host's."""
     if ref.agent not in WHOLE_RECORDS:
         return Story(ref, title, tuple(source.messages(ref)))
     told = history(ref.path)
-    return Story(ref, title, told.messages, tuple(_asides(ref)), told.damage)
+    said = {message.id for message in source.messages(ref)}
+    messages = tuple(message if message.id in said else replace(message, is_meta=True) for message in told.messages)
+    return Story(ref, title, messages, tuple(_asides(ref)), told.damage)
 
 
 def _asides(ref: SessionRef) -> list[tuple[str, tuple[Message, ...]]]:
