@@ -97,12 +97,7 @@ data:
 	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
 
 eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
-	@mkdir -p results
-	@$(BIN)/python -m evals.recall --data $(DATA)/recall/dev --predictions results/recall.jsonl
-	@$(BIN)/python -m evals.sediment --data $(DATA)/public/sediment_dev --predictions results/sediment.jsonl
-	@$(BIN)/python -m evals.locomo --data $(DATA)/public/locomo_dev.json.xz --predictions results/locomo.jsonl
-	@$(BIN)/python -m evals.longmemeval --questions $(DATA)/public/longmemeval_s_dev.jsonl.xz \
-	  --sessions $(DATA)/public/longmemeval_s_dev_sessions.jsonl.xz --predictions results/longmemeval.jsonl
+	@$(BIN)/python -m evals.recall_table --data $(DATA)
 
 eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
 	@$(BIN)/python -m evals.resume

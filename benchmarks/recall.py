@@ -22,7 +22,8 @@ from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clea
 from memdir.recall.decide import decide
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.embedding import DIMENSIONS, open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
@@ -43,10 +44,11 @@ from memdir.recall.embedding import open_table
 from memdir.recall.derived import Derived
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
-table = open_table()
-derived = Derived(sys.argv[1], table)
+from memdir.recall.encoder import WordEncoder
+encoder = WordEncoder(open_table())
+derived = Derived(sys.argv[1], encoder)
 for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
-    rank(Question(text, table), derived.segments, table, gone=derived.gone)
+    rank(Question(text, encoder), derived.segments, gone=derived.gone)
 try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
     print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 except OSError:
@@ -67,10 +69,10 @@ def main() -> int:
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     options = parser.parse_args()
-    table = open_table()
-    rows = [_cold(table)]
+    encoder = WordEncoder(open_table())
+    rows = [_cold(encoder)]
     for size in options.sizes:
-        rows += _warm(size, table)
+        rows += _warm(size, encoder)
     return report("recall: CPU time beside the floors", rows)
 
 
@@ -93,15 +95,15 @@ def texts(count: int) -> tuple[list[Document], list[str]]:
     return documents, [cut(12) for _ in range(QUESTIONS)]
 
 
-def _warm(size: int, table: Table) -> list[Row]:
+def _warm(size: int, encoder: WordEncoder) -> list[Row]:
     documents, questions = texts(size)
     with tempfile.TemporaryDirectory() as place:
-        derived = Derived(place, table)
+        derived = Derived(place, encoder)
         derived.add(documents)
 
         def ours() -> object:
-            asked = [Question(text, table) for text in questions]
-            return [decide(one, rank(one, derived.segments, table, gone=derived.gone), today=TODAY) for one in asked]
+            asked = [Question(text, encoder) for text in questions]
+            return [decide(one, rank(one, derived.segments, gone=derived.gone), today=TODAY) for one in asked]
 
         floors = [_fts(documents, questions), _product(size)]
         seconds = best_cpu_seconds([ours, *floors], rounds=ROUNDS)
@@ -158,7 +160,7 @@ def _product(size: int) -> Callable[[], object]:
     return lambda: [matrix @ vector for _ in range(QUESTIONS)]
 
 
-def _cold(table: Table) -> Row:
+def _cold(encoder: WordEncoder) -> Row:
     documents, _ = texts(COLD_MEMORIES)
     with tempfile.TemporaryDirectory() as place:
         root, index = Path(place, "memory"), Path(place, "index")
@@ -166,7 +168,7 @@ def _cold(table: Table) -> Row:
         for one in documents:
             head = f"---\nname: {one.title}\ndescription: {one.description}\ntype: {one.kind}\n---\n\n"
             (root / one.key).write_text(head + one.body, encoding="utf-8")
-        LocalSelector(str(root), str(index), table=table).refresh()
+        LocalSelector(str(root), str(index), encoder=encoder).refresh()
         environment = clean_environment()
         commands = [[sys.executable, "-c", COLD, str(root), str(index)], [sys.executable, "-I", "-c", "pass"]]
         best_process_seconds(commands, rounds=2, environment=environment)  # byte code and page cache

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, evaluate
+from evals.retrieval import Case, Pool, Report, evaluate, show
 from memdir.recall.document import Document
 
 _TURN_ID = re.compile(r"D\d+:\d+")
@@ -27,20 +27,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.locomo", description=(__doc__ or "").split("\n\n", 1)[0])
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--predictions", type=Path)
+    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
     options = parser.parse_args()
-    run(options.data, options.predictions)
+    show(run(options.data, options.predictions, ours=options.ranking))
     return 0
 
 
-def run(data: Path, predictions: Path | None) -> dict[str, dict[str, dict[str, float]]]:
-    """All three granularities, one table each."""
+def run(data: Path, predictions: Path | None, *, ours: str) -> Iterator[Report]:
+    """All three granularities."""
     with lzma.open(data, "rt", encoding="utf-8") as source:
         conversations: list[dict[str, Any]] = json.load(source)
-    out = {}
     for name, read in READERS.items():
         target = predictions.with_suffix(f".{name}{predictions.suffix}") if predictions else None
-        out[name] = evaluate(f"LoCoMo, {name} = document", _pools(conversations, read), target)
-    return out
+        yield evaluate(f"LoCoMo, {name} = document", _pools(conversations, read), target, ours=ours)
 
 
 def _pools(conversations: list[dict[str, Any]], read: Callable[[dict[str, Any]], Documents]) -> Iterator[Pool]:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, evaluate
-from memdir.recall.document import PASSAGE_WORDS, Document
+from evals.retrieval import Case, Pool, Report, evaluate, show
+from memdir.recall.document import Document
+
+TURN_WORDS = 200  # of a user's turn that are given a direction: what is pasted behind them is seldom what was said
 
 
 def main() -> int:
@@ -24,14 +26,15 @@ def main() -> int:
     parser.add_argument("--questions", required=True, type=Path)
     parser.add_argument("--sessions", required=True, type=Path)
     parser.add_argument("--predictions", type=Path)
+    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
     options = parser.parse_args()
-    run(options.questions, options.sessions, options.predictions)
+    show([run(options.questions, options.sessions, options.predictions, ours=options.ranking)])
     return 0
 
 
-def run(questions: Path, sessions: Path, predictions: Path | None) -> dict[str, dict[str, float]]:
+def run(questions: Path, sessions: Path, predictions: Path | None, *, ours: str) -> Report:
     texts = {record["key"]: record["turns"] for record in _lines(sessions)}
-    return evaluate("LongMemEval-S, session = document", _pools(questions, texts), predictions)
+    return evaluate("LongMemEval-S, session = document", _pools(questions, texts), predictions, ours=ours)
 
 
 def _pools(questions: Path, texts: dict[str, list[dict[str, str]]]) -> Iterator[Pool]:
@@ -44,14 +47,9 @@ def _pools(questions: Path, texts: dict[str, list[dict[str, str]]]) -> Iterator[
 
 
 def _document(name: str, turns: list[dict[str, str]]) -> Document:
-    parts = [part for turn in turns for part in _parts(turn["content"])]
-    return Document(name, body="\n".join(parts), passages=parts)
-
-
-def _parts(text: str) -> Iterator[str]:
-    words = text.split()
-    for start in range(0, len(words), PASSAGE_WORDS):
-        yield " ".join(words[start : start + PASSAGE_WORDS])
+    """All words count; directions are those of what the user said."""
+    said = [" ".join(turn["content"].split()[:TURN_WORDS]) for turn in turns if turn["role"] == "user"]
+    return Document(name, body="\n".join(turn["content"] for turn in turns), passages=[part for part in said if part])
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

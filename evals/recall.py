@@ -1,6 +1,6 @@
 """The local selector over hand-written memory directories: one line of predictions a labelled message.
 
-    python -m evals.recall --data DIR --predictions OUT [--selector local|model]
+    python -m evals.recall --data DIR --predictions OUT [--selector local|model] [--encoder words|minilm]
 
 DIR holds `worlds/<name>/memory/*.md`, `worlds/<name>/mtimes.json` and `queries_<name>.jsonl`. A line of the
 predictions is `{world, index, files}`; the same figures as the set's own scorer are printed.
@@ -16,19 +16,24 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
-from memdir.recall.card import day_of, make_card
+from memdir.recall.card import day_of, make_cards
 from memdir.recall.decide import decide
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
+from memdir.recall.minilm import PairEncoder, SentenceModel
 from memdir.recall.model_select import select_by_model
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
 from memdir.store.scan import scan
+
+if TYPE_CHECKING:
+    from memdir.recall.encoder import Encoder
 
 
 @dataclass(frozen=True)
@@ -47,17 +52,17 @@ def main() -> int:
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--predictions", required=True, type=Path)
     parser.add_argument("--selector", choices=("local", "model"), default="local")
+    parser.add_argument("--encoder", choices=("words", "minilm"), default="words", help="of the local selector")
     options = parser.parse_args()
-    run(options.data, options.predictions, _by_model if options.selector == "model" else _answers)
+    run(options.data, options.predictions, _by_model if options.selector == "model" else _local(options.encoder))
     return 0
 
 
-Answers = Callable[[Path, list[dict[str, Any]], Table], Iterable[list[str]]]
+Answers = Callable[[Path, list[dict[str, Any]]], Iterable[list[str]]]
 
 
-def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
+def run(data: Path, predictions: Path, answers: Answers, *, name: str = "recall") -> dict[str, float]:
     """Predict every message of every world, write and print."""
-    table = open_table()
     lines, rows = [], []
     for world in sorted(path.name for path in (data / "worlds").iterdir() if path.is_dir()):
         queries = [
@@ -65,35 +70,44 @@ def run(data: Path, predictions: Path, answers: Answers) -> dict[str, float]:
             for line in (data / f"queries_{world}.jsonl").read_text("utf-8").splitlines()
             if line.strip()
         ]
-        for index, (query, files) in enumerate(
-            zip(queries, answers(data / "worlds" / world, queries, table), strict=True)
-        ):
+        for index, (query, files) in enumerate(zip(queries, answers(data / "worlds" / world, queries), strict=True)):
             lines.append(json.dumps({"world": world, "index": index, "files": files}, ensure_ascii=False) + "\n")
             rows.append(_count(query, files))
     predictions.write_text("".join(lines), encoding="utf-8")
     figures = _figures(rows)
-    print("recall: " + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+    print(f"{name}: " + "  ".join(f"{figure} {value:.3f}" for figure, value in figures.items()))
     return figures
 
 
-def _answers(world: Path, queries: list[dict[str, Any]], table: Table) -> Iterator[list[str]]:
+def _local(kind: str) -> Answers:
+    table = open_table()
+    if kind == "words":
+        return local_answers(WordEncoder(table))
+    return local_answers(PairEncoder(table, SentenceModel()))
+
+
+def local_answers(encoder: Encoder) -> Answers:
+    """The local selector with an encoder."""
+    return lambda world, queries: _answers(world, queries, encoder)
+
+
+def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> Iterator[list[str]]:
     times = json.loads((world / "mtimes.json").read_text(encoding="utf-8"))
-    cards = [
-        make_card(read_document(path, times["mtimes"]), table)
+    documents = [
+        read_document(path, times["mtimes"])
         for path in sorted((world / "memory").glob("*.md"))
         if path.name != "MEMORY.md"
     ]
-    segment = Segment(pack(cards, table.identity, DIMENSIONS))
+    segment = Segment(pack(make_cards(documents, encoder), encoder.identity, encoder.dimensions))
     today = day_of(_seconds(times["now"]))
     for query in queries:
-        question = Question(query["query"], table)
-        ranking = rank(question, [segment], table)
+        question = Question(query["query"], encoder)
+        ranking = rank(question, [segment])
         yield decide(question, ranking, today=today, recent_tools=query["recent_tools"]).chosen
 
 
-def _by_model(world: Path, queries: list[dict[str, Any]], table: Table) -> list[list[str]]:
+def _by_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:
     """The model selector (R2) with the model that settings and environment name."""
-    del table
     return asyncio.run(_ask_model(world, queries))
 
 

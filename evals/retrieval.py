@@ -1,7 +1,7 @@
-"""Retrieval measured by evidence labels: our ranking beside BM25, SQLite FTS5, a dense ranking and their plain sums.
+"""Retrieval measured by evidence labels, all rankings on the same questions in one run.
 
-All rankings see the same documents and questions in one run, and every figure has its distance to ours with a 95 %
-interval from paired resampling. The sets' own modules only read their files.
+Every rival's figure has its distance to ours with a 95 % interval from paired resampling. The sets' own modules only
+read their files.
 """
 
 from __future__ import annotations
@@ -9,27 +9,21 @@ from __future__ import annotations
 import json
 import math
 import random
-import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from memdir.recall.card import make_card
-from memdir.recall.document import Document, passages_of
-from memdir.recall.embedding import DIMENSIONS, Table, open_table
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.segment import Segment, pack
-from memdir.recall.stems import terms
-from memdir.recall.words import split_words
+from evals.rankings import OURS, OURS_WITH_EXTRA, Encoders, Prepared, rankings, rivals
+from evals.sentences import encoders
+from memdir.recall.document import Document
 
 DEPTH = 10  # ranks written to the predictions
 RESAMPLES = 1000
+PROGRESS = 200  # documents and questions between two lines of progress
 METRICS = ("any@1", "any@5", "all@5", "n@5")
-OURS = "memdir"
-
-Scores = dict[str, float]
+Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -50,113 +44,82 @@ class Pool:
     cases: Sequence[Case]
 
 
-class Prepared:
-    """A pool as each ranking wants it."""
+@dataclass
+class Report:
+    """What every ranking scored on one set."""
 
-    def __init__(self, pool: Pool, table: Table) -> None:
-        self.table = table
-        self.keys = [document.key for document in pool.documents]
-        cards = [make_card(document, table) for document in pool.documents]
-        self.vectors = {card.key: card.vectors for card in cards}
-        self.segment = Segment(pack(cards, table.identity, DIMENSIONS))
-        self.texts = {document.key: _text(document) for document in pool.documents}
-        self.counts = {key: Counter(terms(split_words(text))) for key, text in self.texts.items()}
-        self.lengths = {key: sum(counts.values()) for key, counts in self.counts.items()}
-        self.holders = Counter(term for counts in self.counts.values() for term in counts)
-        self.fts = _fts(self.texts)
+    title: str
+    results: dict[str, list[Figures]] = field(default_factory=lambda: defaultdict(list))
+    kinds: list[str] = field(default_factory=list)
 
+    def means(self, name: str) -> Figures:
+        return _means(self.results[name])
 
-def ours(pool: Prepared, question: str) -> Scores:
-    ranking = rank(Question(question, pool.table), [pool.segment], pool.table)
-    return {candidate.key: candidate.score for candidate in ranking.candidates}
+    def lines(self) -> list[str]:
+        """The set's part of the table."""
+        compared = dict(rivals())
+        out = [f"{self.title}: {len(self.kinds)} questions"]
+        for name, rows in self.results.items():
+            means = _means(rows)
+            line = f"  {name:26}    " + "".join(f"{means[metric]:8.3f}" for metric in METRICS)
+            if name in compared:
+                gaps = [a["n@5"] - b["n@5"] for a, b in zip(self.results[compared[name]], rows, strict=True)]
+                low, high = interval(gaps)
+                line += f"   {sum(gaps) / len(gaps):+.3f} [{low:+.3f}, {high:+.3f}]"
+            out.append(line)
+        for name in (OURS, OURS_WITH_EXTRA):
+            out += self._by_kind(name) if name in self.results else []
+        return out
 
-
-def bm25(pool: Prepared, question: str) -> Scores:
-    """k1 1.5, b 0.75, stems, stop words: the plain textbook form."""
-    count, average = len(pool.keys), sum(pool.lengths.values()) / max(1, len(pool.keys)) or 1.0
-    asked = [term for term in dict.fromkeys(terms(split_words(question))) if term in pool.holders]
-    out: Scores = {}
-    for key in pool.keys:
-        held, norm = pool.counts[key], 1.5 * (0.25 + 0.75 * pool.lengths[key] / average)
-        out[key] = sum(
-            math.log(1 + (count - pool.holders[term] + 0.5) / (pool.holders[term] + 0.5))
-            * held[term]
-            * 2.5
-            / (held[term] + norm)
-            for term in asked
-            if term in held
-        )
-    return out
-
-
-def fts5(pool: Prepared, question: str) -> Scores:
-    words = [word for word in dict.fromkeys(split_words(question)) if word.isalnum()]
-    if not words:
-        return {}
-    match = " OR ".join(f'"{word}"' for word in words)
-    rows = pool.fts.execute("SELECT key, bm25(notes) FROM notes WHERE notes MATCH ? ORDER BY 2 LIMIT 200", (match,))
-    return {key: -float(score) for key, score in rows}
+    def _by_kind(self, name: str) -> list[str]:
+        grouped: dict[str, list[Figures]] = defaultdict(list)
+        for kind, row in zip(self.kinds, self.results[name], strict=True):
+            grouped[kind].append(row)
+        out = []
+        for kind, rows in sorted(grouped.items()):
+            means = _means(rows)
+            label = f"{name} {kind}"
+            out.append(f"    {label:24.24} {len(rows):3}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS))
+        return out
 
 
-def static(pool: Prepared, question: str) -> Scores:
-    """The embedding alone: the nearest part of each document."""
-    asked = pool.table.asked(split_words(question))
-    if asked is None:
-        return {}
-    return {
-        key: max([asked.similarity(vector) for vector in vectors], default=-1.0)
-        for key, vectors in pool.vectors.items()
-    }
-
-
-def plain_sum(*parts: Callable[[Prepared, str], Scores]) -> Callable[[Prepared, str], Scores]:
-    """Min-max scaled scores added one to one."""
-
-    def added(pool: Prepared, question: str) -> Scores:
-        total: Scores = dict.fromkeys(pool.keys, 0.0)
-        for part in parts:
-            scores = part(pool, question)
-            low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-            for key, score in scores.items():
-                total[key] += (score - low) / (high - low or 1.0)
-        return total
-
-    return added
-
-
-RANKINGS: dict[str, Callable[[Prepared, str], Scores]] = {
-    OURS: ours,
-    "bm25": bm25,
-    "fts5": fts5,
-    "static": static,
-    "bm25+static": plain_sum(bm25, static),
-    "fts5+static": plain_sum(fts5, static),
-}
-
-
-def evaluate(title: str, pools: Iterable[Pool], predictions: Path | None) -> dict[str, dict[str, float]]:
-    """Rank every question with every ranking, print the table, write ours, return the overall figures."""
-    table = open_table()
-    results: dict[str, list[dict[str, float]]] = {name: [] for name in RANKINGS}
-    kinds: list[str] = []
-    lines: list[str] = []
+def evaluate(title: str, pools: Iterable[Pool], predictions: Path | None, *, ours: str = OURS) -> Report:
+    """Rank every question with every ranking and write the predictions of ours."""
+    known, report, lines = encoders(), Report(title), []
     for pool in pools:
-        prepared = Prepared(pool, table)
-        for case in pool.cases:
-            kinds.append(case.kind)
-            for name, ranking in RANKINGS.items():
-                scores = ranking(prepared, case.question)
-                ranked = sorted(scores, key=lambda key: (-scores[key], key))[:DEPTH]
-                results[name].append(measure(ranked, case.gold))
-                if name == OURS:
-                    lines.append(json.dumps({"id": case.id, "ranked": ranked}, ensure_ascii=False))
-        prepared.fts.close()
+        for case, ranked in _ranked(pool, known, report):
+            lines.append(json.dumps({"id": case.id, "ranked": ranked[ours]}, ensure_ascii=False) + "\n")
+            if len(lines) % PROGRESS == 0:
+                print(f"  {title}: {len(lines)} questions done", file=sys.stderr, flush=True)
+    if known.sentences is not None:
+        known.sentences.save()
     if predictions is not None:
-        predictions.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return _report(title, results, kinds)
+        predictions.parent.mkdir(parents=True, exist_ok=True)
+        predictions.write_text("".join(lines), encoding="utf-8")
+    return report
 
 
-def measure(ranked: Sequence[str], gold: frozenset[str]) -> dict[str, float]:
+def _ranked(pool: Pool, known: Encoders, report: Report) -> Iterable[tuple[Case, dict[str, list[str]]]]:
+    prepared = Prepared(pool.documents, known)
+    for case in pool.cases:
+        report.kinds.append(case.kind)
+        found = {}
+        for name, ranking in rankings(known).items():
+            scores = ranking(prepared, case.question)
+            found[name] = sorted(scores, key=lambda key: (-scores[key], key))[:DEPTH]
+            report.results[name].append(measure(found[name], case.gold))
+        yield case, found
+    prepared.fts.close()
+
+
+def show(reports: Iterable[Report]) -> None:
+    """One table for any number of sets."""
+    print(f"{'':32}" + "".join(f"{metric:>8}" for metric in METRICS) + "   n@5 of ours minus this, 95 %")
+    for report in reports:
+        print("\n".join(report.lines()), flush=True)
+
+
+def measure(ranked: Sequence[str], gold: frozenset[str]) -> Figures:
     """The four figures of one question."""
     hits = [key in gold for key in ranked[:5]]
     gain = sum(1 / math.log2(at + 2) for at, hit in enumerate(hits) if hit)
@@ -172,40 +135,9 @@ def measure(ranked: Sequence[str], gold: frozenset[str]) -> dict[str, float]:
 def interval(differences: Sequence[float]) -> tuple[float, float]:
     """95 % of the means of resampled differences."""
     rng, count = random.Random(7), len(differences)
-    means = sorted(sum(differences[rng.randrange(count)] for _ in range(count)) / count for _ in range(RESAMPLES))
+    means = sorted(sum(rng.choices(differences, k=count)) / count for _ in range(RESAMPLES))
     return means[int(RESAMPLES * 0.025)], means[int(RESAMPLES * 0.975)]
 
 
-def _report(title: str, results: dict[str, list[dict[str, float]]], kinds: list[str]) -> dict[str, dict[str, float]]:
-    overall = {name: _means(rows) for name, rows in results.items()}
-    print(f"{title}: {len(kinds)} questions")
-    print(f"  {'':14}" + "".join(f"{metric:>8}" for metric in METRICS) + "   n@5 of memdir minus this, 95 %")
-    for name, figures in overall.items():
-        line = f"  {name:14}" + "".join(f"{figures[metric]:8.3f}" for metric in METRICS)
-        if name != OURS:
-            gaps = [mine["n@5"] - theirs["n@5"] for mine, theirs in zip(results[OURS], results[name], strict=True)]
-            low, high = interval(gaps)
-            line += f"   {sum(gaps) / len(gaps):+.3f} [{low:+.3f}, {high:+.3f}]"
-        print(line)
-    by_kind: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for kind, row in zip(kinds, results[OURS], strict=True):
-        by_kind[kind].append(row)
-    for kind, rows in sorted(by_kind.items()):
-        means = _means(rows)
-        print(f"    {kind:26} {len(rows):4}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS))
-    return overall
-
-
-def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+def _means(rows: Sequence[Figures]) -> Figures:
     return {metric: sum(row[metric] for row in rows) / max(1, len(rows)) for metric in METRICS}
-
-
-def _text(document: Document) -> str:
-    return " ".join([document.title, document.description, *passages_of(document)])
-
-
-def _fts(texts: dict[str, str]) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE notes USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')")
-    connection.executemany("INSERT INTO notes VALUES (?, ?)", texts.items())
-    return connection

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, evaluate
+from evals.retrieval import Case, Pool, Report, evaluate, show
 from memdir.recall.document import Document
 
 _STEP_NS = 86_400 * 10**9  # one day between the steps of a sequence
@@ -22,12 +22,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.sediment", description=(__doc__ or "").split("\n\n", 1)[0])
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--predictions", type=Path)
+    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
     options = parser.parse_args()
-    run(options.data, options.predictions)
+    show(run(options.data, options.predictions, ours=options.ranking))
     return 0
 
 
-def run(data: Path, predictions: Path | None) -> dict[str, dict[str, dict[str, float]]]:
+def run(data: Path, predictions: Path | None, *, ours: str) -> Iterator[Report]:
     documents = [
         Document(row["id"], body=row["content"], passages=[row["content"]]) for row in _lines(data / "memories.jsonl")
     ]
@@ -36,8 +37,9 @@ def run(data: Path, predictions: Path | None) -> dict[str, dict[str, dict[str, f
         Case(row["id"], row["query"], frozenset(row["expected"]) & known, row["difficulty"])
         for row in _lines(data / "queries.jsonl")
     ]
-    found = evaluate("Sediment", [Pool(documents, [case for case in cases if case.gold])], predictions)
-    return {"sediment": found, "temporal": evaluate("Sediment, temporal", _sequences(data / "temporal.jsonl"), None)}
+    yield evaluate("Sediment", [Pool(documents, [case for case in cases if case.gold])], predictions, ours=ours)
+    temporal = predictions.with_suffix(f".temporal{predictions.suffix}") if predictions else None
+    yield evaluate("Sediment, newest claim first", _sequences(data / "temporal.jsonl"), temporal, ours=ours)
 
 
 def _sequences(path: Path) -> Iterator[Pool]:

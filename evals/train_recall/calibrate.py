@@ -1,15 +1,14 @@
-"""Learn the decision's weights from the labelled worlds, each judged by vectors from a table that never saw it.
+"""Learn the decision's numbers from the labelled worlds, each judged by directions from a model that never saw it.
 
-    python -m evals.train_recall.calibrate --worlds DIR --vectors oof.npz --out calibration.json
+    python -m evals.train_recall.calibrate --worlds DIR --vectors oof.npz --kind words|pair [--out FILE]
 
 Two logistic models: how likely a message needs no memory at all, and how likely a candidate is clearly useful. Prints
-the held-out figures over a grid of bars; the chosen bar and the weights are copied to `memdir/recall/calibration.py`.
+the held-out figures over a grid of bars and writes the module that ships.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.worlds import World, folds_of, read_worlds
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
+from memdir.recall.minilm import WORD_SHARE
 from memdir.recall.planes import asked as asked_direction
 from memdir.recall.planes import held
 from memdir.recall.question import Question
@@ -30,11 +31,26 @@ from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
 
-USEFUL_STRENGTH = 0.01  # inverse regularisation; stronger and weaker gave no more on the held-out worlds
-EMPTY_STRENGTH = 0.02
 MAX_EMPTINESS = 5.0
-BARS = [-2.4, -2.2, -2.0, -1.8, -1.6, -1.4]
-GATE, GATE_SLOPE, NEXT_MARGIN = -0.5, 1.0, 0.6
+BARS = [-2.2, -2.0, -1.8, -1.6, -1.4, -1.2, -1.0]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an encoder's decision is fitted and where its bars stand, chosen on the held-out worlds."""
+
+    useful_strength: float  # inverse regularisation: the worlds are few
+    empty_strength: float
+    threshold: float
+    next_margin: float
+    gate_slope: float
+    gate: float = -0.5
+
+
+RECIPES = {
+    "words": Recipe(0.003, 0.005, threshold=-1.6, next_margin=0.9, gate_slope=1.5),
+    "pair": Recipe(0.01, 0.02, threshold=-1.6, next_margin=0.6, gate_slope=1.0),
+}
 
 
 @dataclass
@@ -43,6 +59,7 @@ class Message:
 
     relevant: frozenset[str]
     neutral: frozenset[str]
+    suppressed: frozenset[str]
     direction: list[float]
     keys: list[str]
     numbers: list[list[float]]
@@ -50,34 +67,50 @@ class Message:
     emptiness: float = field(default=0.0)
 
 
-def read_messages(world: World, vectors: dict[str, np.ndarray], table: Table) -> list[Message]:
-    """Rank every message of a world with held-out vectors and note the signals."""
-    heads, wholes, asked = (vectors[f"{world['world']}|{name}"].astype(np.float64) for name in ("d", "f", "q"))
+def directions(vectors: dict[str, np.ndarray], kind: str, world: str, part: str) -> np.ndarray:
+    """The rows of a world's texts as the encoder of that kind gives them."""
+    words = _unit(vectors[f"static|{world}|{part}"])
+    if kind == "words":
+        return words
+    sentences = _unit(vectors[f"mini|{world}|{part}"])
+    return np.concatenate([words * WORD_SHARE**0.5, sentences * (1 - WORD_SHARE) ** 0.5], axis=1)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    rows = rows.astype(np.float64)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+def read_messages(world: World, vectors: dict[str, np.ndarray], kind: str, encoder: WordEncoder) -> list[Message]:
+    """Rank every message of a world with held-out directions and note the signals."""
+    heads, wholes, asked = (directions(vectors, kind, world["world"], part) for part in ("d", "f", "q"))
     cards = []
     for at, memory in enumerate(world["memories"]):
         mtime_ns = int(datetime.fromisoformat(memory["mtime"].replace("Z", "+00:00")).timestamp()) * 10**9
         fields = {"title": memory["name"], "description": memory["description"], "body": memory["body"]}
-        card = make_card(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), table)
+        card = make_card(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), encoder)
         card.vectors = [one for row in (heads[at], wholes[at]) if (one := held(row.tolist())) is not None]
         cards.append(card)
-    segment = Segment(pack(cards, table.identity, DIMENSIONS))
+    segment = Segment(pack(cards, encoder.identity, heads.shape[1]))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())
-    return [_message(query, asked[at], segment, table, today) for at, query in enumerate(world["queries"])]
+    return [_message(query, asked[at], segment, encoder, today) for at, query in enumerate(world["queries"])]
 
 
-def _message(query: World, direction: np.ndarray, segment: Segment, table: Table, today: int) -> Message:
-    question = Question(query["query"], table)
+def _message(query: World, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
+    question = Question(query["query"], encoder)
     question.vector = asked_direction(direction.tolist())
-    ranking = rank(question, [segment], table)
+    ranking = rank(question, [segment])
     asked, tools = Asked(question, ranking, 0.0), tool_terms(query["recent_tools"])
     sims = [*sorted((one.similarity for one in ranking.candidates), reverse=True), 0.0, 0.0]
     numbers = [
         signals(asked, ranking, at, today=today, tools=tools, second=sims[1] if one.similarity == sims[0] else sims[0])
+        + asked.shared
         for at, one in enumerate(ranking.candidates)
     ]
     return Message(
         relevant=frozenset(query["relevant"]),
         neutral=frozenset(query["acceptable"]),
+        suppressed=frozenset(query["suppressed"]),
         direction=[*direction.tolist(), *message_signals(question), asked.unknown, asked.best_coverage],
         keys=[one.key for one in ranking.candidates],
         numbers=numbers,
@@ -101,14 +134,13 @@ class Model:
         return scores
 
 
-def fit_empty(messages: list[Message]) -> Model:
+def fit_empty(messages: list[Message], recipe: Recipe) -> Model:
     wanted = [not message.relevant for message in messages]
-    return Model(
-        [one.direction for one in messages], wanted, [1.7 if empty else 0.65 for empty in wanted], EMPTY_STRENGTH
-    )
+    weights = [1.7 if empty else 0.65 for empty in wanted]
+    return Model([one.direction for one in messages], wanted, weights, recipe.empty_strength)
 
 
-def fit_useful(messages: list[Message]) -> Model:
+def fit_useful(messages: list[Message], recipe: Recipe) -> Model:
     inputs, wanted, weights = [], [], []
     for message in messages:
         for key, numbers in zip(message.keys, with_emptiness(message), strict=True):
@@ -116,80 +148,110 @@ def fit_useful(messages: list[Message]) -> Model:
                 inputs.append(numbers)
                 wanted.append(key in message.relevant)
                 weights.append(1.0 if message.relevant else 1.3)
-    return Model(inputs, wanted, weights, USEFUL_STRENGTH)
+    return Model(inputs, wanted, weights, recipe.useful_strength)
 
 
 def with_emptiness(message: Message) -> list[list[float]]:
     """The numbers with what is known of the message filled in."""
-    at = NAMES.index("emptiness")
+    alone, by_sim, by_cover = (NAMES.index(f"emptiness{rest}") for rest in ("", "*sim", "*cover"))
     cover = NAMES.index("coverage")
     out = []
     for numbers in message.numbers:
         filled = list(numbers)
-        filled[at] = message.emptiness
-        filled[at + 1] = message.emptiness * (numbers[0] + numbers[1]) / 2
-        filled[at + 2] = message.emptiness * numbers[cover]
+        filled[alone] = message.emptiness
+        filled[by_sim] = message.emptiness * (numbers[0] + numbers[1]) / 2
+        filled[by_cover] = message.emptiness * numbers[cover]
         out.append(filled)
     return out
 
 
-def choose(message: Message, scores: list[float], bar: float) -> list[str]:
-    bar += GATE_SLOPE * max(0.0, message.emptiness - GATE)
+def choose(message: Message, scores: list[float], bar: float, recipe: Recipe) -> list[str]:
+    bar += recipe.gate_slope * max(0.0, message.emptiness - recipe.gate)
     chosen: list[str] = []
     for score, key, is_usage in sorted(zip(scores, message.keys, message.is_usage, strict=True), reverse=True):
-        if not is_usage and score > bar + (NEXT_MARGIN if chosen else 0.0) and len(chosen) < 5:
+        if not is_usage and score > bar + (recipe.next_margin if chosen else 0.0) and len(chosen) < 5:
             chosen.append(key)
     return chosen
 
 
-def report(judged: list[tuple[Message, list[float]]]) -> None:
-    for bar in BARS:
-        right = wrong = answered = 0
-        recalls: list[float] = []
-        for message, scores in judged:
-            chosen = choose(message, scores, bar)
-            hits = len(message.relevant.intersection(chosen))
-            misses = len([key for key in chosen if key not in message.relevant | message.neutral])
-            right, wrong = right + hits, wrong + misses
-            if message.relevant:
-                recalls.append(hits / len(message.relevant))
-            else:
-                answered += misses > 0
-        recall, precision = sum(recalls) / len(recalls), right / max(1, right + wrong)
-        share = answered / max(1, len(judged) - len(recalls))
-        f1 = 2 * recall * precision / (recall + precision or 1.0)
-        print(
-            f"bar {bar:+.1f}: F1 {f1:.3f}  recall@5 {recall:.3f}  precision {precision:.3f}  empty answered {share:.3f}"
-        )
+def figures(judged: list[tuple[Message, list[float]]], bar: float, recipe: Recipe) -> dict[str, float]:
+    """What the set's own scorer would say of a bar."""
+    recalls, answered, broken, right, wrong = [], [], [], 0, 0
+    for message, scores in judged:
+        chosen = choose(message, scores, bar, recipe)
+        hits = len(message.relevant.intersection(chosen))
+        misses = len([key for key in chosen if key not in message.relevant | message.neutral])
+        right, wrong = right + hits, wrong + misses
+        if message.relevant:
+            recalls.append(hits / len(message.relevant))
+        else:
+            answered.append(misses > 0)
+        if message.suppressed:
+            broken.append(not message.suppressed.isdisjoint(chosen))
+    recall, precision = _mean(recalls), right / max(1, right + wrong)
+    f1 = 2 * recall * precision / (recall + precision or 1.0)
+    return {"F1": f1, "recall@5": recall, "precision": precision, "empty": _mean(answered), "broken": _mean(broken)}
+
+
+def _mean(values: list[float] | list[bool]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def judge(folds: list[list[Message]], recipe: Recipe) -> list[tuple[Message, list[float]]]:
+    """Every message judged by models that were fitted without its fold."""
+    for at, fold in enumerate(folds):
+        empty = fit_empty([message for other in folds[:at] + folds[at + 1 :] for message in other], recipe)
+        for message, score in zip(fold, empty([message.direction for message in fold]), strict=True):
+            message.emptiness = max(-MAX_EMPTINESS, min(MAX_EMPTINESS, score))
+    judged = []
+    for at, fold in enumerate(folds):
+        useful = fit_useful([message for other in folds[:at] + folds[at + 1 :] for message in other], recipe)
+        judged += [(message, useful(with_emptiness(message))) for message in fold]
+    return judged
+
+
+def write_module(path: Path, kind: str, useful: Model, empty: Model) -> None:
+    """The learned numbers as the module that ships: byte code is the quickest thing a hook can load."""
+    recipe = RECIPES[kind]
+    of_message = len(empty.weights) - 9  # the direction comes first, then seven signals, two shares
+    path.write_text(
+        f'"""The decision\'s numbers for the encoder {kind!r}. Written by `evals/train_recall/calibrate.py`."""\n\n'
+        "from __future__ import annotations\n\nfrom memdir.recall.calibration import Calibration\n\n# fmt: off\n"
+        f"LEARNED = Calibration(\n    ({recipe.threshold}, {recipe.next_margin}, {recipe.gate}, {recipe.gate_slope}),\n"
+        f"    ({useful.bias:.4f}, (\n{_rows(useful.weights, 4)}    )),\n"
+        f"    ({empty.bias:.4f}, (\n{_rows(empty.weights[of_message:], 4)}    ), (\n"
+        f"{_rows(empty.weights[:of_message], 3)}    )),\n)\n# fmt: on\n",
+        encoding="utf-8",
+    )
+
+
+def _rows(numbers: np.ndarray, digits: int) -> str:
+    texts = [f"{number:.{digits}f}" for number in numbers]
+    return "".join("        " + ", ".join(texts[at : at + 12]) + ",\n" for at in range(0, len(texts), 12))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m evals.train_recall.calibrate", description=(__doc__ or "").split("\n\n", 1)[0]
     )
-    for name in ("--worlds", "--vectors", "--out"):
-        parser.add_argument(name, required=True, type=Path)
+    parser.add_argument("--worlds", required=True, type=Path)
+    parser.add_argument("--vectors", required=True, type=Path)
+    parser.add_argument("--kind", choices=("words", "pair"), required=True)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    table, vectors = open_table(), dict(np.load(options.vectors))
+    encoder, vectors = WordEncoder(open_table()), dict(np.load(options.vectors))
     folds = [
-        [message for world in fold for message in read_messages(world, vectors, table)]
+        [message for world in fold for message in read_messages(world, vectors, options.kind, encoder)]
         for fold in folds_of(read_worlds(options.worlds))
     ]
-    for at, fold in enumerate(folds):
-        empty = fit_empty([message for other in folds[:at] + folds[at + 1 :] for message in other])
-        for message, score in zip(fold, empty([message.direction for message in fold]), strict=True):
-            message.emptiness = max(-MAX_EMPTINESS, min(MAX_EMPTINESS, score))
-    judged = []
-    for at, fold in enumerate(folds):
-        useful = fit_useful([message for other in folds[:at] + folds[at + 1 :] for message in other])
-        judged += [(message, useful(with_emptiness(message))) for message in fold]
-    report(judged)
+    recipe = RECIPES[options.kind]
+    judged = judge(folds, recipe)
+    for bar in BARS:
+        found = figures(judged, bar, recipe)
+        print(f"bar {bar:+.1f}: " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()))
     every = [message for fold in folds for message in fold]
-    empty, useful = fit_empty(every), fit_useful(every)
-    learned = {"useful": [*useful.weights, useful.bias], "empty": [*empty.weights, empty.bias]}
-    options.out.write_text(
-        json.dumps({name: list(map(float, row)) for name, row in learned.items()}) + "\n", encoding="utf-8"
-    )
+    if options.out:
+        write_module(options.out, options.kind, fit_useful(every, recipe), fit_empty(every, recipe))
     return 0
 
 

@@ -14,7 +14,7 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
-from memdir.errors import ModelError
+from memdir.errors import BudgetReached, ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
@@ -254,6 +254,42 @@ def test_a_dream_can_be_watched_and_stopped(dream: Dream, root: Path, clock: Clo
     outcome = dream(script, task=stopped)
     assert isinstance(outcome, NotDreamt)
     assert stopped.phase == "stopped"
+
+
+def test_a_model_that_never_answers_is_stopped_and_the_lock_given_back(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """D2, D7: the next session may try again."""
+
+    class Silent(ScriptedModel):
+        async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError("nobody sets it")
+
+    plan = DreamPlan((store,), str(project), str(tmp_path), (), max_seconds=0.05)
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    outcome = asyncio.run(Dreamer(plan, Silent([]), events, clock).dream(PARENT, DreamTask(1)))
+    assert isinstance(outcome, NotDreamt)
+    assert "took too long" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+    assert take_dream_lock(str(root), guard=store.place.lock, now=clock.now) is not None
+
+
+def test_a_dream_at_the_day_s_cap_waits_for_no_budget_and_changes_nothing(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """B2."""
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+
+    class Capped(ScriptedModel):
+        async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+            raise BudgetReached("today's tokens for background work are spent", resumes_at=clock.now + 86_400)
+
+    plan = DreamPlan((store,), str(project), str(tmp_path), ())
+    outcome = asyncio.run(Dreamer(plan, Capped([]), events, clock).dream(PARENT, DreamTask(1)))
+    assert isinstance(outcome, NotDreamt)
+    assert "spent" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
 
 
 def test_private_and_team_change_together(dream: Dream, root: Path, store: MemoryStore) -> None:

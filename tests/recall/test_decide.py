@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, Decision, decide
-from memdir.recall.embedding import Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import Ranking, rank
 from memdir.recall.segment import Segment
@@ -13,20 +14,20 @@ from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
 
 
 @pytest.fixture(scope="module")
-def table() -> Table:
-    return open_table()
+def encoder() -> WordEncoder:
+    return WordEncoder(open_table())
 
 
 @pytest.fixture(scope="module")
-def bakery(table: Table) -> Segment:
-    return segment_of(BAKERY, table)
+def bakery(encoder: WordEncoder) -> Segment:
+    return segment_of(BAKERY, encoder)
 
 
 def ask(
-    table: Table, segment: Segment, text: str, tools: tuple[str, ...] = (), surfaced: tuple[str, ...] = ()
+    encoder: WordEncoder, segment: Segment, text: str, tools: tuple[str, ...] = (), surfaced: tuple[str, ...] = ()
 ) -> tuple[Ranking, Decision]:
-    question = Question(text, table)
-    ranking = rank(question, [segment], table)
+    question = Question(text, encoder)
+    ranking = rank(question, [segment])
     return ranking, decide(question, ranking, today=NOW_DAY, recent_tools=tools, surfaced=surfaced)
 
 
@@ -40,47 +41,47 @@ def ask(
         ("can we release on 2026-07-12?", "freeze.md"),
     ],
 )
-def test_the_memory_that_helps_is_shown(table: Table, bakery: Segment, text: str, key: str) -> None:
-    assert key in ask(table, bakery, text)[1].chosen
+def test_the_memory_that_helps_is_shown(encoder: WordEncoder, bakery: Segment, text: str, key: str) -> None:
+    assert key in ask(encoder, bakery, text)[1].chosen
 
 
 @pytest.mark.parametrize(
     "text", ["thanks, great!", "lol ok", "how do I reverse a string in python?", "explain how a hash map works", ""]
 )
-def test_small_talk_and_textbook_questions_get_nothing(table: Table, bakery: Segment, text: str) -> None:
-    assert ask(table, bakery, text)[1].chosen == []
+def test_small_talk_and_textbook_questions_get_nothing(encoder: WordEncoder, bakery: Segment, text: str) -> None:
+    assert ask(encoder, bakery, text)[1].chosen == []
 
 
-def test_usage_notes_of_a_tool_in_use_are_left_out_and_its_traps_kept(table: Table, bakery: Segment) -> None:
-    chosen = ask(table, bakery, "invo again: void the last two invoices", tools=("invo", "Bash"))[1].chosen
+def test_usage_notes_of_a_tool_in_use_are_left_out_and_its_traps_kept(encoder: WordEncoder, bakery: Segment) -> None:
+    chosen = ask(encoder, bakery, "invo again: void the last two invoices", tools=("invo", "Bash"))[1].chosen
     assert "invoice_tool.md" not in chosen
     assert "invoice_traps.md" in chosen
 
 
-def test_what_was_surfaced_takes_no_place(table: Table, bakery: Segment) -> None:
+def test_what_was_surfaced_takes_no_place(encoder: WordEncoder, bakery: Segment) -> None:
     text = "write integration tests for the oven client"
-    ranking, decision = ask(table, bakery, text, surfaced=("real_oven.md",))
+    ranking, decision = ask(encoder, bakery, text, surfaced=("real_oven.md",))
     assert "real_oven.md" not in {verdict.candidate.key for verdict in decision.verdicts}
     assert len(decision.chosen) <= MAX_CHOSEN
     assert ranking.candidates
 
 
-def test_every_verdict_explains_itself(table: Table, bakery: Segment) -> None:
-    ranking, decision = ask(table, bakery, "what flags does invo need to list invoices?")
+def test_every_verdict_explains_itself(encoder: WordEncoder, bakery: Segment) -> None:
+    ranking, decision = ask(encoder, bakery, "what flags does invo need to list invoices?")
     for verdict in decision.verdicts:
         assert verdict.reasons(ranking)
         assert verdict.is_chosen or verdict.remark
 
 
-def test_the_newer_of_two_equal_memories_comes_first(table: Table) -> None:
+def test_the_newer_of_two_equal_memories_comes_first(encoder: WordEncoder) -> None:
     twins = [BAKERY[0], BAKERY[0]]
     older, newer = (
         type(one)(f"{n}.md", title=one.title, description=one.description, mtime_ns=n) for n, one in enumerate(twins)
     )
-    ranking = rank(Question("oven tests", table), [segment_of([older, newer], table)], table)
+    ranking = rank(Question("oven tests", encoder), [segment_of([older, newer], encoder)])
     assert [candidate.key for candidate in ranking.candidates] == ["1.md", "0.md"]
 
 
-def test_a_typo_still_finds_its_word(table: Table, bakery: Segment) -> None:
-    ranking = rank(Question("grafna dashbords", table), [bakery], table)
+def test_a_typo_still_finds_its_word(encoder: WordEncoder, bakery: Segment) -> None:
+    ranking = rank(Question("grafna dashbords", encoder), [bakery])
     assert ranking.candidates[0].key == "dashboard.md"

@@ -9,7 +9,8 @@ import pytest
 
 from memdir.recall.derived import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS, Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
@@ -18,12 +19,12 @@ TEXT = "---\nname: {name}\ndescription: {description}\ntype: feedback\n---\n\n{b
 
 
 @pytest.fixture(scope="module")
-def table() -> Table:
-    return open_table()
+def encoder() -> WordEncoder:
+    return WordEncoder(open_table())
 
 
-def best(derived: Derived, table: Table, text: str) -> str:
-    ranking = rank(Question(text, table), derived.segments, table, gone=derived.gone)
+def best(derived: Derived, encoder: WordEncoder, text: str) -> str:
+    ranking = rank(Question(text, encoder), derived.segments, gone=derived.gone)
     return ranking.candidates[0].key
 
 
@@ -32,49 +33,49 @@ def write(root: Path, name: str, description: str) -> None:
     (root / name).write_text(TEXT.format(name=name, description=description, body="text"), encoding="utf-8")
 
 
-def test_a_second_process_finds_what_the_first_one_indexed(tmp_path: Path, table: Table) -> None:
-    Derived(str(tmp_path), table).add(
+def test_a_second_process_finds_what_the_first_one_indexed(tmp_path: Path, encoder: WordEncoder) -> None:
+    Derived(str(tmp_path), encoder).add(
         [Document("a.md", description="zeppelin hangar"), Document("b.md", description="tea")]
     )
-    again = Derived(str(tmp_path), table)
-    assert best(again, table, "zeppelin") == "a.md"
+    again = Derived(str(tmp_path), encoder)
+    assert best(again, encoder, "zeppelin") == "a.md"
     assert again.refresh(again.stamps(), lambda _: None) == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"MDSEGM01 and then nothing", os.urandom(4096)])
-def test_a_damaged_index_is_built_anew(tmp_path: Path, table: Table, damage: bytes) -> None:
+def test_a_damaged_index_is_built_anew(tmp_path: Path, encoder: WordEncoder, damage: bytes) -> None:
     root, place = tmp_path / "memory", tmp_path / "index"
     write(root, "a.md", "zeppelin hangar")
-    LocalSelector(str(root), str(place), table=table).refresh()
+    LocalSelector(str(root), str(place), encoder=encoder).refresh()
     (place / BASE_NAME).write_bytes(damage)
-    selector = LocalSelector(str(root), str(place), table=table)
+    selector = LocalSelector(str(root), str(place), encoder=encoder)
     assert selector.refresh() == 1
     assert selector.search("zeppelin", limit=1) == ["a.md"]
 
 
-def test_a_cut_off_segment_is_built_anew(tmp_path: Path, table: Table) -> None:
-    Derived(str(tmp_path), table).add([Document("a.md", description="zeppelin"), Document("b.md", description="tea")])
+def test_a_cut_off_segment_is_built_anew(tmp_path: Path, encoder: WordEncoder) -> None:
+    Derived(str(tmp_path), encoder).add([Document("a.md", description="zeppelin"), Document("b.md", description="tea")])
     base = tmp_path / BASE_NAME
     base.write_bytes(base.read_bytes()[:-100])
-    assert Derived(str(tmp_path), table).segments == []
+    assert Derived(str(tmp_path), encoder).segments == []
 
 
-def test_a_torn_journal_keeps_its_whole_records(tmp_path: Path, table: Table) -> None:
-    derived = Derived(str(tmp_path), table)
+def test_a_torn_journal_keeps_its_whole_records(tmp_path: Path, encoder: WordEncoder) -> None:
+    derived = Derived(str(tmp_path), encoder)
     derived.add([Document("a.md", description="tea")])
     derived.add([Document("b.md", description="zeppelin")])
     derived.add([Document("c.md", description="ferry")])
     journal = tmp_path / JOURNAL_NAME
     journal.write_bytes(journal.read_bytes()[:-10])
-    again = Derived(str(tmp_path), table)
+    again = Derived(str(tmp_path), encoder)
     assert set(again.stamps()) == {"a.md", "b.md"}
 
 
-def test_changed_new_and_deleted_files_are_seen_by_the_next_refresh(tmp_path: Path, table: Table) -> None:
+def test_changed_new_and_deleted_files_are_seen_by_the_next_refresh(tmp_path: Path, encoder: WordEncoder) -> None:
     root = tmp_path / "memory"
     for name, description in (("a.md", "zeppelin hangar"), ("b.md", "tea kettle"), ("c.md", "ferry timetable")):
         write(root, name, description)
-    selector = LocalSelector(str(root), str(tmp_path / "index"), table=table)
+    selector = LocalSelector(str(root), str(tmp_path / "index"), encoder=encoder)
     assert selector.refresh() == 3
     write(root, "a.md", "the submarine pen")
     write(root, "d.md", "violin case")
@@ -85,10 +86,10 @@ def test_changed_new_and_deleted_files_are_seen_by_the_next_refresh(tmp_path: Pa
     assert "c.md" not in selector.search("ferry timetable", limit=10)
 
 
-def test_one_known_change_needs_no_scan(tmp_path: Path, table: Table) -> None:
+def test_one_known_change_needs_no_scan(tmp_path: Path, encoder: WordEncoder) -> None:
     root = tmp_path / "memory"
     write(root, "a.md", "zeppelin hangar")
-    selector = LocalSelector(str(root), str(tmp_path / "index"), table=table)
+    selector = LocalSelector(str(root), str(tmp_path / "index"), encoder=encoder)
     selector.refresh()
     write(root, "b.md", "violin case")
     selector.update("b.md")
@@ -98,28 +99,28 @@ def test_one_known_change_needs_no_scan(tmp_path: Path, table: Table) -> None:
     assert "b.md" not in selector.search("violin", limit=5)
 
 
-def test_many_small_changes_are_folded_together(tmp_path: Path, table: Table) -> None:
-    derived = Derived(str(tmp_path), table)
+def test_many_small_changes_are_folded_together(tmp_path: Path, encoder: WordEncoder) -> None:
+    derived = Derived(str(tmp_path), encoder)
     derived.add([Document("base.md", description="tea")])
     for number in range(3 * MAX_JOURNAL_RECORDS):
         derived.add([Document(f"{number}.md", description=f"zeppelin number {number}", body="x" * number)])
     assert len(derived.segments) <= 2 + MAX_JOURNAL_RECORDS
-    again = Derived(str(tmp_path), table)
+    again = Derived(str(tmp_path), encoder)
     assert len(again.stamps()) == 1 + 3 * MAX_JOURNAL_RECORDS
-    assert best(again, table, "zeppelin number 7") == "7.md"
+    assert best(again, encoder, "zeppelin number 7") == "7.md"
 
 
-def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, table: Table) -> None:
+def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, encoder: WordEncoder) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way", encoding="utf-8")
     root = tmp_path / "memory"
     write(root, "a.md", "zeppelin hangar")
-    selector = LocalSelector(str(root), str(blocked / "index"), table=table)
+    selector = LocalSelector(str(root), str(blocked / "index"), encoder=encoder)
     assert selector.refresh() == 1
     assert selector.search("zeppelin", limit=1) == ["a.md"]
 
 
-def test_an_empty_directory_recalls_nothing(tmp_path: Path, table: Table) -> None:
-    selector = LocalSelector(str(tmp_path / "none"), str(tmp_path / "index"), table=table)
+def test_an_empty_directory_recalls_nothing(tmp_path: Path, encoder: WordEncoder) -> None:
+    selector = LocalSelector(str(tmp_path / "none"), str(tmp_path / "index"), encoder=encoder)
     assert selector.refresh() == 0
     assert selector.recall("zeppelin", now=1.8e9).keys == []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.recall.card import make_card
+from memdir.recall.card import make_cards
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, Table
+from memdir.recall.embedding import DIMENSIONS
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.segment import Segment, pack
 
 NOW_DAY = 739_800  # 2026-07-02
@@ -62,5 +63,5 @@ BAKERY = [
 ]
 
 
-def segment_of(documents: list[Document], table: Table) -> Segment:
-    return Segment(pack([make_card(document, table) for document in documents], table.identity, DIMENSIONS))
+def segment_of(documents: list[Document], encoder: WordEncoder) -> Segment:
+    return Segment(pack(make_cards(documents, encoder), encoder.identity, DIMENSIONS))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Aborted
 from memdir.agent.file_state import FileState
 from memdir.agent.fork import ForkReport, Hands, Job, fork
 from memdir.agent.gate import memory_gate
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 60  # a night's work; extraction has five
+MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class DreamPlan:
     overrides: str = ""
     max_lost_share: float = MAX_LOST_SHARE
     max_turns: int = MAX_TURNS
+    max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
 
 
@@ -105,10 +107,9 @@ class Dreamer:
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
         workspace = Workspace(self.plan.stores)
-        try:
-            report = await self._fork(parent, workspace, task)
-        except Aborted:
-            return NotDreamt("it was stopped")
+        report = await self._fork(parent, workspace, task)
+        if report.run.ending == "aborted":
+            return NotDreamt(f"it was {task.abort.reason}")
         if not report.is_complete:
             return NotDreamt(f"the model did not come to an end ({report.run.ending})")
         derived = trace_sources(workspace)
@@ -133,7 +134,13 @@ class Dreamer:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = Hands(self.model, tools, gate)
-        return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+        limit = asyncio.get_running_loop().call_later(
+            self.plan.max_seconds, task.abort.set, "stopped: it took too long"
+        )
+        try:
+            return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+        finally:
+            limit.cancel()
 
     def _job(self) -> Job:
         store = self.plan.stores[0]

@@ -1,48 +1,36 @@
-"""The learned numbers of the decision, written by `evals/train_recall`. Do not edit: train anew.
-
-WEIGHTS are in the order of `signals.NAMES`; the EMPTY_ ones say how likely a message needs no memory at all.
-"""
+"""What the learned numbers of the decision are. `evals/train_recall/calibrate.py` learns them and writes them down."""
 
 from __future__ import annotations
 
-GATE = -0.5  # from this emptiness on,
-GATE_SLOPE = 1.0  # so much more certainty is asked for each unit of it
-THRESHOLD = -1.8  # the surest candidate below this is not clearly useful
-NEXT_MARGIN = 0.6  # every further one must be this much surer
-BIAS = -5.9352
-# fmt: off
-WEIGHTS = (
-    -0.8920, 4.2501, 2.1317, -1.6299, 1.9747, 3.5094, -3.8305, 6.4942, -23.1358, 3.1430, -3.0962, 0.3092,
-    -0.2771, -2.7350, -0.1805, 0.5502, -0.1527, 0.2616, 0.3014, -0.0325, 0.1975, -0.3594, -0.0647, 1.9964,
-    0.4316, 2.1528, 1.2149, 2.5436, 2.2360, 4.0715, 0.3459, 0.5552, 2.3547, -0.9516, -3.3764, 3.7833,
-    -0.2495, 0.7791, -0.7364, 0.2040, -0.7293, 0.3879, -0.3643, 0.2305, -0.0269, -0.6751, 0.4229, 0.0385,
-    -0.0209, 0.1346, -0.0102, 0.0299, 0.1574, 0.2275, -0.3906, -0.8557, -1.2295, 0.9655, -0.0656,
-)
-EMPTY_BIAS = 2.8226
-EMPTY_MESSAGE = (
-    -2.5572, -0.8060, 0.2192, -0.6390, -0.1699, 1.1938, -0.8969,
-)
-EMPTY_UNKNOWN = 1.7697
-EMPTY_COVERAGE = -0.7610
-EMPTY_DIRECTION = (
-    -3.573, 2.141, 0.560, 2.349, 4.820, 0.796, 1.641, -2.009, -2.323, -0.486, 1.395, -2.753, -0.060, -2.949,
-    -1.320, 0.770, 4.031, -1.524, -3.399, -1.199, -1.325, -3.616, 0.532, -0.384, -1.555, 4.014, -4.351, -1.579,
-    2.406, -0.655, 1.256, -2.515, -0.509, 2.776, 2.189, 0.885, -0.297, -1.633, -1.266, -3.858, -0.363, 0.083,
-    3.808, 0.499, -0.254, -4.137, 1.189, -1.932, -1.822, 2.619, 0.003, 4.076, 0.372, -1.218, 0.459, -1.216,
-    2.929, 1.810, 3.594, -1.645, 1.284, 0.591, -0.243, -0.591, -0.291, 1.844, 1.611, -0.831, -0.508, -2.734,
-    0.466, -3.202, -1.710, 1.241, 1.700, 1.836, -1.696, -0.646, -0.865, 1.651, -0.715, -0.449, -3.673, 2.026,
-    -1.358, 1.644, 0.030, 0.731, 0.728, -1.554, -2.270, 1.637, -1.161, -0.767, -0.964, -0.551, -0.545, 0.251,
-    3.206, -1.821, 0.570, 0.161, 0.240, 2.321, 0.874, 0.323, 0.449, 2.591, -2.150, -0.181, 0.613, 3.273,
-    4.364, -1.399, -1.413, -0.085, 0.169, 2.153, 1.893, 0.414, -0.490, 1.796, 2.965, -3.405, -2.928, 0.647,
-    -0.624, 1.713, 1.477, 0.136, -2.295, 1.062, 1.341, -1.604, 5.163, -0.846, 0.508, -3.257, -1.023, 4.921,
-    0.568, -0.824, 5.517, -1.446, 0.403, -0.603, 0.154, -2.241, -1.464, -0.339, 0.730, 3.123, 1.194, 1.651,
-    -0.620, 0.692, 1.842, -0.155, -0.477, 1.420, -0.204, -3.455, 3.871, -1.750, 1.364, -1.280, 1.045, -1.838,
-    0.967, -2.105, 3.087, -2.939, 2.105, 0.128, -0.068, 1.307, 0.879, 0.542, -0.190, -1.174, -1.293, 0.945,
-    2.005, 1.582, -0.111, 1.201, 3.291, 1.493, -2.351, 3.352, 0.620, -5.803, -0.043, 0.378, 0.605, 0.107,
-    2.098, -1.018, 0.034, -1.734, -2.394, 2.878, 0.853, -2.534, 3.614, 2.309, 1.302, -3.593, 0.841, 0.604,
-    -2.554, -2.524, 0.764, 4.117, 1.371, -2.793, -2.231, 0.141, 3.222, -0.893, -1.436, 6.091, -0.770, 2.914,
-    -0.687, 1.744, 1.669, -0.244, 0.654, 0.505, -2.407, 1.194, 0.450, -0.451, -0.126, 1.782, -0.232, -2.328,
-    1.625, 2.368, -0.622, 1.521, -0.434, -1.360, 3.875, -1.229, -2.354, -1.000, -0.589, 0.126, -1.283, 3.400,
-    0.454, -2.342, 0.090, 2.836,
-)
-# fmt: on
+
+class Calibration:
+    """Weights in the order of `signals.NAMES`; the `empty_` ones say how likely a message needs no memory at all."""
+
+    __slots__ = (
+        "bias",
+        "empty_bias",
+        "empty_coverage",
+        "empty_direction",
+        "empty_message",
+        "empty_total",
+        "empty_unknown",
+        "gate",
+        "gate_slope",
+        "next_margin",
+        "threshold",
+        "weights",
+    )
+
+    def __init__(
+        self,
+        bars: tuple[float, float, float, float],
+        useful: tuple[float, tuple[float, ...]],
+        empty: tuple[float, tuple[float, ...], tuple[float, ...]],
+    ) -> None:
+        # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the
+        # margin; from the gate's emptiness on, the slope raises the threshold.
+        self.threshold, self.next_margin, self.gate, self.gate_slope = bars
+        self.bias, self.weights = useful
+        self.empty_bias, of_message, self.empty_direction = empty
+        self.empty_message, (self.empty_unknown, self.empty_coverage) = of_message[:-2], of_message[-2:]
+        self.empty_total = sum(self.empty_direction)

@@ -14,8 +14,10 @@ from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memdir.recall.document import Document
-    from memdir.recall.embedding import Table
+    from memdir.recall.encoder import Encoder, Part
     from memdir.recall.planes import Held
 
 KINDS = ("", "user", "feedback", "project", "reference")
@@ -60,24 +62,38 @@ class Card:
         self.dates: list[int] = []
 
 
-def make_card(document: Document, table: Table) -> Card:
-    """Read a document once; everything later works from the card."""
+def make_cards(documents: Sequence[Document], encoder: Encoder) -> list[Card]:
+    """Read documents once; everything later works from their cards. All directions are asked for together."""
+    made = [_make(document) for document in documents]
+    directions = iter(encoder.held([part for _, parts in made for part in parts]))
+    for card, parts in made:
+        card.vectors = [found for _ in parts if (found := next(directions)) is not None]
+    return [card for card, _ in made]
+
+
+def make_card(document: Document, encoder: Encoder) -> Card:
+    """One document's card."""
+    return make_cards([document], encoder)[0]
+
+
+def _make(document: Document) -> tuple[Card, list[Part]]:
+    """A card still without directions, and the parts that are to get one."""
     kind = KINDS.index(document.kind) if document.kind in KINDS else 0
     card = Card(document.key, kind, document.mtime_ns, document.size)
-    head = split_words(f"{document.title}. {document.description}")
+    title = f"{document.title}. {document.description}"
+    head = split_words(title)
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
-    passages = [split_words(part) for part in passages_of(document)]
+    passages = [(part, split_words(part)) for part in passages_of(document)]
     _count(card, terms([*head, *split_words(stem_of_name)]), IN_TITLE)
-    for words in passages:
+    for words in [split_words(document.body)] if document.passages is not None else [words for _, words in passages]:
         _count(card, terms(words), 1)
     card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
-    card.vectors = _vectors(head, passages, table)
     if head:
         card.kind |= HAS_HEAD
     title_words = frozenset(head)
     card.usage = len(title_words & _USAGE) - _GOTCHA_WEIGHT * len(title_words & _GOTCHA)
     card.dates = days_in(f"{document.description} {document.body}")[:MAX_DATES]
-    return card
+    return card, _parts((title, head) if head else None, passages)
 
 
 def _count(card: Card, found: list[str], step: int) -> None:
@@ -88,15 +104,15 @@ def _count(card: Card, found: list[str], step: int) -> None:
             card.counts[fingerprint] = count + step
 
 
-def _vectors(head: list[str], passages: list[list[str]], table: Table) -> list[Held]:
+def _parts(head: Part | None, passages: list[Part]) -> list[Part]:
     """First what the title and description say, then the whole where it is short, else its parts."""
-    parts = [head] if head else []
-    total = sum(map(len, passages))
-    if head and total and len(head) + total <= WHOLE_WORDS:
-        parts.append(head + [word for words in passages for word in words])
-    else:
-        parts += passages[:MAX_PASSAGES]
-    return [vector for words in parts if (vector := table.held(words)) is not None]
+    if head is None:
+        return passages[:MAX_PASSAGES]
+    total = sum([len(words) for _, words in passages])
+    if not total or len(head[1]) + total > WHOLE_WORDS:
+        return [head, *passages[:MAX_PASSAGES]]
+    text = ". ".join([head[0], *[text for text, _ in passages]])
+    return [head, (text, head[1] + [word for _, words in passages for word in words])]
 
 
 def days_in(text: str) -> list[int]:

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 from operator import mul
 
-from memdir.recall import calibration
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from memdir.recall.calibration import Calibration
     from memdir.recall.question import Question
     from memdir.recall.rank import Candidate, Ranking
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
-_EMPTY_TOTAL = sum(calibration.EMPTY_DIRECTION)
 
 
 class Verdict:
     """One candidate judged: whether it is shown, how sure that is, and why."""
 
-    __slots__ = ("candidate", "certainty", "is_chosen", "numbers", "remark")
+    __slots__ = ("candidate", "certainty", "is_chosen", "remark", "weighed")
 
-    def __init__(self, candidate: Candidate, certainty: float, numbers: list[float]) -> None:
+    def __init__(self, candidate: Candidate, certainty: float, weighed: list[float]) -> None:
         self.candidate = candidate
         self.certainty = certainty
-        self.numbers = numbers
+        self.weighed = weighed  # each signal times its weight
         self.is_chosen = False
         self.remark = ""
 
@@ -42,9 +41,7 @@ class Verdict:
             words = sorted(candidate.matched, key=lambda term: -ranking.term_weights[term])
             out.append("shares " + ", ".join(words[:REASONS_SHOWN]))
         out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
-        weighed = sorted(
-            zip(map(mul, calibration.WEIGHTS, self.numbers), NAMES, strict=False), key=lambda pair: -abs(pair[0])
-        )
+        weighed = sorted(zip(self.weighed, NAMES, strict=False), key=lambda pair: -abs(pair[0]))
         out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
         return [*out, self.remark] if self.remark else out
 
@@ -78,15 +75,17 @@ def decide(
     asked = Asked(question, ranking, emptiness)
     tools = tool_terms(recent_tools)
     sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
-    own, shared = calibration.WEIGHTS[: -len(asked.shared)], calibration.WEIGHTS[-len(asked.shared) :]
-    base: float = calibration.BIAS + sum(map(mul, shared, asked.shared))
+    learned = question.calibration
+    own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
+    base: float = learned.bias + sum(map(mul, shared, asked.shared))
     verdicts = []
     for place, candidate in enumerate(ranking.candidates):
         second = sims[1] if candidate.similarity == sims[0] else sims[0]
         numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
-        verdicts.append(Verdict(candidate, base + sum(map(mul, own, numbers)), numbers))
+        weighed = list(map(mul, own, numbers))
+        verdicts.append(Verdict(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
-    _choose(verdicts, emptiness, tools)
+    _choose(verdicts, emptiness, tools, learned)
     return Decision(verdicts, emptiness)
 
 
@@ -95,22 +94,23 @@ def judge_message(question: Question, ranking: Ranking) -> float:
     total = sum(ranking.term_weights.values()) or 1.0
     unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
     covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
-    score: float = calibration.EMPTY_BIAS + sum(map(mul, calibration.EMPTY_MESSAGE, message_signals(question)))
-    score += calibration.EMPTY_UNKNOWN * unknown + calibration.EMPTY_COVERAGE * covered
+    learned = question.calibration
+    score: float = learned.empty_bias + sum(map(mul, learned.empty_message, message_signals(question)))
+    score += learned.empty_unknown * unknown + learned.empty_coverage * covered
     if question.vector is not None:
-        score += question.vector.along(calibration.EMPTY_DIRECTION, _EMPTY_TOTAL)
+        score += question.vector.along(learned.empty_direction, learned.empty_total)
     return max(-5.0, min(5.0, score))
 
 
-def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str]) -> None:
+def _choose(verdicts: list[Verdict], emptiness: float, tools: frozenset[str], learned: Calibration) -> None:
     """The surest ones above the bar; the bar rises when the message looks like one that needs no memory."""
-    bar = calibration.THRESHOLD + calibration.GATE_SLOPE * max(0.0, emptiness - calibration.GATE)
+    bar = learned.threshold + learned.gate_slope * max(0.0, emptiness - learned.gate)
     chosen = 0
     for verdict in verdicts:
         if verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= bar + (calibration.NEXT_MARGIN if chosen else 0.0):
-            verdict.remark = "not clearly useful" if emptiness <= calibration.GATE else "not enough for such a message"
+        elif verdict.certainty <= bar + (learned.next_margin if chosen else 0.0):
+            verdict.remark = "not clearly useful" if emptiness <= learned.gate else "not enough for such a message"
         elif chosen == MAX_CHOSEN:
             verdict.remark = "five are shown already"
         else:

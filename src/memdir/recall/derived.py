@@ -12,8 +12,7 @@ import os
 from zlib import crc32
 
 from memdir.errors import DiskError, LockBusy
-from memdir.recall.card import make_card
-from memdir.recall.embedding import DIMENSIONS
+from memdir.recall.card import make_cards
 from memdir.recall.segment import Segment, pack, unpack
 
 TYPE_CHECKING = False
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from memdir.recall.card import Card
     from memdir.recall.document import Document
-    from memdir.recall.embedding import Table
+    from memdir.recall.encoder import Encoder
 
 BASE_NAME = "recall.base"
 RECENT_NAME = "recall.recent"
@@ -38,11 +37,11 @@ _HEAD_BYTES = 12  # mark, length, checksum
 class Derived:
     """Segments that together hold the newest card of every document, kept on disk between processes."""
 
-    __slots__ = ("_newest", "_place", "_table", "gone", "segments")
+    __slots__ = ("_encoder", "_newest", "_place", "gone", "segments")
 
-    def __init__(self, place: str, table: Table) -> None:
+    def __init__(self, place: str, encoder: Encoder) -> None:
         self._place = place
-        self._table = table
+        self._encoder = encoder
         self.segments: list[Segment] = []  # base, recent, then one a journal record
         self.gone: set[tuple[int, int]] = set()  # (segment, card) pairs that were replaced or deleted
         self._newest: dict[str, tuple[int, int]] = {}
@@ -66,13 +65,13 @@ class Derived:
 
     def add(self, documents: Iterable[Document]) -> None:
         """Make new or changed documents searchable now, and for later processes."""
-        cards = [make_card(document, self._table) for document in documents]
+        cards = make_cards(list(documents), self._encoder)
         if not cards:
             return
         if len(cards) > MAX_RECENT_CARDS or not self.segments:
             self._rebuild(cards)
             return
-        data = pack(cards, self._table.identity, DIMENSIONS)
+        data = self._pack(cards)
         self._take(Segment(data))
         if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS:
             self._write(lambda: self._append(data))
@@ -91,10 +90,10 @@ class Derived:
         if base is None:
             return
         self._take(base)
-        self._take(self._segment(RECENT_NAME) or Segment(pack([], self._table.identity, DIMENSIONS)))
+        self._take(self._segment(RECENT_NAME) or Segment(self._pack([])))
         for data in _records(self._path(JOURNAL_NAME)):
             segment = Segment(data)
-            if segment.identity == self._table.identity:
+            if segment.identity == self._encoder.identity:
                 self._take(segment)
 
     def _segment(self, name: str) -> Segment | None:
@@ -104,7 +103,7 @@ class Derived:
             segment = Segment(data) if data is not None else None
         except (ValueError, IndexError, OverflowError):
             return None
-        return segment if segment is not None and segment.identity == self._table.identity else None
+        return segment if segment is not None and segment.identity == self._encoder.identity else None
 
     def _take(self, segment: Segment) -> None:
         at = len(self.segments)
@@ -121,7 +120,7 @@ class Derived:
         if len(cards) > MAX_RECENT_CARDS:
             self._rebuild([])
             return
-        data = pack(cards, self._table.identity, DIMENSIONS)
+        data = self._pack(cards)
         base, dropped = self.segments[0], {place for place in self.gone if place[0] == 0}
         self._newest = {key: place for key, place in self._newest.items() if place[0] == 0}
         self.segments, self.gone = [base], dropped
@@ -131,10 +130,10 @@ class Derived:
     def _rebuild(self, fresh: list[Card]) -> None:
         replaced = {card.key for card in fresh}
         kept = [card for card in self._cards(lambda _: True) if card.key not in replaced]
-        data = pack(kept + fresh, self._table.identity, DIMENSIONS)
+        data = self._pack(kept + fresh)
         self.segments, self.gone, self._newest = [], set(), {}
         self._take(Segment(data))
-        self._take(Segment(pack([], self._table.identity, DIMENSIONS)))
+        self._take(Segment(self._pack([])))
         self._write(lambda: self._replace(BASE_NAME, data))
 
     def _cards(self, is_wanted: Callable[[int], bool]) -> list[Card]:
@@ -143,6 +142,9 @@ class Derived:
             if is_wanted(at):
                 wanted.setdefault(at, []).append(card)
         return [card for at, cards in wanted.items() for card in unpack(self.segments[at], frozenset(cards))]
+
+    def _pack(self, cards: list[Card]) -> bytes:
+        return pack(cards, self._encoder.identity, self._encoder.dimensions)
 
     def _append(self, data: bytes) -> None:
         from memdir.disk.atomic import append_bytes
@@ -154,7 +156,7 @@ class Derived:
 
         write_bytes_atomic(self._path(name), data)
         if name == BASE_NAME:
-            write_bytes_atomic(self._path(RECENT_NAME), pack([], self._table.identity, DIMENSIONS))
+            write_bytes_atomic(self._path(RECENT_NAME), self._pack([]))
         write_bytes_atomic(self._path(JOURNAL_NAME), b"")
 
     def _write(self, write: Callable[[], None]) -> None:

@@ -60,13 +60,21 @@ class Table:
 
     def held(self, words: list[str]) -> Held | None:
         """The direction of a document's part given as words; None when it holds no word that means anything."""
-        total = self._sum(words, self._held)
+        total = self.sum_held(words)
         return planes.held(total) if total else None
 
     def asked(self, words: list[str]) -> Asked | None:
         """The direction of a question: its words weigh differently from a document's."""
-        total = self._sum(words, self._asked)
+        total = self.sum_asked(words)
         return planes.asked(total) if total else None
+
+    def sum_held(self, words: list[str]) -> list[int]:
+        """The sum of a document's words, number by number; empty when none of them means anything."""
+        return self._sum(words, self._held)
+
+    def sum_asked(self, words: list[str]) -> list[int]:
+        """The same for a question's words."""
+        return self._sum(words, self._asked)
 
     def _sum(self, words: list[str], known: dict[str, Row | None]) -> list[int]:
         lanes = shifts = 0

@@ -12,6 +12,7 @@ from memdir.recall.decide import Decision, decide
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
 from memdir.store.walk import OPEN_FLAGS, walk
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.recall.embedding import Table
+    from memdir.recall.encoder import Encoder
 
 
 class Recalled:
@@ -41,12 +42,12 @@ class Recalled:
 class LocalSelector:
     """Chooses memories of one directory; `place` is the folder of the derived index and may be deleted any time."""
 
-    __slots__ = ("_derived", "_root", "_table")
+    __slots__ = ("_derived", "_encoder", "_root")
 
-    def __init__(self, root: str, place: str, *, table: Table | None = None) -> None:
+    def __init__(self, root: str, place: str, *, encoder: Encoder | None = None) -> None:
         self._root = root
-        self._table = table or open_table()
-        self._derived = Derived(place, self._table)
+        self._encoder = encoder or WordEncoder(open_table())
+        self._derived = Derived(place, self._encoder)
 
     def refresh(self) -> int:
         """Look at every file's time and size and read what changed. Returns how many files were read."""
@@ -80,8 +81,8 @@ class LocalSelector:
         return [candidate.key for candidate in self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]]
 
     def _ranked(self, text: str, keep: int = KEPT) -> tuple[Question, Ranking]:
-        question = Question(text, self._table)
-        return question, rank(question, self._derived.segments, self._table, gone=self._derived.gone, keep=keep)
+        question = Question(text, self._encoder)
+        return question, rank(question, self._derived.segments, gone=self._derived.gone, keep=keep)
 
     def _read(self, key: str) -> Document | None:
         """A memory as a document; None when it cannot be read. Time, size and text come from one open file (S9)."""

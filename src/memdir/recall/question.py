@@ -8,7 +8,7 @@ from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.recall.embedding import Table
+    from memdir.recall.encoder import Encoder
 
 MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
 MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
@@ -17,17 +17,18 @@ MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
 
-    __slots__ = ("terms", "text", "vector", "words")
+    __slots__ = ("calibration", "terms", "text", "vector", "words")
 
-    def __init__(self, text: str, table: Table) -> None:
+    def __init__(self, text: str, encoder: Encoder) -> None:
         self.text = text[:MAX_CHARS]
         self.words = split_words(self.text)
-        self.terms: dict[str, str] = {}  # a term and the word it came from
+        self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
         for word in self.words:
             term = term_of(word)
-            if term and len(self.terms) < MAX_TERMS:
-                self.terms.setdefault(term, word)
-        self.vector = table.asked(self.words)
+            if term and term not in self.terms and len(self.terms) < MAX_TERMS:
+                self.terms[term] = encoder.table.commonness(word)
+        self.calibration = encoder.calibration
+        self.vector = encoder.asked((self.text, self.words))
 
 
 _TIME_WORDS_TEXT = (

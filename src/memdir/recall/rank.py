@@ -16,15 +16,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from memdir.recall.embedding import Table
     from memdir.recall.planes import Asked
     from memdir.recall.question import Question
     from memdir.recall.segment import Facts, Segment
 
     Seen = tuple[float, float, int, int]  # word score, rough similarity, segment, card
 
-SATURATION = 1.0  # BM25 k1: how soon repeats of a word stop counting
-LENGTH_PENALTY = 0.5  # BM25 b
+SATURATION = 0.8  # BM25 k1: how soon repeats of a word stop counting
+LENGTH_PENALTY = 0.35  # BM25 b
 TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is about
 MEANING_WEIGHT = 0.5  # of the scaled similarity, beside 1 for the scaled word score
 WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
@@ -84,7 +83,6 @@ class Ranking:
 def rank(
     question: Question,
     segments: Sequence[Segment],
-    table: Table,
     *,
     gone: Collection[tuple[int, int]] = (),
     keep: int = KEPT,
@@ -94,7 +92,7 @@ def rank(
     ranking.cards = sum([segment.cards for segment in segments]) - len(gone)
     if ranking.cards <= 0:
         return ranking
-    ranking.term_weights, ranking.unknown_terms = weigh_terms(question, segments, table, ranking.cards)
+    ranking.term_weights, ranking.unknown_terms = weigh_terms(question, segments, ranking.cards)
     average = max(1.0, sum([segment.total_length for segment in segments]) / ranking.cards)
     distances = [_distances(question, segment) for segment in segments]
     angle = pi / (question.vector.dimensions if question.vector else 1)

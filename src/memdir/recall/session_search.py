@@ -15,7 +15,8 @@ from itertools import islice
 
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import Table, open_table
+from memdir.recall.embedding import open_table
+from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Candidate, rank
 from memdir.transcript.message import Message
@@ -56,11 +57,13 @@ class Hit:
 class SessionSearch:
     """The searchable sessions and daily logs of a project; `place` is the folder of the derived index."""
 
-    def __init__(self, sessions: Sequence[SessionRef], logs: str, place: str, *, table: Table | None = None) -> None:
+    def __init__(
+        self, sessions: Sequence[SessionRef], logs: str, place: str, *, encoder: WordEncoder | None = None
+    ) -> None:
         self._paths = {ref.id: ref for ref in sessions}
         self._logs = logs
-        self._table = table or open_table()
-        self._derived = Derived(place, self._table)
+        self._encoder = encoder or WordEncoder(open_table())
+        self._derived = Derived(place, self._encoder)
 
     def refresh(self) -> int:
         """Read what is new in transcripts and logs. Returns how many turns and logs were read."""
@@ -77,10 +80,9 @@ class SessionSearch:
 
     def search(self, text: str, *, limit: int) -> list[Hit]:
         """The places that fit best, best first."""
-        question = Question(text, self._table)
-        ranking = rank(
-            question, self._derived.segments, self._table, gone=self._derived.gone, keep=max(KEPT, SPREAD * limit)
-        )
+        question = Question(text, self._encoder)
+        keep = max(KEPT, SPREAD * limit)
+        ranking = rank(question, self._derived.segments, gone=self._derived.gone, keep=keep)
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
         words = tuple(dict.fromkeys(text.casefold().split()))
         hits = (self._hit(candidate, words) for candidate in fitting)

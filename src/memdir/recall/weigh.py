@@ -8,11 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memdir.recall.embedding import Table
     from memdir.recall.question import Question
     from memdir.recall.segment import Segment
 
-GENERAL_SHARE = 0.3  # of a term's weight: how rare it is in text at large
+RARITY_POWER = 1.3  # rare terms count more than their information alone would say
+GENERAL_SHARE = 0.4  # of a term's weight: how rare it is in text at large
 GENERAL_TEXTS = 425_000  # texts the table's word counts come from
 MOST_GENERAL = 13.0  # the logarithm of about that count
 MIN_REPAIRED = 5  # shorter words have too many neighbours,
@@ -20,13 +20,11 @@ MAX_REPAIRED = 12  # longer ones too many to try
 MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
 
 
-def weigh_terms(
-    question: Question, segments: Sequence[Segment], table: Table, cards: int
-) -> tuple[dict[str, float], list[str]]:
+def weigh_terms(question: Question, segments: Sequence[Segment], cards: int) -> tuple[dict[str, float], list[str]]:
     """The weight of each term, and the terms that no card holds."""
     held = {term: sum([segment.count(term) for segment in segments]) for term in question.terms}
     unknown = [term for term, count in held.items() if not count]
-    common = {term: table.commonness(word) for term, word in question.terms.items()}
+    common = question.terms
     if unknown:
         _repair(held, [term for term in unknown if not common[term]], segments)
     most = log(1 + (cards + 0.5) / 0.5)
@@ -34,7 +32,7 @@ def weigh_terms(
     for term, count in held.items():
         here = log(1 + max(0, cards - count + 0.5) / (count + 0.5)) / most
         general = log(1 + GENERAL_TEXTS / (1 + 2 ** (common.get(term, 0) / 2))) / MOST_GENERAL
-        weights[term] = here * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
+        weights[term] = here**RARITY_POWER * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
     return weights, unknown
 
 
