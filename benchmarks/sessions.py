@@ -63,13 +63,13 @@ def append_rows(folder: Path) -> list[Row]:
         opened.append_message(message)
     opened.close()
     lines = first.read_bytes().splitlines(keepends=True)
-    plain, calm, whole = (
-        best_cpu_seconds(functions, rounds=4 * ROUNDS)[0]
-        for functions in (
-            (lambda: _write_bare(folder / "bare.jsonl", lines),),
-            (lambda: _append_lines(folder / "ours.jsonl", lines),),
-            (lambda: _append_messages(folder / "whole.jsonl", said),),
-        )
+    plain, calm, whole = best_cpu_seconds(
+        (
+            lambda: _write_bare(folder / "bare.jsonl", lines),
+            lambda: _append_lines(folder / "ours.jsonl", lines),
+            lambda: _append_messages(folder / "whole.jsonl", said),
+        ),
+        rounds=6 * ROUNDS,
     )
     durable, durable_floor = _durable(folder, said[:DURABLE_APPENDS], lines[:DURABLE_APPENDS])
     print(
