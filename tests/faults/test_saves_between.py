@@ -70,6 +70,7 @@ def _finish(file: BinaryIO, path: str, rest: bytes) -> None:
     while time.monotonic() < deadline and _is_there(file, path):
         time.sleep(0.001)
     file.write(rest)
+    file.truncate()  # as editors do: what it held may have been longer
     file.close()
 
 
