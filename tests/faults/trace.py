@@ -49,6 +49,7 @@ class Call:
     path: str
     turn: int
     line: str = field(default="", compare=False, repr=False)
+    is_childs: bool = field(default=False, compare=False, repr=False)  # of a process that a git started itself
 
     def is_same(self, other: Call) -> bool:
         """Whether two runs mean the same call: git reads a file more, or a file less, as the clock happens to stand."""
@@ -115,7 +116,9 @@ def strike(scenario: Scenario, home: str, fault: Fault) -> Ended:
         if call.process == PYTHON:
             ended = run([*_strace(trace, call.name), *inject, *scenario.command()], home)
         else:
-            script = _strike_script(folder, fault, [*_strace(trace, call.name), "-f", *inject])
+            # Each process counts its own calls: one that is not followed cannot be struck in the other's stead.
+            follow = ["-f"] if call.is_childs else []
+            script = _strike_script(folder, fault, [*_strace(trace, call.name), *follow, *inject])
             ended = run(scenario.command(), home, path=_shim(folder, script))
         _require_hit(fault, trace, home)
     return ended
@@ -167,18 +170,21 @@ def _strike_script(folder: str, fault: Fault, strace: list[str]) -> str:
 def _parse(text: str, process: int, home: str) -> list[Call]:
     ordinals: Counter[tuple[str, str]] = Counter()
     turns: Counter[tuple[str, str, str]] = Counter()
-    found = []
+    found: list[Call] = []
+    first_pid = None
     for line in text.splitlines():
         match = _LINE.match(line)
         if match is None or match["name"] not in MUTATING:
             continue
         pid, name = match["pid"] or "", match["name"]
+        first_pid = first_pid or pid
         ordinals[pid, name] += 1
         path = _touched(name, match["rest"], line)
         if path is not None and (path == home or path.startswith(home + "/")):
             inside = RANDOM.sub("*", path.removeprefix(home))
             turns[pid, name, inside] += 1
-            found.append(Call(process, name, ordinals[pid, name], inside, turns[pid, name, inside], line))
+            turn = turns[pid, name, inside]
+            found.append(Call(process, name, ordinals[pid, name], inside, turn, line, is_childs=pid != first_pid))
     return found
 
 
