@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from memdir.recall.encoder import Part
     from memdir.recall.planes import Asked, Held
 
-WORD_SHARE = 0.35  # of the cosine: what the table has a say in; the sentence model has the rest
+WORD_SHARE = 0.2  # of the cosine: what the table has a say in; the sentence model has the rest
+MEANING_WEIGHT = 0.7  # a sentence model knows more of what is meant than the table alone
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time
@@ -74,6 +75,7 @@ class PairEncoder:
         self.identity = table.identity ^ _stamp(MODEL_PATH)
         self.dimensions = DIMENSIONS + SENTENCE_DIMENSIONS
         self.calibration: Calibration = LEARNED
+        self.meaning_weight = MEANING_WEIGHT
         self._model = model
 
     def asked(self, part: Part) -> Asked | None:
