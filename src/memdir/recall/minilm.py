@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memdir.recall.calibration import Calibration
     from memdir.recall.embedding import Table
     from memdir.recall.encoder import Part
+    from memdir.recall.local import LocalSelector
     from memdir.recall.planes import Asked, Held
 
 WORD_SHARE = 0.2  # of the cosine: what the table has a say in; the sentence model has the rest
@@ -110,3 +111,13 @@ def _stamp(path: str) -> int:
 
     with open(path, "rb") as source:
         return crc32(source.read()) & 0x7FFFFFFF
+
+
+def open_selector(root: str, place: str) -> LocalSelector | None:
+    """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
+    from memdir.recall.embedding import open_table
+    from memdir.recall.local import LocalSelector
+
+    if not is_installed():
+        return None
+    return LocalSelector(root, os.path.join(place, "minilm"), encoder=PairEncoder(open_table(), SentenceModel()))
