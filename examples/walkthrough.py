@@ -115,6 +115,34 @@ def converse(walk: Walk) -> None:
     walk.memdir("sessions", "export", "monday", "--to", "talk.html")
 
 
+def recall(walk: Walk) -> None:
+    walk.say("What would an agent be given for this message? The few that clearly help, and why.")
+    walk.memdir("recall", "write an integration test for the orders table", "--explain")
+    walk.say("And for this one: nothing, which is as important.")
+    walk.memdir("recall", "rename the loop variable")
+
+
+TWIN = """---
+name: Never mock the database in tests
+description: Never mock the database in tests, a mock hid that the migration broke
+type: feedback
+---
+
+Ask Marek for access to the test server.
+"""
+
+
+def dream(walk: Walk, folder: Path) -> None:
+    walk.say("Somebody wrote the same thing twice. A dream puts memories in order: look first, then let it write.")
+    path = folder / "no_mocked_database.md"
+    path.write_text(TWIN, encoding="utf-8")
+    path.chmod(0o600)
+    walk.memdir("dream", "--dry-run")
+    walk.memdir("dream", "--yes")
+    walk.say("Nothing is lost: it knows what it was made from, and one command would take it back.")
+    walk.memdir("why", "database")
+
+
 def look_after(walk: Walk) -> None:
     walk.say("Is the store in order?")
     walk.memdir("doctor")
@@ -125,7 +153,9 @@ def main() -> None:
         walk = Walk(Path(place).resolve())
         folder = keep_and_find(walk)
         edit_and_go_back(walk, folder)
+        recall(walk)
         converse(walk)
+        dream(walk, folder)
         look_after(walk)
     walk.say("That was all in a temporary folder, which is gone now. `memdir --help` lists every command.")
 

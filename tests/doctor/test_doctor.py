@@ -82,9 +82,9 @@ def test_the_index_is_compared_with_the_files_and_mended(memdir: Memdir, folder:
     index.write_text("# Mine\n- [Gone](gone.md)\n" + index.read_text() * 2 + "- [Web](https://example.org)\n")
     messages = [finding["message"] for finding in found(memdir)["index"]]
     assert [message.split(":")[0] for message in messages] == [
-        "1 lines name no file",
-        "1 memories have no line",
-        "1 memories have two lines",
+        "lines that name no file (1)",
+        "memories with two lines (1)",
+        "memories without a line (1)",
     ]
     ran = memdir("doctor", "--fix")
     assert ran.code == 0

@@ -69,13 +69,16 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.kind} at {self.call}"
 
+    def aimed_at(self, ordinal: int) -> Fault:
+        return Fault(replace(self.call, ordinal=ordinal), self.kind)
+
 
 class Missed(Exception):
-    """The fault did not strike where it was aimed: this run differs from the calm one. `closer` aims better."""
+    """The fault did not strike where it was aimed: this run differs from the calm one. Where the call stood in it."""
 
-    def __init__(self, fault: Fault, ordinal: int) -> None:
+    def __init__(self, fault: Fault, ordinal: int | None) -> None:
         super().__init__(f"missed: {fault}")
-        self.closer = Fault(replace(fault.call, ordinal=ordinal), fault.kind)
+        self.ordinal = ordinal
 
 
 @cache
@@ -126,7 +129,7 @@ def _require_hit(fault: Fault, trace: str, home: str) -> None:
     if any(call.is_same(fault.call) for call in hit):
         return
     meant = [call.ordinal for call in calls if call.is_same(fault.call)]
-    raise Missed(fault, meant[0] if meant else fault.call.ordinal + 1)
+    raise Missed(fault, meant[0] if meant else None)
 
 
 def _strace(trace: str, name: str = "") -> list[str]:

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memdir.transcript.backwards import FIRST_BLOCK, lines_backwards
+from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Opaque, Text, ToolUse, user
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.record import message_fields, parse_record
+from memdir.transcript.resume import resume
 from memdir.transcript.transcript import Transcript
+from tests.transcript.conftest import turn
 
 
 def test_a_reader_goes_on_where_it_left_off(path: Path, write_transcript: Callable[[], Transcript]) -> None:
@@ -30,7 +33,7 @@ def test_damaged_lines_are_counted_and_stepped_over(path: Path) -> None:
     path.write_bytes(b'{"type":"a"}\nrubbish\n[]\n\0\0\0\n{"type":"b"}\n')
     reading = Reading()
     assert [record.type for record in read_records(str(path), reading)] == ["a", "b"]
-    assert reading.damaged == 2
+    assert reading.damaged == 3
 
 
 def test_a_file_that_is_not_there_has_no_records(path: Path) -> None:
@@ -70,3 +73,18 @@ def test_blocks_survive_writing_and_reading_to_the_byte() -> None:
     record = parse_record(line)
     assert record is not None and record.message is not None
     assert record.message.content == blocks
+
+
+def test_zeros_where_records_may_have_been_are_told(path: Path, talk: Conversation) -> None:
+    """J3: after a power cut nobody can say what stood there."""
+    turn(talk, "one")
+    talk.transcript.close()
+    with path.open("ab") as file:
+        file.write(bytes(9_000))
+    left = resume(str(path))
+    assert left.messages == talk.messages
+    assert str(left.damage) == "1 damaged line"
+    path.write_bytes(path.read_bytes().rstrip(b"\n\0") + bytes(200))
+    reading = Reading()
+    assert [record.uuid for record in read_records(str(path), reading)] == [message.id for message in talk.messages]
+    assert reading.damaged == resume(str(path)).damage.total == 1, "the end of a line and what came after it"

@@ -36,15 +36,20 @@ def check_index(store: MemoryStore) -> Iterator[Finding]:
     twice = sorted(key for key, count in listed.items() if count > 1)
     if missing:
         yield Finding(
-            "index", "warning", f"{len(missing)} memories have no line: {_some(missing)}", INDEX_NAME, "", fixable=True
+            "index",
+            "warning",
+            f"memories without a line ({len(missing)}): {_some(missing)}",
+            INDEX_NAME,
+            "",
+            fixable=True,
         )
     if dead:
         yield Finding(
-            "index", "warning", f"{len(dead)} lines name no file: {_some(dead)}", INDEX_NAME, "", fixable=True
+            "index", "warning", f"lines that name no file ({len(dead)}): {_some(dead)}", INDEX_NAME, "", fixable=True
         )
     if twice:
         yield Finding(
-            "index", "warning", f"{len(twice)} memories have two lines: {_some(twice)}", INDEX_NAME, "", fixable=True
+            "index", "warning", f"memories with two lines ({len(twice)}): {_some(twice)}", INDEX_NAME, "", fixable=True
         )
     yield from _check_size(data)
 

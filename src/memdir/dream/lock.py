@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memdir.disk.atomic import FILE_MODE, delete_file, disk_error, flush_folder, make_folder
+from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_error, flush_folder, make_folder
 from memdir.disk.lock import locked
 from memdir.errors import MemdirError
 
@@ -91,7 +91,7 @@ def take_dream_lock(folder: str, *, guard: str, now: float) -> DreamLock | None:
 def _put_in_place(path: str, guard: str, before: float | None, now: float) -> DreamLock:
     """Make the file with our name and the old time aside, then move it over whatever stands there: a link, a FIFO,
     garbage, a dead holder's. At no instant does the path carry a wrong time."""
-    aside = f"{path}-{os.urandom(8).hex()}"
+    aside = _aside(path, guard)
     descriptor = os.open(aside, _OPEN | os.O_CREAT | os.O_EXCL, FILE_MODE)
     try:
         _flock(descriptor)
@@ -107,8 +107,15 @@ def _put_in_place(path: str, guard: str, before: float | None, now: float) -> Dr
     return DreamLock(path, guard, descriptor, before)
 
 
+def _aside(path: str, guard: str) -> str:
+    """In the state folder, where every start sweeps what a kill left; beside the file where that is another disk."""
+    state, unique = os.path.dirname(guard), os.urandom(8).hex()
+    is_near = os.stat(state).st_dev == os.stat(os.path.dirname(path)).st_dev
+    return os.path.join(state, TEMPORARY_PREFIX + unique) if is_near else f"{path}-{unique}"
+
+
 def _sweep(folder: str) -> None:
-    """Remove what a process left that was killed while it took the lock."""
+    """Remove what a process left beside the file that was killed while it took the lock."""
     for name in os.listdir(folder):
         if name.startswith(LOCK_NAME + "-"):
             delete_file(os.path.join(folder, name))

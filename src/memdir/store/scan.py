@@ -104,20 +104,19 @@ class Scanner:
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """All memories below the root, newest first; at most `limit` of them are returned, all are read."""
         before = self._seen
-        seen: dict[str, _Seen] = {}
-        is_same = True
+        same: list[str] = []
+        changed: dict[str, _Seen] = {}
         for key, entry in walk(self._root):
             known = before.get(key)
             if known is not None:
                 status = _stat(entry)
                 if status.st_mtime_ns == known[0] and status.st_size == known[1] and status.st_ino == known[2]:
-                    seen[key] = known
+                    same.append(key)
                     continue
-            is_same = False
-            seen[key] = _read(entry.path, key)
-        if not is_same or len(seen) != len(before):
-            self._seen = seen
-            self._result = _sorted(seen)
+            changed[key] = _read(entry.path, key)
+        if changed or len(same) != len(before):  # else there is nothing to put together: most rescans end here
+            self._seen = {key: before[key] for key in same} | changed
+            self._result = _sorted(self._seen)
         whole = self._result
         return Scan(whole.headers[:limit], whole.total, list(whole.unreadable))
 

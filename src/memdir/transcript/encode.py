@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from memdir.transcript.message import Message, Text, ToolResult
+from memdir.transcript.message import Block, Message, Text, ToolResult
 from memdir.transcript.record import block_fields
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -43,12 +43,10 @@ def encode_fields(fields: Mapping[str, Any]) -> bytes:
     return encode(dict(fields))[1:-1]
 
 
-def _encode_block(block: object) -> bytes:
-    match block:
-        case Text(text):
-            return b'{"type":"text","text":%b}' % encode_text(text)
-        case ToolResult(tool_use_id, content, is_error):
-            names = (encode_text(tool_use_id), encode_text(content), b"true" if is_error else b"false")
-            return b'{"type":"tool_result","tool_use_id":%b,"content":%b,"is_error":%b}' % names
-        case _:
-            return encode(block_fields(block))  # type: ignore[arg-type]
+def _encode_block(block: Block) -> bytes:
+    if isinstance(block, Text):
+        return b'{"type":"text","text":%b}' % encode_text(block.text)
+    if isinstance(block, ToolResult):
+        parts = (encode_text(block.tool_use_id), encode_text(block.content), b"true" if block.is_error else b"false")
+        return b'{"type":"tool_result","tool_use_id":%b,"content":%b,"is_error":%b}' % parts
+    return encode(block_fields(block))

@@ -55,7 +55,7 @@ def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
         file.seek(state.offset)
         for raw in file:
             line = read_line(raw)
-            if line.is_damaged and not raw.endswith(b"\n"):
+            if line.is_damaged and not line.records and not raw.endswith(b"\n"):
                 return  # perhaps still being written
             state.offset += len(raw)
             state.damaged += line.is_damaged
@@ -65,10 +65,11 @@ def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
 def read_line(raw: bytes) -> Line:
     """What can be had of one line, whatever happened to it."""
     line = raw.strip(_PADDING)
+    has_zeros = b"\0" in raw  # they may stand where records were
     if not line:
-        return Line()
+        return Line(is_damaged=has_zeros)
     record = parse_record(line)
-    return Line((record,)) if record is not None else Line(tuple(_salvage(line)), is_damaged=True)
+    return Line((record,), has_zeros) if record is not None else Line(tuple(_salvage(line)), is_damaged=True)
 
 
 def links_of(raw: bytes) -> tuple[str, str] | None:

@@ -42,7 +42,7 @@ class DreamJob:
         planned = self._plan(request.messages[at].text, is_fresh=not done)
         edits = planned.plan.edits
         if "Write" in done or not edits:
-            return _says(_told(planned.plan, len(edits) if "Write" in done else 0))
+            return _says(_told(planned.plan, is_written="Write" in done))
         reads = () if done else planned.reads()
         return Reply(Message("assistant", reads or planned.writes()), "tool_use", model="builtin")
 
@@ -153,9 +153,9 @@ def _content(edit: Edit) -> str:
     return f"<!-- delete: {edit.reason.replace('--', '—')}{sources} -->\n"
 
 
-def _told(plan: Plan, count: int) -> str:
-    lines = [f"{count} files changed." if count else "Nothing to mend."]
-    lines += [f"{edit.key}: {edit.reason}" for edit in plan.edits] if count else []
+def _told(plan: Plan, *, is_written: bool) -> str:
+    reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in plan.edits)
+    lines = list(dict.fromkeys(reasons)) if is_written else ["Nothing to mend."]
     lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
     return "\n".join(lines)
 
