@@ -2,7 +2,7 @@
 
     python -m evals.train_recall.export --model DIR --out minilm.onnx
 
-DIR is the folder `teacher/` that `evals.train_recall.table` leaves. Mean pooling and the unit length are part of the file.
+DIR is the folder `teacher/` that `evals.train_recall.table` leaves. Mean pooling and unit length are part of the file.
 """
 
 from __future__ import annotations
