@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memdir.recall.encoder import Encoder
+    from memdir.recall.rank import Candidate
 
 
 class Recalled:
@@ -78,7 +79,11 @@ class LocalSelector:
 
     def search(self, text: str, *, limit: int) -> list[str]:
         """Keys in order of rank, without a decision (R8)."""
-        return [candidate.key for candidate in self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]]
+        return [candidate.key for candidate in self.ranked(text, limit=limit)]
+
+    def ranked(self, text: str, *, limit: int) -> list[Candidate]:
+        """The best candidates with their scores, without a decision."""
+        return self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]
 
     def _ranked(self, text: str, keep: int = KEPT) -> tuple[Question, Ranking]:
         question = Question(text, self._encoder)
