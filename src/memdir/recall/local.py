@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memdir.recall.encoder import Encoder
-    from memdir.recall.rank import Candidate
 
 
 class Recalled:
@@ -79,11 +78,11 @@ class LocalSelector:
 
     def search(self, text: str, *, limit: int) -> list[str]:
         """Keys in order of rank, without a decision (R8)."""
-        return [candidate.key for candidate in self.ranked(text, limit=limit)]
+        return [candidate.key for candidate in self.rank(text, limit=limit).candidates[:limit]]
 
-    def ranked(self, text: str, *, limit: int) -> list[Candidate]:
-        """The best candidates with their scores, without a decision."""
-        return self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]
+    def rank(self, text: str, *, limit: int) -> Ranking:
+        """At least `limit` candidates where there are so many, with what is known of the query."""
+        return self._ranked(text, keep=max(KEPT, limit))[1]
 
     def _ranked(self, text: str, keep: int = KEPT) -> tuple[Question, Ranking]:
         question = Question(text, self._encoder)
