@@ -48,7 +48,7 @@ class Recipe:
 
 
 RECIPES = {
-    "words": Recipe(0.003, 0.005, threshold=-1.6, next_margin=0.9, gate_slope=1.5),
+    "words": Recipe(0.003, 0.005, threshold=-1.55, next_margin=0.9, gate_slope=1.5),
     "pair": Recipe(0.01, 0.02, threshold=-1.6, next_margin=0.6, gate_slope=1.0),
 }
 
