@@ -61,7 +61,7 @@ class Report:
         out = [f"{self.title}: {len(self.kinds)} questions"]
         for name, rows in self.results.items():
             means = _means(rows)
-            line = f"  {name:26}    " + "".join(f"{means[metric]:8.3f}" for metric in METRICS)
+            line = f"  {name:26}{'':21}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS)
             if name in compared:
                 gaps = [a["n@5"] - b["n@5"] for a, b in zip(self.results[compared[name]], rows, strict=True)]
                 low, high = interval(gaps)
@@ -79,7 +79,7 @@ class Report:
         for kind, rows in sorted(grouped.items()):
             means = _means(rows)
             label = f"{name} {kind}"
-            out.append(f"    {label:24.24} {len(rows):3}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS))
+            out.append(f"    {label:40} {len(rows):4}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS))
         return out
 
 
@@ -114,7 +114,7 @@ def _ranked(pool: Pool, known: Encoders, report: Report) -> Iterable[tuple[Case,
 
 def show(reports: Iterable[Report]) -> None:
     """One table for any number of sets."""
-    print(f"{'':32}" + "".join(f"{metric:>8}" for metric in METRICS) + "   n@5 of ours minus this, 95 %")
+    print(f"{'':49}" + "".join(f"{metric:>8}" for metric in METRICS) + "   n@5 of ours minus this, 95 %")
     for report in reports:
         print("\n".join(report.lines()), flush=True)
 

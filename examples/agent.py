@@ -10,17 +10,26 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from memdir import open_memory
-from memdir.agent.files import DiskFiles
-from memdir.agent.fork import Hands, Job, fork
-from memdir.agent.gate import memory_gate
-from memdir.agent.loop import run_agent
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Toolbox, ToolContext
-from memdir.agent.workspace import Workspace
-from memdir.model.choose import choose_model, model_name
-from memdir.model.model import Request, SystemBlock
-from memdir.transcript.message import Message, Text, user
+from memdir import (
+    DiskFiles,
+    Hands,
+    Job,
+    Message,
+    Request,
+    SystemBlock,
+    Text,
+    Toolbox,
+    ToolContext,
+    Workspace,
+    choose_model,
+    fork,
+    memory_gate,
+    memory_tools,
+    model_name,
+    open_memory,
+    run_agent,
+    user,
+)
 
 ABOUT_ME = "You help with a software project. You answer in a few sentences."
 

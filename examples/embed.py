@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from memdir import MemoryType, open_memory
-from memdir.store.catalogue import add_memory
-from memdir.store.history import Origin
+from memdir import MemoryType, Origin, add_memory, open_memory
 
 
 def main(project: str) -> None:

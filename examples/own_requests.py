@@ -11,13 +11,19 @@ import tempfile
 
 import anthropic
 
-from memdir.agent.files import DiskFiles
-from memdir.agent.fork import Hands, Job, fork
-from memdir.agent.gate import memory_gate
-from memdir.agent.tools.tool import Toolbox, ToolContext
-from memdir.model.anthropic import AnthropicModel
-from memdir.model.model import RawCall, Request
-from memdir.model.raw import reply_of
+from memdir import (
+    AnthropicModel,
+    DiskFiles,
+    Hands,
+    Job,
+    RawCall,
+    Request,
+    Toolbox,
+    ToolContext,
+    fork,
+    memory_gate,
+    reply_of,
+)
 
 KEY, URL = os.environ["ANTHROPIC_API_KEY"], os.environ.get("ANTHROPIC_BASE_URL", "")
 MODEL = "claude-sonnet-5-5"

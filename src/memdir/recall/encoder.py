@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         def calibration(self) -> Calibration: ...
 
         @property
+        def meaning_weight(self) -> float: ...  # of the scaled similarity, beside 1 for the scaled word score
+
+        @property
         def identity(self) -> int: ...
 
         @property
@@ -37,10 +40,13 @@ if TYPE_CHECKING:
         def held(self, parts: Sequence[Part]) -> list[Held | None]: ...
 
 
+MEANING_WEIGHT = 0.5  # a sum of words is a rough idea of what is meant
+
+
 class WordEncoder:
     """The table alone: microseconds a text, in any process."""
 
-    __slots__ = ("calibration", "dimensions", "identity", "table")
+    __slots__ = ("calibration", "dimensions", "identity", "meaning_weight", "table")
 
     def __init__(self, table: Table) -> None:
         from memdir.recall.calibration_words import LEARNED
@@ -50,6 +56,7 @@ class WordEncoder:
         self.calibration: Calibration = LEARNED
         self.identity = table.identity
         self.dimensions = DIMENSIONS
+        self.meaning_weight = MEANING_WEIGHT
 
     def asked(self, part: Part) -> Asked | None:
         return self.table.asked(part[1])

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from memdir.recall.calibration import Calibration
     from memdir.recall.embedding import Table
     from memdir.recall.encoder import Part
+    from memdir.recall.local import LocalSelector
     from memdir.recall.planes import Asked, Held
 
-WORD_SHARE = 0.35  # of the cosine: what the table has a say in; the sentence model has the rest
+WORD_SHARE = 0.2  # of the cosine: what the table has a say in; the sentence model has the rest
+MEANING_WEIGHT = 0.7  # a sentence model knows more of what is meant than the table alone
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time
@@ -74,6 +76,7 @@ class PairEncoder:
         self.identity = table.identity ^ _stamp(MODEL_PATH)
         self.dimensions = DIMENSIONS + SENTENCE_DIMENSIONS
         self.calibration: Calibration = LEARNED
+        self.meaning_weight = MEANING_WEIGHT
         self._model = model
 
     def asked(self, part: Part) -> Asked | None:
@@ -108,3 +111,13 @@ def _stamp(path: str) -> int:
 
     with open(path, "rb") as source:
         return crc32(source.read()) & 0x7FFFFFFF
+
+
+def open_selector(root: str, place: str) -> LocalSelector | None:
+    """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
+    from memdir.recall.embedding import open_table
+    from memdir.recall.local import LocalSelector
+
+    if not is_installed():
+        return None
+    return LocalSelector(root, os.path.join(place, "minilm"), encoder=PairEncoder(open_table(), SentenceModel()))

@@ -17,7 +17,7 @@ MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
 
-    __slots__ = ("calibration", "terms", "text", "vector", "words")
+    __slots__ = ("calibration", "meaning_weight", "terms", "text", "vector", "words")
 
     def __init__(self, text: str, encoder: Encoder) -> None:
         self.text = text[:MAX_CHARS]
@@ -28,6 +28,7 @@ class Question:
             if term and term not in self.terms and len(self.terms) < MAX_TERMS:
                 self.terms[term] = encoder.table.commonness(word)
         self.calibration = encoder.calibration
+        self.meaning_weight = encoder.meaning_weight
         self.vector = encoder.asked((self.text, self.words))
 
 

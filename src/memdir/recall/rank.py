@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 SATURATION = 0.8  # BM25 k1: how soon repeats of a word stop counting
 LENGTH_PENALTY = 0.35  # BM25 b
 TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is about
-MEANING_WEIGHT = 0.5  # of the scaled similarity, beside 1 for the scaled word score
 WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
 MEANING_FLOOR_MARGIN = 0.25  # a best similarity less than this above the middle is not stretched to 1
 WORD_CANDIDATES = 20  # judged exactly for their words,
@@ -106,7 +105,7 @@ def rank(
     ceiling = _word_ceiling(ranking, max([one[0] for one in found], default=0.0))
     if len(found) > keep:
         span = max(max([one[1] for one in found]) - ranking.middle_similarity, MEANING_FLOOR_MARGIN)
-        rate = MEANING_WEIGHT / span
+        rate = question.meaning_weight / span
         found = sorted(found, key=lambda one: -one[0] / ceiling - rate * one[1])[:keep]
     for words, _, at, card in found:
         candidate = Candidate(segments[at], card)
@@ -115,7 +114,7 @@ def rank(
             _compare(candidate, question.vector, distances[at])
         ranking.candidates.append(candidate)
     _add_coverage(ranking)
-    _add_up(ranking, ceiling, angle)
+    _add_up(ranking, question, ceiling, angle)
     return ranking
 
 
@@ -231,14 +230,14 @@ def _cover(
                 candidate.title_coverage += share
 
 
-def _add_up(ranking: Ranking, ceiling: float, angle: float) -> None:
+def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) -> None:
     candidates = ranking.candidates
     floor = ranking.middle_similarity
     best = max((candidate.similarity for candidate in candidates), default=0.0)
     span = max(best - floor, MEANING_FLOOR_MARGIN)
     for candidate in candidates:
         meaning = max(0.0, (candidate.similarity - floor) / span)
-        candidate.score = candidate.word_score / ceiling + MEANING_WEIGHT * meaning
+        candidate.score = candidate.word_score / ceiling + question.meaning_weight * meaning
     candidates.sort(key=_order)
     if any(_supersede(candidates[:SUPERSEDING_PLACES], angle)):
         candidates.sort(key=_order)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.model import Model
     from memdir.recall.local import LocalSelector, Recalled
+    from memdir.recall.staying import Staying
     from memdir.store.store import Memory, MemoryStore
 
 MAX_RECALLED = 5  # R1
@@ -56,6 +57,8 @@ class Recaller:
         self._sink = sink
         self._clock = clock
         self.surfacing = Surfacing()
+        self.opened: Callable[[], LocalSelector | None] | None = None  # a selector too slow to start for a hook
+        self._staying: Staying | None = None
         self._prompt_hash = ""  # of the last choice, when a model made it
 
     def choose(self, text: str, *, recent_tools: Sequence[str] = ()) -> Recalled:
@@ -63,6 +66,24 @@ class Recaller:
         self._prompt_hash = ""
         self._selector.refresh()
         return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
+
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> list[str]:
+        """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
+        from memdir.recall.staying import Staying
+
+        surfaced, now = frozenset(self.surfacing.keys), self._clock()
+
+        def ask(selector: LocalSelector) -> list[str]:
+            selector.refresh()
+            return selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced).keys
+
+        if self.opened is not None:
+            self._staying = self._staying or Staying(self.opened)
+            found = await self._staying.ask(ask)
+            if found is not None:
+                self._prompt_hash = ""
+                return found
+        return self.choose(text, recent_tools=recent_tools).keys
 
     async def choose_by_model(
         self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
@@ -78,7 +99,7 @@ class Recaller:
         try:
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
         except (MemdirError, TimeoutError):
-            return self.choose(text, recent_tools=recent_tools).keys
+            return await self.choose_in_time(text, recent_tools=recent_tools)
         self._prompt_hash = prompt.hash
         return chosen
 

@@ -29,6 +29,11 @@ class Match:
         self.topic = topic
         self.mtime_ns = mtime_ns
 
+    def holds_all(self, words: tuple[str, ...]) -> bool:
+        """Whether every one of these words, case folded, stands in the file or its name."""
+        text = (self.key + self.topic.data.decode("utf-8", "replace")).casefold()
+        return all(word in text for word in words)
+
 
 def search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
     """Memories that hold all words of the query; where none does, those that hold the most of them."""
@@ -47,6 +52,13 @@ def search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
     matches = [_match(key, data, path, words) for hits, key, data, path in found if hits == most]
     matches.sort(key=lambda match: (-match.score, -match.mtime_ns, match.key))
     return matches[:limit]
+
+
+def match_in(root: str, key: str, words: tuple[str, ...]) -> Match | None:
+    """One memory that somebody else found, as a match; None when it is gone."""
+    path = os.path.join(root, key)
+    data = _read(path)
+    return _match(key, data, path, words) if data else None
 
 
 def _counter(words: tuple[str, ...]) -> Callable[[str, bytes], int]:
