@@ -39,8 +39,9 @@ class Encoders:
 class Prepared:
     """Some documents as each ranking wants them."""
 
-    def __init__(self, documents: Sequence[Document], encoders: Encoders) -> None:
+    def __init__(self, documents: Sequence[Document], encoders: Encoders, today: int | None) -> None:
         self.encoders = encoders
+        self.today = today
         self.keys = [document.key for document in documents]
         cards = make_cards(documents, encoders.words)
         self.vectors = {card.key: card.vectors for card in cards}
@@ -59,13 +60,13 @@ Ranking = Callable[[Prepared, str], Scores]
 
 
 def ours(pool: Prepared, question: str) -> Scores:
-    ranking = rank(Question(question, pool.encoders.words), [pool.segment])
+    ranking = rank(Question(question, pool.encoders.words, today=pool.today), [pool.segment])
     return {candidate.key: candidate.score for candidate in ranking.candidates}
 
 
 def ours_with_extra(pool: Prepared, question: str) -> Scores:
     assert pool.encoders.pair is not None
-    ranking = rank(Question(question, pool.encoders.pair), [pool.pair_segment])
+    ranking = rank(Question(question, pool.encoders.pair, today=pool.today), [pool.pair_segment])
     return {candidate.key: candidate.score for candidate in ranking.candidates}
 
 

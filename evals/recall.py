@@ -101,7 +101,7 @@ def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> It
     segment = Segment(pack(make_cards(documents, encoder), encoder.identity, encoder.dimensions))
     today = day_of(_seconds(times["now"]))
     for query in queries:
-        question = Question(query["query"], encoder)
+        question = Question(query["query"], encoder, today=today)
         ranking = rank(question, [segment])
         yield decide(question, ranking, today=today, recent_tools=query["recent_tools"]).chosen
 

@@ -42,6 +42,7 @@ class Pool:
 
     documents: Sequence[Document]
     cases: Sequence[Case]
+    today: int | None = None  # the day of asking, where the set says it
 
 
 @dataclass
@@ -100,7 +101,7 @@ def evaluate(title: str, pools: Iterable[Pool], predictions: Path | None, *, our
 
 
 def _ranked(pool: Pool, known: Encoders, report: Report) -> Iterable[tuple[Case, dict[str, list[str]]]]:
-    prepared = Prepared(pool.documents, known)
+    prepared = Prepared(pool.documents, known, pool.today)
     for case in pool.cases:
         report.kinds.append(case.kind)
         found = {}

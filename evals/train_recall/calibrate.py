@@ -97,7 +97,7 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], kind: str, encod
 
 
 def _message(query: World, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
-    question = Question(query["query"], encoder)
+    question = Question(query["query"], encoder, today=today)
     question.vector = asked_direction(direction.tolist())
     if len(direction) > DIMENSIONS:
         question.meaning_weight = MEANING_WEIGHT

@@ -72,8 +72,9 @@ class LocalSelector:
         self, text: str, *, now: float, recent_tools: Sequence[str] = (), surfaced: Collection[str] = ()
     ) -> Recalled:
         """The few memories that clearly help with a message, or none."""
-        question, ranking = self._ranked(text, keep=KEPT + len(surfaced))
-        decision = decide(question, ranking, today=day_of(now), recent_tools=recent_tools, surfaced=surfaced)
+        today = day_of(now)
+        question, ranking = self._ranked(text, keep=KEPT + len(surfaced), today=today)
+        decision = decide(question, ranking, today=today, recent_tools=recent_tools, surfaced=surfaced)
         return Recalled(question, ranking, decision)
 
     def search(self, text: str, *, limit: int) -> list[str]:
@@ -84,8 +85,8 @@ class LocalSelector:
         """At least `limit` candidates where there are so many, with what is known of the query."""
         return self._ranked(text, keep=max(KEPT, limit))[1]
 
-    def _ranked(self, text: str, keep: int = KEPT) -> tuple[Question, Ranking]:
-        question = Question(text, self._encoder)
+    def _ranked(self, text: str, *, keep: int, today: int | None = None) -> tuple[Question, Ranking]:
+        question = Question(text, self._encoder, today=today)
         return question, rank(question, self._derived.segments, gone=self._derived.gone, keep=keep)
 
     def _read(self, key: str) -> Document | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memdir.recall.card import days_in
 from memdir.recall.stems import term_of
+from memdir.recall.when import moment_in
 from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
@@ -17,11 +18,12 @@ MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
 
-    __slots__ = ("calibration", "meaning_weight", "terms", "text", "vector", "words")
+    __slots__ = ("calibration", "meaning_weight", "moment", "terms", "text", "vector", "words")
 
-    def __init__(self, text: str, encoder: Encoder) -> None:
+    def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
         self.text = text[:MAX_CHARS]
         self.words = split_words(self.text)
+        self.moment = None if today is None else moment_in(self.words, today)
         self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
         for word in self.words:
             term = term_of(word)

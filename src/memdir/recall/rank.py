@@ -33,6 +33,7 @@ KEPT = 14  # of which so many are compared exactly and judged
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
 SUPERSEDING_PLACES = 5  # only among the best is the order of claims looked at
 SUPERSEDING_SHARE = 0.5  # of the older one's score: less is another subject
+MOMENT_WEIGHT = 0.5  # of a document of the very day that the question names
 SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
 STEP = 1e-6  # enough to stand before
 FAR = 1 << 20  # a card without a direction is far from everything
@@ -106,7 +107,8 @@ def rank(
     if len(found) > keep:
         span = max(max([one[1] for one in found]) - ranking.middle_similarity, MEANING_FLOOR_MARGIN)
         rate = question.meaning_weight / span
-        found = sorted(found, key=lambda one: -one[0] / ceiling - rate * one[1])[:keep]
+        near = _near_in_time(question, segments, found)
+        found = sorted(found, key=lambda one: -one[0] / ceiling - rate * one[1] - near.get(one[2:], 0.0))[:keep]
     for words, _, at, card in found:
         candidate = Candidate(segments[at], card)
         candidate.word_score = words
@@ -116,6 +118,14 @@ def rank(
     _add_coverage(ranking)
     _add_up(ranking, question, ceiling, angle)
     return ranking
+
+
+def _near_in_time(question: Question, segments: Sequence[Segment], found: list[Seen]) -> dict[tuple[int, int], float]:
+    """What the day is worth that the question names, for each (segment, card)."""
+    moment = question.moment
+    if moment is None:
+        return {}
+    return {(at, card): MOMENT_WEIGHT * moment.nearness(segments[at].facts(card)) for _, _, at, card in found}
 
 
 def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> dict[int, int]:
@@ -238,7 +248,11 @@ def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) 
     for candidate in candidates:
         meaning = max(0.0, (candidate.similarity - floor) / span)
         candidate.score = candidate.word_score / ceiling + question.meaning_weight * meaning
+        if question.moment is not None:
+            candidate.score += MOMENT_WEIGHT * question.moment.nearness(candidate.facts)
     candidates.sort(key=_order)
+    if question.moment is not None:
+        return  # asked of a day: what was true then, not what replaced it
     if any(_supersede(candidates[:SUPERSEDING_PLACES], angle)):
         candidates.sort(key=_order)
 
