@@ -38,6 +38,7 @@ TEACHER_EPOCHS, TEACHER_RATE = 6, 5e-5
 KEPT_CHANGE = 0.6  # of what tuning changed: halfway back, the worlds keep most of the gain and other texts lose nothing
 TEMPERATURE = 0.05
 POOL_SAMPLE = 60_000
+WORLD_TOKENS = 128  # of a memory, as recall reads it; the pool's texts are shorter
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -57,13 +58,13 @@ class Teacher:
         return functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
 
     @torch.no_grad()
-    def embed(self, lines: list[str], size: int = 1024) -> torch.Tensor:
+    def embed(self, lines: list[str], length: int = 64, size: int = 1024) -> torch.Tensor:
         self.model.eval()
         order = sorted(range(len(lines)), key=lambda at: len(lines[at]))
         out = torch.zeros(len(lines), 384, device=DEVICE)
         for start in range(0, len(lines), size):
             places = order[start : start + size]
-            out[torch.tensor(places, device=DEVICE)] = self.forward([lines[at] for at in places], 64)
+            out[torch.tensor(places, device=DEVICE)] = self.forward([lines[at] for at in places], length)
         return out
 
     def tune(self, worlds: list[World]) -> None:
@@ -138,6 +139,8 @@ class Words:
                 marked = f"<{word}>"
                 grams = [marked[i : i + size] for size in GRAM_SIZES for i in range(len(marked) - size + 1)]
                 found = [len(self.place) + crc32(gram.encode()) % BUCKETS for gram in grams]
+            if not found:
+                continue  # characters of a script that no word of the pool has
             ids += found
             weights += [1 / len(found)] * len(found)
         return ids, weights
@@ -185,7 +188,11 @@ def tune(student: Student, worlds: list[World], teacher: Teacher, pool: list[str
     """Learn the labels and the tuned teacher's similarities, holding on to its view of unlabelled text."""
     before = {name: value.clone() for name, value in student.state_dict().items()}
     loss_of = TaskLoss(math.log(12.0))
-    seen = {(world["world"], field): teacher.embed(texts(world, field)) for world in worlds for field in FIELDS}
+    seen = {
+        (world["world"], field): teacher.embed(texts(world, field), WORLD_TOKENS)
+        for world in worlds
+        for field in FIELDS
+    }
     views = teacher.embed(pool)
     optimiser = torch.optim.Adam(
         [
@@ -284,6 +291,7 @@ def main() -> int:
     for name in ("--worlds", "--pool", "--teacher", "--out"):
         parser.add_argument(name, required=True, type=Path)
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     random.seed(0)
     torch.manual_seed(0)
     worlds = read_worlds(options.worlds)
@@ -307,7 +315,7 @@ def main() -> int:
                 for field in FIELDS:
                     name, lines = f"{world['world']}|{field}", texts(world, field)
                     vectors[f"static|{name}"] = student(lines, is_query=field == "q").cpu().numpy()
-                    vectors[f"mini|{name}"] = tuned.embed(lines).cpu().numpy()
+                    vectors[f"mini|{name}"] = tuned.embed(lines, WORLD_TOKENS).cpu().numpy()
     np.savez_compressed(options.out / "oof.npz", **vectors)
     tuned.model.save_pretrained(options.out / "teacher")
     write_table(options.out / "table.bin", student, Counter(word for line in mono for word in set(split_words(line))))

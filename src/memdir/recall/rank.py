@@ -274,7 +274,12 @@ def _supersede(best: Sequence[Candidate], angle: float) -> Iterator[bool]:
 
 def _alike(one: Candidate, other: Candidate, angle: float) -> float:
     """How near two memories are, by the signs of their last parts."""
-    if not one.facts.rows or not other.facts.rows:
+    if not _is_claim(one.facts) or not _is_claim(other.facts):
         return 0.0
     mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
     return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
+
+
+def _is_claim(facts: Facts) -> bool:
+    """A memory or one statement; a talk of many parts is a record, and a newer one does not replace it."""
+    return facts.rows == 1 or (facts.rows > 1 and facts.has_head)

@@ -22,8 +22,7 @@ _WEEKDAYS = {
 _WEEKEND = 5  # days back to the middle of it, from a middling day of the week
 MAX_COUNT = 1000  # a larger number is no count of days
 DAY_SLACK = 1.5  # days: people are a day off, and time zones too
-UNIT_SLACK = 0.35  # of a week or month: "two weeks ago" is seldom fourteen days
-LAST_SLACK = 0.5  # of one: "last week" is all of it
+UNIT_SLACK = 0.5  # of a week or month: "last week" is all of it, and "two weeks ago" is seldom fourteen days
 WEEKDAY_SLACK = 0.12  # of the unit, when the weekday is told as well
 NANOSECONDS_A_DAY = 86_400 * 10**9
 FIRST_DAY = 719_163  # 1 January 1970, counted as `card.day_of` counts
@@ -77,7 +76,7 @@ def _last(word: str, today: int) -> Moment | None:
     if word in _WEEKDAYS:
         return Moment(today - ((_weekday(today) - _WEEKDAYS[word]) % 7 or 7), DAY_SLACK)
     unit = _WEEKEND if word == "weekend" else _DAYS.get(word, 0)
-    return Moment(today - unit, LAST_SLACK * unit) if unit > 1 else None
+    return Moment(today - unit, UNIT_SLACK * unit) if unit > 1 else None
 
 
 def _count(word: str) -> int:
