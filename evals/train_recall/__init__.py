@@ -1,4 +1,4 @@
-"""How recall's shipped numbers were learned: `table` makes the embedding table, `calibrate` the decision's weights.
+"""Making recall's numbers: `table` the embedding table and the sentence model, `export` its file, `calibrate` the decision.
 
-Both need the extra `train` and folders given as arguments; none of it is needed to install, run or test memdir.
+docs/recall-ranking.md says which shipped file came from which of them, and which from an earlier script. All need the extra `train` and folders given as arguments; none of it is needed to install, run or test memdir.
 """
