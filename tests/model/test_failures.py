@@ -224,9 +224,10 @@ async def test_a_server_that_only_keeps_the_line_open_is_left(
 
 async def test_a_model_that_failed_can_be_asked_again(model: Model, provider: Provider, server: ProviderServer) -> None:
     server.add(Drop(ANSWER, 2), HalfJson(ANSWER, 1), Hang(ANSWER, 2), Refusal("server_error"), says("Here."))
-    for _ in range(4):
+    patient, hurried = ModelSettings(), ModelSettings(timeout_seconds=1.0)  # only the one that hangs has to be left
+    for settings in (patient, patient, hurried, patient):
         with pytest.raises(ModelError):
-            await model.complete(provider.request(settings=QUICK))
+            await model.complete(provider.request(settings=settings))
     assert (await model.complete(provider.request())).message.text == "Here."
 
 
