@@ -70,6 +70,7 @@ async def measure(size: int) -> dict[str, float]:
             files: list[str] = []
             background = memory.background("bench", on_saved=files.extend)
             turn = _turn()
+            background.sampled(turn)  # as a host that is in the middle of a session has done
             noops.append(await _noop())
             before, start = _cpu_seconds(), time.perf_counter()
             background.turn_ended(turn)

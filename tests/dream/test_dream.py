@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.dream import MAX_LISTED, Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import BudgetReached, ModelError
+from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
@@ -354,3 +355,31 @@ def test_a_full_index_gets_no_line_too_many(dream: Dream, root: Path) -> None:
     report = dream([calls(("Read", path)), calls(("Write", {**path, "content": BOTH})), says("-")])
     assert isinstance(report, DreamReport)
     assert (root / "MEMORY.md").read_text() == full
+
+
+def test_an_index_far_over_its_limits_is_put_in_order_and_a_person_s_line_in_it_stays(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """S8: that is when a dream is needed most."""
+    dead = "".join(f"- [Gone {number}](gone_{number}.md) — a file that is no more\n" for number in range(25_000))
+    (root / "MEMORY.md").write_text(f"# Notes of our team\n\n{dead}- [Tests](tests.md) — how we test\n")
+    plan = DreamPlan((store,), str(project), str(tmp_path), ())
+    report = asyncio.run(Dreamer(plan, BuiltinModel(), events, clock).dream(PARENT, DreamTask(0)))
+    assert isinstance(report, DreamReport)
+    text = (root / "MEMORY.md").read_text()
+    assert text.startswith("# Notes of our team\n")
+    assert "(tests.md)" in text and "gone_" not in text
+
+
+def test_of_a_very_large_store_the_job_names_the_newest(
+    store: MemoryStore, events: Events, clock: Clock, root: Path, tmp_path: Path, project: Path
+) -> None:
+    """What no window holds helps no model."""
+    for number in range(MAX_LISTED + 7):
+        (root / f"n{number}.md").write_text(topic(f"N{number}", "x"))
+    model = ScriptedModel([says("Nothing to do.")])
+    plan = DreamPlan((store,), str(project), str(tmp_path), ())
+    asyncio.run(Dreamer(plan, model, events, clock).dream(PARENT, DreamTask(0)))
+    job = model.requests[0].messages[-1].text
+    assert job.count("\n- [feedback] ") == MAX_LISTED
+    assert "(and 9 older ones: find them with Glob)" in job

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 60  # a night's work; extraction has five
+MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
 
 
@@ -149,7 +150,7 @@ class Dreamer:
             directory=store.root,
             sessions_directory=self.plan.sessions_folder,
             sessions="\n".join(f"- {session}" for session in self.plan.sessions) or "(none)",
-            manifest=manifest(store.scan(limit=None).headers) or "(none)",
+            manifest=_listing(store),
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
@@ -186,6 +187,14 @@ class Dreamer:
         }
         self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
         return outcome
+
+
+def _listing(store: MemoryStore) -> str:
+    """The memories as the job lists them: the newest, and how many there are besides."""
+    scan = store.scan(limit=MAX_LISTED)
+    older = scan.total - len(scan.headers)
+    listed = manifest(scan.headers) or "(none)"
+    return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
 
 
 def _subject(drafts: Sequence[Draft]) -> str:

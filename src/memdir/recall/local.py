@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from memdir.recall.card import day_of
-from memdir.recall.decide import Decision, decide
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
@@ -21,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from memdir.recall.decide import Decision
     from memdir.recall.encoder import Encoder
 
 
@@ -72,6 +72,8 @@ class LocalSelector:
         self, text: str, *, now: float, recent_tools: Sequence[str] = (), surfaced: Collection[str] = ()
     ) -> Recalled:
         """The few memories that clearly help with a message, or none."""
+        from memdir.recall.decide import decide  # a search ranks and decides nothing
+
         today = day_of(now)
         question, ranking = self._ranked(text, keep=KEPT + len(surfaced), today=today)
         decision = decide(question, ranking, today=today, recent_tools=recent_tools, surfaced=surfaced)

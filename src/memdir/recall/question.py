@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from memdir.recall.card import days_in
 from memdir.recall.stems import term_of
-from memdir.recall.when import moment_in
 from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.recall.encoder import Encoder
+    from memdir.recall.when import Moment
 
 MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
 MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
@@ -23,7 +23,7 @@ class Question:
     def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
         self.text = text[:MAX_CHARS]
         self.words = split_words(self.text)
-        self.moment = None if today is None else moment_in(self.words, today)
+        self.moment = None if today is None else _moment(self.words, today)
         self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
         for word in self.words:
             term = term_of(word)
@@ -34,6 +34,15 @@ class Question:
         self.vector = encoder.asked((self.text, self.words))
 
 
+def _moment(words: list[str], today: int) -> Moment | None:
+    if _PAST_WORDS.isdisjoint(words):
+        return None
+    from memdir.recall.when import moment_in  # few messages name a past day
+
+    return moment_in(words, today)
+
+
+_PAST_WORDS = frozenset(("ago", "last", "yesterday", "yesterdays"))
 _TIME_WORDS_TEXT = (
     "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday "
     "sunday weekend next deadline date day days when until before upcoming schedule plan soon quarter year "

@@ -17,7 +17,7 @@ from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
 from memdir.model.model import Model, Usage
-from memdir.model.window import context_tokens
+from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
 from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
 from memdir.remember.outcome import Skipped
@@ -56,6 +56,7 @@ class SessionMemory:
     on_title: Callable[[str], None] | None = None
     _running: asyncio.Task[None] | None = None
     _abort: Abort = field(default_factory=Abort)
+    _count: ContextCount = field(default_factory=ContextCount)
 
     @property
     def path(self) -> str:
@@ -63,7 +64,7 @@ class SessionMemory:
 
     def after_sampling(self, turn: FinishedTurn, usage: Usage | None = None) -> Skipped | None:
         """Called by the host after every reply of the main agent. Starts an update behind its back when one is due."""
-        tokens = context_tokens(turn.request, turn.reply, usage)
+        tokens = self._count.tokens(turn.request, turn.reply, usage)
         reason = self._why_not(turn, tokens)
         if reason:
             return Skipped(reason)

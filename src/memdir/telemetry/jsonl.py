@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.atomic import append_bytes, make_folder
 from memdir.errors import MemdirError
 
 TYPE_CHECKING = False
@@ -22,8 +21,10 @@ class JsonlLog:
         self._max_bytes = max_bytes
 
     def emit(self, event: Event) -> None:
-        import json
+        import json  # here, because a command that has nothing to tell should not load any of it (ADR 0003)
         from datetime import UTC, datetime
+
+        from memdir.disk.atomic import append_bytes, make_folder
 
         moment = datetime.fromtimestamp(event.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"time": moment, "event": event.name, **event.fields}, ensure_ascii=False)

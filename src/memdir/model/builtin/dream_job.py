@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
 from memdir.model.model import Reply, Request
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
@@ -20,6 +21,7 @@ from memdir.transcript.record import Record
 
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 MAX_FILE_BYTES = 1 << 20  # what is larger is no memory and stays as it is
+MAX_INDEX_BYTES = 16 << 20  # an index that ran over its limits is what a dream is for
 
 _JOB = "[memdir job: dream]"
 _PLACE = re.compile(r"The memory directory is `([^`\n]+)`")
@@ -105,8 +107,10 @@ def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
             continue
         if entry.is_dir():
             yield from _files(directory, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".md") and entry.is_file() and (status := entry.stat()).st_size <= MAX_FILE_BYTES:
-            data = _bytes_of(entry.path)
+        elif entry.name.endswith(".md") and entry.is_file():
+            status = entry.stat()
+            is_small = status.st_size <= (MAX_INDEX_BYTES if entry.name == INDEX_NAME else MAX_FILE_BYTES)
+            data = _bytes_of(entry.path) if is_small else None
             if data is not None:
                 yield NightFile(prefix + entry.name, data, status.st_mtime)
 
