@@ -197,12 +197,32 @@ def test_what_others_do_during_the_dream_survives(
     assert (root / "testing.md").exists() is ("person" in who)
     if "person" in who:
         assert "A person's late addition." in (root / "testing.md").read_text()
+        assert "(testing.md)" in (root / "MEMORY.md").read_text(), "and its line in the index"
     if "extraction" in who:
         assert (root / "extracted_meanwhile.md").exists()
         assert "(extracted_meanwhile.md)" in (root / "MEMORY.md").read_text()
     if "pull" in who:
         assert (root / "team" / "pulled_meanwhile.md").exists()
         assert "(pulled_meanwhile.md)" in (root / "team" / "MEMORY.md").read_text()
+
+
+def test_what_was_meant_for_a_file_that_a_person_changed_is_not_deleted(
+    dream: Dream, root: Path, store: MemoryStore
+) -> None:
+    """D7: the merge is not written, so its source must stay, with its line in the index."""
+    script = merges(root)
+
+    def meanwhile(request: Request) -> Reply:
+        (root / "tests.md").write_text(ONE.replace("PostgreSQL 16, never a mock.", "PostgreSQL 17 only."))
+        return script[2]  # type: ignore[return-value]
+
+    report = dream([script[0], script[1], meanwhile])
+    assert isinstance(report, DreamReport)
+    assert report.kept_theirs == ("tests.md",)
+    assert "PostgreSQL 17 only." in (root / "tests.md").read_text()
+    assert (root / "testing.md").read_text() == TWO
+    assert (root / "MEMORY.md").read_text().count("(testing.md)") == 1
+    assert not any("Derived" in commit.trailers for commit in store.history.log()), "nothing was made from anything"
 
 
 def test_a_person_and_the_dream_may_change_different_lines_of_one_file(dream: Dream, root: Path) -> None:

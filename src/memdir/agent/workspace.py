@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memdir.agent.files import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME
@@ -99,17 +99,27 @@ class Workspace:
         return [draft for draft in self.drafts.values() if draft.before != draft.after]
 
     def drop_conflicts(self) -> list[str]:
-        """Give up the drafts of files that others changed in the same lines meanwhile: their text wins (D7)."""
-        lost = []
-        for path, draft in list(self.drafts.items()):
-            current = draft.store.read_bytes(draft.key)
-            if draft.key == INDEX_NAME or current == draft.before:
-                continue
-            clashes = draft.after is None or current is None or draft.before is None
-            if clashes or merge_bytes(draft.before or b"", draft.after or b"", current or b"") is None:
-                lost.append(draft.key)
-                del self.drafts[path]
-        return lost
+        """Give up the drafts of files that others changed in the same lines meanwhile: their text wins (D7).
+
+        Then nothing is deleted either: what a deleted file said may have been meant for a file that stays as it is.
+        """
+        lost = [path for path, draft in self.drafts.items() if draft.key != INDEX_NAME and _clashes(draft)]
+        spared = [path for path, draft in self.drafts.items() if draft.after is None] if lost else []
+        keys = [self.drafts[path].key for path in lost]
+        for path in dict.fromkeys((*lost, *spared)):
+            self._keep_line(self.drafts.pop(path))
+        return keys
+
+    def _keep_line(self, draft: Draft) -> None:
+        """A file that stays keeps its line in the index, also if the fork took it out."""
+        path = draft.store.path_of(INDEX_NAME)
+        index = self.drafts.get(path)
+        if index is None or index.after is None:
+            return
+        line = next((entry for entry in Index(index.before or b"").entries() if entry.key == draft.key), None)
+        after = Index(index.after)
+        if line is not None and not after.has(draft.key):
+            self.drafts[path] = replace(index, after=after.with_entry(line).data)
 
     def commit(
         self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, **more: str
@@ -155,6 +165,16 @@ def _put(change: Change, draft: Draft, prefix: str, times: Mapping[str, int] | N
         # What puts everything in order knows which lines a full index has no room for.
         room = MAX_LINES if times is not None else sys.maxsize
         change.edit_index(_completer(draft, Topic(draft.after), room), key=index_key)
+
+
+def _clashes(draft: Draft) -> bool:
+    """Whether somebody changed the file meanwhile in a way that cannot be merged."""
+    current = draft.store.read_bytes(draft.key)
+    if current == draft.before:
+        return False
+    if draft.after is None or current is None or draft.before is None:
+        return True
+    return merge_bytes(draft.before, draft.after, current) is None
 
 
 def _refuse_clash(draft: Draft, current: bytes | None) -> None:

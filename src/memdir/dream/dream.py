@@ -125,6 +125,7 @@ class Dreamer:
         if not lock.is_mine():
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
+        derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
         origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
         written = workspace.commit(
             origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
