@@ -128,16 +128,17 @@ def test_a_dream_cannot_take_the_mark_of_low_trust_off(dream: Dream, root: Path,
     assert store.read("tests.md").topic.fields["trust"] == "web"
 
 
-@pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret"])
+@pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret", "secret in the index"])
 def test_what_a_dream_may_not_do_is_refused_as_a_whole_and_kept_for_inspection(
     dream: Dream, root: Path, clock: Clock, case: str
 ) -> None:
     wipe = "<!-- delete: tidy -->"
-    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md", "MEMORY.md")))
     writes = {
         "deletes everything": (("tests.md", wipe), ("testing.md", wipe)),
         "no reason": (("testing.md", "<!-- delete: -->"), ("tests.md", BOTH)),
         "pinned": (("tests.md", BOTH),),
+        "secret in the index": (("MEMORY.md", "- [Tests](tests.md) — ghp" + "_" + secrets.token_hex(18) + "\n"),),
         "secret": (("tests.md", BOTH + "The token is ghp" + "_" + secrets.token_hex(18)),),
     }[case]
     if case == "pinned":

@@ -107,19 +107,20 @@ class Workspace:
         spared = [path for path, draft in self.drafts.items() if draft.after is None] if lost else []
         keys = [self.drafts[path].key for path in lost]
         for path in dict.fromkeys((*lost, *spared)):
-            self._keep_line(self.drafts.pop(path))
+            self.give_up(path)
         return keys
 
-    def _keep_line(self, draft: Draft) -> None:
-        """A file that stays keeps its line in the index, also if the fork took it out."""
-        path = draft.store.path_of(INDEX_NAME)
-        index = self.drafts.get(path)
+    def give_up(self, path: str) -> None:
+        """Forget a draft: its file stays as it is, and so does its line in the index, or that it has none."""
+        draft = self.drafts.pop(path)
+        index_path = draft.store.path_of(INDEX_NAME)
+        index = self.drafts.get(index_path)
         if index is None or index.after is None:
             return
         line = next((entry for entry in Index(index.before or b"").entries() if entry.key == draft.key), None)
         after = Index(index.after)
-        if line is not None and not after.has(draft.key):
-            self.drafts[path] = replace(index, after=after.with_entry(line).data)
+        kept = after.without([draft.key]) if line is None else after.with_entry(line)
+        self.drafts[index_path] = replace(index, after=kept.data)
 
     def commit(
         self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, **more: str

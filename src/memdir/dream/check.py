@@ -60,15 +60,15 @@ def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
 
 
 def _faults_of_draft(draft: Draft) -> list[str]:
-    if draft.key == INDEX_NAME:
-        return []
     found = []
+    if draft.after is not None and _gains_secret(draft):
+        found.append(f"{draft.key} would hold a secret")
+    if draft.key == INDEX_NAME:
+        return found
     if draft.before is not None and Topic(draft.before).is_pinned:
         found.append(f"{draft.key} is pinned and may not be touched")
     if draft.after is None and not draft.reason:
         found.append(f"{draft.key} would be deleted without a reason")
-    if draft.after is not None and _gains_secret(draft):
-        found.append(f"{draft.key} would hold a secret")
     return found
 
 

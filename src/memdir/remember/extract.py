@@ -32,6 +32,7 @@ from memdir.store.history import Origin
 from memdir.store.scan import manifest
 from memdir.store.secrets import find_secrets
 from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.transcript.message import Message
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 5  # two are normal: read, write (X8)
+MAX_DELETED = (
+    3  # memories that one run may delete; putting many in order is the dream's work, which is checked as a whole
+)
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 NOTHING_YET = "(none yet)"
 
@@ -180,8 +184,9 @@ class Extraction:
         """Drop the drafts that may not be kept, then write the rest as one change set with its lineage."""
         said = list(take_apart(new))
         refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, said)]
+        refused += _refused_deletions(workspace)
         for path in refused:
-            del workspace.drafts[path]
+            workspace.give_up(path)
         topics = {draft.key: Topic(draft.after) for draft in workspace.changed() if draft.after and _is_topic(draft)}
         lineages = {key: trace(topic, said) for key, topic in topics.items()}
         _mark_low_trust(workspace, lineages)
@@ -214,12 +219,28 @@ def _is_topic(draft: Draft) -> bool:
 
 def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
     """Why a draft is not kept: it may not be what it claims to be, or it holds a secret."""
-    if not _is_topic(draft) or draft.after == draft.before:
+    if draft.after is None or draft.after == draft.before:
         return ""
-    text = (draft.after or b"").decode("utf-8", "replace")
-    if find_secrets(text):
+    topic = Topic(draft.after) if _is_topic(draft) else _added_lines(draft)
+    if find_secrets(topic.data.decode("utf-8", "replace")):
         return "it holds a secret"
-    return fault_of_trust(Topic(draft.after or b""), said)
+    return fault_of_trust(topic, said)
+
+
+def _added_lines(draft: Draft) -> Topic:
+    """What a fork put into the index, judged as if it were a rule: it stands in every prompt."""
+    before = set((draft.before or b"").splitlines())
+    added = b"\n".join(line for line in (draft.after or b"").splitlines() if line not in before)
+    text = added.decode("utf-8", "replace")
+    return Topic.compose(name="", description="", kind=MemoryType.FEEDBACK, body=text)
+
+
+def _refused_deletions(workspace: Workspace) -> list[str]:
+    """A turn takes back one thing or two; a model that deletes many, or what a person pinned, is wrong or misled."""
+    deleted = [path for path, draft in workspace.drafts.items() if draft.after is None]
+    if len(deleted) > MAX_DELETED:
+        return deleted
+    return [path for path in deleted if Topic(workspace.drafts[path].before or b"").is_pinned]
 
 
 def _mark_low_trust(workspace: Workspace, lineages: dict[str, Lineage]) -> None:
