@@ -1,6 +1,6 @@
 """Learn the decision's numbers from the labelled worlds, each judged by directions from a model that never saw it.
 
-    python -m evals.train_recall.calibrate --worlds DIR --vectors oof.npz --kind words|pair [--out FILE]
+    python -m evals.train_recall.calibrate --lessons DIR ... --vectors oof.npz --kind words|pair [--out FILE]
 
 Two logistic models: how likely a message needs no memory at all, and how likely a candidate is clearly useful. Prints
 the held-out figures over a grid of bars and writes the module that ships.
@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from evals.train_recall.worlds import World, folds_of, read_worlds
+from evals.train_recall.lessons import Source, folds_of, read_lessons
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
 from memdir.recall.embedding import DIMENSIONS, open_table
@@ -32,7 +32,7 @@ from memdir.recall.segment import Segment, pack
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
 
 MAX_EMPTINESS = 5.0
-BARS = [-2.2, -2.0, -1.8, -1.6, -1.4, -1.2, -1.0]
+BARS = [-1.8, -1.6, -1.4, -1.2, -1.0, -0.8]
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Recipe:
     empty_strength: float
     threshold: float
     next_margin: float
+    gate: float
     gate_slope: float
-    gate: float = -0.5
 
 
 RECIPES = {
-    "words": Recipe(0.003, 0.005, threshold=-1.55, next_margin=0.9, gate_slope=1.5),
-    "pair": Recipe(0.01, 0.02, threshold=-1.6, next_margin=0.6, gate_slope=1.0),
+    "words": Recipe(0.03, 0.05, threshold=-1.6, next_margin=0.1, gate=-1.0, gate_slope=2.5),
+    "pair": Recipe(0.03, 0.005, threshold=-1.3, next_margin=0.6, gate=-0.5, gate_slope=1.0),
 }
 
 
@@ -81,7 +81,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def read_messages(world: World, vectors: dict[str, np.ndarray], kind: str, encoder: WordEncoder) -> list[Message]:
+def read_messages(world: Source, vectors: dict[str, np.ndarray], kind: str, encoder: WordEncoder) -> list[Message]:
     """Rank every message of a world with held-out directions and note the signals."""
     heads, wholes, asked = (directions(vectors, kind, world["world"], part) for part in ("d", "f", "q"))
     cards = []
@@ -96,7 +96,7 @@ def read_messages(world: World, vectors: dict[str, np.ndarray], kind: str, encod
     return [_message(query, asked[at], segment, encoder, today) for at, query in enumerate(world["queries"])]
 
 
-def _message(query: World, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
+def _message(query: Source, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
     question = Question(query["query"], encoder, today=today)
     question.vector = asked_direction(direction.tolist())
     if len(direction) > DIMENSIONS:
@@ -236,15 +236,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m evals.train_recall.calibrate", description=(__doc__ or "").split("\n\n", 1)[0]
     )
-    parser.add_argument("--worlds", required=True, type=Path)
+    parser.add_argument("--lessons", required=True, type=Path, nargs="+")
     parser.add_argument("--vectors", required=True, type=Path)
     parser.add_argument("--kind", choices=("words", "pair"), required=True)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     encoder, vectors = WordEncoder(open_table()), dict(np.load(options.vectors))
     folds = [
-        [message for world in fold for message in read_messages(world, vectors, options.kind, encoder)]
-        for fold in folds_of(read_worlds(options.worlds))
+        [
+            message
+            for lesson in fold
+            if lesson.is_world
+            for message in read_messages(lesson.source, vectors, options.kind, encoder)
+        ]
+        for fold in folds_of(read_lessons(options.lessons))
     ]
     recipe = RECIPES[options.kind]
     judged = judge(folds, recipe)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from zlib import crc32
 
 from memdir.recall.document import passages_of
-from memdir.recall.stems import terms
+from memdir.recall.stems import pairs, terms
 from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
@@ -85,9 +85,13 @@ def _make(document: Document) -> tuple[Card, list[Part]]:
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
     passages = [(part, split_words(part)) for part in passages_of(document)]
     _count(card, terms([*head, *split_words(stem_of_name)]), IN_TITLE)
-    for words in [split_words(document.body)] if document.passages is not None else [words for _, words in passages]:
+    bodies = [split_words(document.body)] if document.passages is not None else [words for _, words in passages]
+    for words in bodies:
         _count(card, terms(words), 1)
     card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
+    if sum(map(len, bodies)) > WHOLE_WORDS:  # in a note all words are about one thing; in a talk they meet by chance
+        for words in bodies:
+            _count(card, pairs(words), 1)
     if head:
         card.kind |= HAS_HEAD
     title_words = frozenset(head)

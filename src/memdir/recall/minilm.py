@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from memdir.recall.local import LocalSelector
     from memdir.recall.planes import Asked, Held
 
-WORD_SHARE = 0.2  # of the cosine: what the table has a say in; the sentence model has the rest
-MEANING_WEIGHT = 0.7  # a sentence model knows more of what is meant than the table alone
+WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence model has the rest
+MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time

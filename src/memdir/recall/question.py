@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.recall.card import days_in
-from memdir.recall.stems import term_of
+from memdir.recall.stems import pairs, term_of
 from memdir.recall.words import split_words
 
 TYPE_CHECKING = False
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
 MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
+MAX_PAIRED = 64  # words of a message that are looked up two by two
 
 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
 
-    __slots__ = ("calibration", "meaning_weight", "moment", "terms", "text", "vector", "words")
+    __slots__ = ("calibration", "meaning_weight", "moment", "pairs", "terms", "text", "vector", "words")
 
     def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
         self.text = text[:MAX_CHARS]
@@ -29,6 +30,7 @@ class Question:
             term = term_of(word)
             if term and term not in self.terms and len(self.terms) < MAX_TERMS:
                 self.terms[term] = encoder.table.commonness(word)
+        self.pairs = pairs(self.words[:MAX_PAIRED])
         self.calibration = encoder.calibration
         self.meaning_weight = encoder.meaning_weight
         self.vector = encoder.asked((self.text, self.words))

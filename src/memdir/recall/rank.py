@@ -10,11 +10,12 @@ from bisect import bisect_left
 from heapq import nlargest, nsmallest
 from math import cos, pi
 
+from memdir.recall.supersede import put_newer_first
 from memdir.recall.weigh import weigh_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from memdir.recall.planes import Asked
     from memdir.recall.question import Question
@@ -32,10 +33,7 @@ NEAR_ROWS = 32  # and for their meaning,
 KEPT = 14  # of which so many are compared exactly and judged
 PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
 SUPERSEDING_PLACES = 5  # only among the best is the order of claims looked at
-SUPERSEDING_SHARE = 0.5  # of the older one's score: less is another subject
 MOMENT_WEIGHT = 0.5  # of a document of the very day that the question names
-SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
-STEP = 1e-6  # enough to stand before
 FAR = 1 << 20  # a card without a direction is far from everything
 SAMPLE = 512  # rows that tell where the middle is
 COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
@@ -253,33 +251,9 @@ def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) 
     candidates.sort(key=_order)
     if question.moment is not None:
         return  # asked of a day: what was true then, not what replaced it
-    if any(_supersede(candidates[:SUPERSEDING_PLACES], angle)):
+    if put_newer_first(candidates[:SUPERSEDING_PLACES], angle):
         candidates.sort(key=_order)
 
 
 def _order(candidate: Candidate) -> tuple[float, int, str]:
     return -candidate.score, -candidate.facts.mtime_ns, candidate.key
-
-
-def _supersede(best: Sequence[Candidate], angle: float) -> Iterator[bool]:
-    """A newer claim about the same thing goes before the older one: a memory is true of its day."""
-    for place, older in enumerate(best):
-        for newer in best[place + 1 :]:
-            if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < SUPERSEDING_SHARE * older.score:
-                continue
-            if _alike(older, newer, angle) >= SAME_SUBJECT:
-                newer.score = older.score + STEP
-                yield True
-
-
-def _alike(one: Candidate, other: Candidate, angle: float) -> float:
-    """How near two memories are, by the signs of their last parts."""
-    if not _is_claim(one.facts) or not _is_claim(other.facts):
-        return 0.0
-    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
-    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
-
-
-def _is_claim(facts: Facts) -> bool:
-    """A memory or one statement; a talk of many parts is a record, and a newer one does not replace it."""
-    return facts.rows == 1 or (facts.rows > 1 and facts.has_head)

@@ -5,9 +5,11 @@ The stemmer is a small one of ours in the manner of Porter's: it only has to giv
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _ENGLISH = (
     "a about above after again all also am an and any are as at be because been before being below between both "
@@ -79,6 +81,12 @@ def terms(words: Iterable[str]) -> list[str]:
 def term_of(word: str) -> str:
     """The term of a word; empty for a stop word."""
     return "" if word in STOP_WORDS or (len(word) == 1 and not word.isdigit()) else stem(word)
+
+
+def pairs(words: Sequence[str]) -> list[str]:
+    """Every two terms that stand side by side, as one term each: "high school" is more than "high" and "school"."""
+    found = [term_of(word) for word in words]
+    return [f"{one} {other}" for one, other in pairwise(found) if one and other]
 
 
 def _cut(word: str) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 RARITY_POWER = 1.3  # rare terms count more than their information alone would say
 GENERAL_SHARE = 0.4  # of a term's weight: how rare it is in text at large
-GENERAL_TEXTS = 425_000  # texts the table's word counts come from
-MOST_GENERAL = 13.0  # the logarithm of about that count
+GENERAL_TEXTS = 250_000  # texts that the word counts of the table come from
+MOST_GENERAL = 12.4  # the logarithm of about that count
 MIN_REPAIRED = 5  # shorter words have too many neighbours,
 MAX_REPAIRED = 12  # longer ones too many to try
 MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
@@ -24,6 +24,10 @@ def weigh_terms(question: Question, segments: Sequence[Segment], cards: int) -> 
     """The weight of each term, and the terms that no card holds."""
     held = {term: sum([segment.count(term) for segment in segments]) for term in question.terms}
     unknown = [term for term, count in held.items() if not count]
+    for pair in question.pairs:  # long documents hold pairs; where none does, they say nothing
+        count = sum([segment.count(pair) for segment in segments])
+        if count:
+            held[pair] = count
     common = question.terms
     if unknown:
         _repair(held, [term for term in unknown if not common[term]], segments)
