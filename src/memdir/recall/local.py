@@ -81,11 +81,11 @@ class LocalSelector:
 
     def search(self, text: str, *, limit: int) -> list[str]:
         """Keys in order of rank, without a decision (R8)."""
-        return [candidate.key for candidate in self.rank(text, limit=limit).candidates[:limit]]
+        return [candidate.key for candidate in self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]]
 
-    def rank(self, text: str, *, limit: int) -> Ranking:
+    def rank(self, text: str, *, limit: int, now: float) -> tuple[Question, Ranking]:
         """At least `limit` candidates where there are so many, with what is known of the query."""
-        return self._ranked(text, keep=max(KEPT, limit))[1]
+        return self._ranked(text, keep=max(KEPT, limit), today=day_of(now))
 
     def _ranked(self, text: str, *, keep: int, today: int | None = None) -> tuple[Question, Ranking]:
         question = Question(text, self._encoder, today=today)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
+from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
@@ -78,9 +79,9 @@ class SessionSearch:
         self._derived.add(documents)
         return len(documents)
 
-    def search(self, text: str, *, limit: int) -> list[Hit]:
-        """The places that fit best, best first."""
-        question = Question(text, self._encoder)
+    def search(self, text: str, *, limit: int, now: float) -> list[Hit]:
+        """The places that fit best, best first; a past day in the text is counted from `now`."""
+        question = Question(text, self._encoder, today=day_of(now))
         keep = max(KEPT, SPREAD * limit)
         ranking = rank(question, self._derived.segments, gone=self._derived.gone, keep=keep)
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
@@ -116,7 +117,8 @@ class SessionSearch:
                 text, stamp = _read(self._log_path(key)) if name.endswith(".md") else ("", None)
                 if stamp is not None and known.get(key) != stamp:
                     lines = [line.strip() for line in text.splitlines() if line.strip()]
-                    yield Document(key, passages=lines, body=text, mtime_ns=stamp[0], size=stamp[1])
+                    dated = f"{name.removesuffix('.md')}\n{text}"  # of the day in its name, whenever it was copied
+                    yield Document(key, passages=lines, body=dated, mtime_ns=stamp[0], size=stamp[1])
 
     def _log_path(self, key: str) -> str:
         return os.path.join(self._logs, *key.removeprefix(LOG).split("/"))
