@@ -41,7 +41,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
     query = " ".join(options.words)
     memory = context.require_enabled()
     place = memory.place_of(options.scope)
-    matches = search_memories(place.root, place.derived, query, limit=options.limit, now=memory.clock())
+    with context.progress("indexing memories") as on_progress:
+        matches = search_memories(
+            place.root, place.derived, query, limit=options.limit, now=memory.clock(), on_progress=on_progress
+        )
     if options.json:
         context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
         return 0 if matches else 1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memdir.recall.decide import Decision
+    from memdir.recall.derived import OnProgress
     from memdir.recall.encoder import Encoder
 
 
@@ -49,7 +50,7 @@ class LocalSelector:
         self._encoder = encoder or WordEncoder(open_table())
         self._derived = Derived(place, self._encoder)
 
-    def refresh(self) -> int:
+    def refresh(self, *, on_progress: OnProgress | None = None) -> int:
         """Look at every file's time and size and read what changed. Returns how many files were read."""
         current = {}
         for key, entry in walk(self._root):
@@ -58,7 +59,7 @@ class LocalSelector:
             except OSError:
                 continue  # deleted meanwhile
             current[key] = (status.st_mtime_ns, status.st_size)
-        return self._derived.refresh(current, self._read)
+        return self._derived.refresh(current, self._read, on_progress=on_progress)
 
     def update(self, key: str) -> None:
         """One file is known to have changed: no look at the others."""

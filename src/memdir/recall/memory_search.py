@@ -12,6 +12,7 @@ from memdir.store.search import Match, match_in, search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from memdir.recall.derived import OnProgress
     from memdir.recall.question import Question
     from memdir.recall.rank import Ranking
 
@@ -19,11 +20,13 @@ MIN_SIMILARITY = 0.5  # of a memory that shares no word with the query
 MIN_COVERAGE = 0.5  # of what the query's known words weigh: one common word of many is no match
 
 
-def search_memories(root: str, place: str, query: str, *, limit: int, now: float) -> list[Match]:
+def search_memories(
+    root: str, place: str, query: str, *, limit: int, now: float, on_progress: OnProgress | None = None
+) -> list[Match]:
     """At most `limit` memories below `root`; `place` is the folder of the derived index, `now` the time of asking."""
     words = tuple(dict.fromkeys(query.casefold().split()))
     selector = LocalSelector(root, place)
-    selector.refresh()
+    selector.refresh(on_progress=on_progress)
     question, ranking = selector.rank(query, limit=limit, now=now)
     near = [match for key in _fitting(question, ranking) if (match := match_in(root, key, words)) is not None]
     if not near:

@@ -24,6 +24,10 @@ from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.recall.derived import OnProgress
+
 MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted, or a very long answer
 MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
 SNIPPET_CHARACTERS = 160
@@ -66,7 +70,7 @@ class SessionSearch:
         self._encoder = encoder or WordEncoder(open_table())
         self._derived = Derived(place, self._encoder)
 
-    def refresh(self) -> int:
+    def refresh(self, *, on_progress: OnProgress | None = None) -> int:
         """Read what is new in transcripts and logs. Returns how many turns and logs were read."""
         known = self._derived.stamps()
         last: dict[str, tuple[int, int]] = {}
@@ -76,7 +80,7 @@ class SessionSearch:
                 last[session] = max(last.get(session, (-1, 0)), (int(start), end))
         self._derived.forget([key for key in known if self._is_stale(key, last)])
         documents = [*self._new_turns(last), *self._new_logs(known)]
-        self._derived.add(documents)
+        self._derived.add(documents, on_progress=on_progress)
         return len(documents)
 
     def search(self, text: str, *, limit: int, now: float) -> list[Hit]:

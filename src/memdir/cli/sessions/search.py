@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     query = " ".join(options.words)
     memory = context.memory
-    hits = memory.session_search().search(query, limit=options.limit, now=memory.clock())
+    with context.progress("indexing conversations") as on_progress:
+        searched = memory.session_search(on_progress=on_progress)
+    hits = searched.search(query, limit=options.limit, now=memory.clock())
     if options.json:
         context.print_json({"query": query, "matches": [_plain(hit) for hit in hits]})
         return 0 if hits else 1
