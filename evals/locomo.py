@@ -7,7 +7,6 @@ Predictions are written to OUT with `.session`, `.turn` and `.observation` put b
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import re
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, Report, evaluate, show
+from evals.retrieval import Case, Pool, Report, evaluate, report_set
 from memdir.recall.document import Document
 
 _TURN_ID = re.compile(r"D\d+:\d+")
@@ -24,13 +23,7 @@ _KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m evals.locomo", description=(__doc__ or "").split("\n\n", 1)[0])
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--predictions", type=Path)
-    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
-    options = parser.parse_args()
-    show(run(options.data, options.predictions, ours=options.ranking))
-    return 0
+    return report_set("locomo", __doc__, run)
 
 
 def run(data: Path, predictions: Path | None, *, ours: str) -> Iterator[Report]:

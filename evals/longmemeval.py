@@ -5,7 +5,6 @@ python -m evals.longmemeval --questions longmemeval_s_dev.jsonl.xz --sessions ..
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import sys
@@ -14,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, Report, evaluate, show
+from evals.retrieval import Case, Pool, Report, evaluate, report_set
 from memdir.recall.card import day_of
 from memdir.recall.document import Document
 
@@ -22,21 +21,12 @@ TURN_WORDS = 200  # of a user's turn that are given a direction: what is pasted 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m evals.longmemeval", description=(__doc__ or "").split("\n\n", 1)[0]
-    )
-    parser.add_argument("--questions", required=True, type=Path)
-    parser.add_argument("--sessions", required=True, type=Path)
-    parser.add_argument("--predictions", type=Path)
-    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
-    options = parser.parse_args()
-    show([run(options.questions, options.sessions, options.predictions, ours=options.ranking)])
-    return 0
+    return report_set("longmemeval", __doc__, run, inputs=("questions", "sessions"))
 
 
-def run(questions: Path, sessions: Path, predictions: Path | None, *, ours: str) -> Report:
+def run(questions: Path, sessions: Path, predictions: Path | None, *, ours: str) -> Iterator[Report]:
     texts = {record["key"]: record["turns"] for record in _lines(sessions)}
-    return evaluate("LongMemEval-S, session = document", _pools(questions, texts), predictions, ours=ours)
+    yield evaluate("LongMemEval-S, session = document", _pools(questions, texts), predictions, ours=ours)
 
 
 def _pools(questions: Path, texts: dict[str, list[dict[str, str]]]) -> Iterator[Pool]:

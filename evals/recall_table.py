@@ -40,7 +40,7 @@ def _reports(data: Path, out: Path) -> Iterator[Report]:
     yield from sediment.run(data / "sediment_dev", out / "sediment.jsonl", ours=OURS)
     yield from locomo.run(data / "locomo_dev.json.xz", out / "locomo.jsonl", ours=OURS)
     questions, sessions = data / "longmemeval_s_dev.jsonl.xz", data / "longmemeval_s_dev_sessions.jsonl.xz"
-    yield longmemeval.run(questions, sessions, out / "longmemeval.jsonl", ours=OURS)
+    yield from longmemeval.run(questions, sessions, out / "longmemeval.jsonl", ours=OURS)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ read their files.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,6 +83,20 @@ class Report:
             label = f"{name} {kind}"
             out.append(f"    {label:40} {len(rows):4}" + "".join(f"{means[metric]:8.3f}" for metric in METRICS))
         return out
+
+
+def report_set(
+    name: str, about: str | None, run: Callable[..., Iterable[Report]], *, inputs: Sequence[str] = ("data",)
+) -> int:
+    """The command line of a set: `run` takes its inputs, the file for predictions and whose they are."""
+    parser = argparse.ArgumentParser(prog=f"python -m evals.{name}", description=(about or "").split("\n\n", 1)[0])
+    for each in inputs:
+        parser.add_argument(f"--{each}", required=True, type=Path)
+    parser.add_argument("--predictions", type=Path)
+    parser.add_argument("--ranking", default=OURS, help=f"whose predictions are written (default: {OURS})")
+    options = parser.parse_args()
+    show(run(*(getattr(options, each) for each in inputs), options.predictions, ours=options.ranking))
+    return 0
 
 
 def evaluate(title: str, pools: Iterable[Pool], predictions: Path | None, *, ours: str = OURS) -> Report:

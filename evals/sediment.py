@@ -5,27 +5,20 @@ python -m evals.sediment --data DIR [--predictions OUT]
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.retrieval import Case, Pool, Report, evaluate, show
+from evals.retrieval import Case, Pool, Report, evaluate, report_set
 from memdir.recall.document import Document
 
 _STEP_NS = 86_400 * 10**9  # one day between the steps of a sequence
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m evals.sediment", description=(__doc__ or "").split("\n\n", 1)[0])
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--predictions", type=Path)
-    parser.add_argument("--ranking", default="memdir", help="whose predictions are written (default: memdir)")
-    options = parser.parse_args()
-    show(run(options.data, options.predictions, ours=options.ranking))
-    return 0
+    return report_set("sediment", __doc__, run)
 
 
 def run(data: Path, predictions: Path | None, *, ours: str) -> Iterator[Report]:

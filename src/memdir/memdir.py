@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
+    from memdir.recall.derived import OnProgress
     from memdir.recall.prefetch import Prefetch
     from memdir.recall.recall import Recaller
     from memdir.recall.session_search import SessionSearch
@@ -163,14 +164,14 @@ class MemDir:
         path = self.layout.session(session_id)
         return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
 
-    def session_search(self) -> SessionSearch:
+    def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project and its daily logs, as they are now (R8)."""
         from memdir.recall.session_search import SessionSearch
         from memdir.transcript.sources.own import OwnSessions
 
         sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
         found = SessionSearch(sessions, self.place.logs, self.layout.session_index)
-        found.refresh()
+        found.refresh(on_progress=on_progress)
         return found
 
     def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:

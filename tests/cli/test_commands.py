@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,17 @@ def test_remember_reads_standard_input_and_refuses_nothing(memdir: Memdir) -> No
     ran = memdir("remember", "   ")
     assert (ran.code, ran.out) == (5, "")
     assert "empty" in ran.err
+
+
+def test_search_knows_what_day_it_is(memdir: Memdir, project: Path) -> None:
+    """R8: a past day in the query speaks for what was written then."""
+    root = memory_folder(project)
+    root.mkdir(parents=True)
+    for name, days_old in (("then.md", 9), ("since.md", 1)):
+        (root / name).write_text("---\nname: Lunch\ndescription: lunch about flour\ntype: project\n---\n\nNice.\n")
+        os.utime(root / name, (time.time() - days_old * 86_400,) * 2)
+    assert answer(memdir("search", "flour lunch", "--json"))["matches"][0]["file"] == "since.md"
+    assert answer(memdir("search", "flour lunch nine days ago", "--json"))["matches"][0]["file"] == "then.md"
 
 
 def test_scopes_are_kept_apart(memdir: Memdir) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -250,6 +251,17 @@ def test_search_finds_places_by_words_and_highlights_them(
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[31mFriday\x1b[0m" in memdir("search", "--sessions", "friday").out
     assert memdir("search", "--sessions", "zeppelin").code == 1
+
+
+def test_search_knows_what_day_it_is(memdir: Memdir, project: Path) -> None:
+    """R8: a past day in the query speaks for what was said then."""
+    for session, days_old in ((FIRST, 9), (SECOND, 1)):
+        conversation = Conversation(open_memory(project, clock=Clock(time.time() - days_old * DAY)).transcript(session))
+        conversation.add(user("Lunch with a supplier about flour."))
+        conversation.transcript.close()
+    for words in (("search", "--sessions"), ("sessions", "search")):
+        assert answer(memdir(*words, "flour lunch", "--json"))["matches"][0]["session"] == SECOND
+        assert answer(memdir(*words, "flour lunch nine days ago", "--json"))["matches"][0]["session"] == FIRST
 
 
 def test_search_follows_what_is_added_pruned_and_logged(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from memdir.cli.terminal import Terminal, clean
+from memdir.cli.terminal import Progress, Terminal, clean
 from memdir.errors import MemdirError
 from memdir.settings import Environment
 
@@ -120,6 +120,11 @@ class Context:
     def note(self, text: str) -> None:
         """A remark beside the output."""
         print(f"memdir: {clean(text)}", file=sys.stderr)
+
+    def progress(self, what: str) -> Progress:
+        """How far long work is, where a person looks."""
+        is_seen = sys.stderr.isatty() and not getattr(self._options, "json", False)
+        return Progress(sys.stderr if is_seen else None, what)
 
     def print_json(self, value: object) -> None:
         import json

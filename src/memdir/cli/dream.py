@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from memdir.cli.context import add_json
-from memdir.cli.terminal import clean
+from memdir.cli.terminal import clean, rewrite_line
 from memdir.errors import MemdirError
 
 TYPE_CHECKING = False
@@ -66,9 +66,7 @@ def _show(task: DreamTask) -> None:
     """Progress, where a person looks."""
     if sys.stderr.isatty():
         told = f"dreaming: {task.phase}, {task.sessions} sessions, turn {task.turns}, {len(task.files)} files"
-        print(
-            f"\r\x1b[2K{told}", end="" if task.phase in ("starting", "updating") else "\n", file=sys.stderr, flush=True
-        )
+        rewrite_line(told if task.phase in ("starting", "updating") else f"{told}\n", sys.stderr)
 
 
 def _confirmed(report: DreamReport, context: Context) -> bool:

@@ -37,7 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     memory = context.require_enabled()
     recaller = memory.recaller(options.scope)
-    recalled = recaller.choose(options.text, recent_tools=options.tool)
+    with context.progress("indexing memories") as on_progress:
+        recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
     if options.pin:
         _pin(options, recalled, context)
     if options.json:

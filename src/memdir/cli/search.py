@@ -1,4 +1,5 @@
 """Find memories, the team's too: those that hold all of the words first, then those that are near in words or meaning.
+A past day ("yesterday", "last Friday") speaks for what was written then.
 
 --sessions looks in past conversations and daily logs instead, by words and by meaning."""
 
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.store.search import Match
 
-EXAMPLES = ("memdir search deploy friday", "memdir search grafana --scope user", "memdir search auth --sessions --json")
+EXAMPLES = (
+    "memdir search deploy friday",
+    "memdir search grafana --scope user",
+    "memdir search auth --sessions --json",
+    "memdir search --sessions rollback two weeks ago",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +39,12 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.recall.memory_search import search_memories
 
     query = " ".join(options.words)
-    place = context.require_enabled().place_of(options.scope)
-    matches = search_memories(place.root, place.derived, query, limit=options.limit)
+    memory = context.require_enabled()
+    place = memory.place_of(options.scope)
+    with context.progress("indexing memories") as on_progress:
+        matches = search_memories(
+            place.root, place.derived, query, limit=options.limit, now=memory.clock(), on_progress=on_progress
+        )
     if options.json:
         context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
         return 0 if matches else 1

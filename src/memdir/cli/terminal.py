@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
     from memdir.settings import Environment
@@ -136,6 +136,34 @@ class Terminal:
 
     def _styled(self, text: str, style: str) -> str:
         return text if not style else self.type_word(text) if style == "type" else self.style(text, style)
+
+
+class Progress:
+    """One line that is written over while long work goes on, and wiped after it; without a stream, nothing."""
+
+    __slots__ = ("_is_shown", "_stream", "_what")
+
+    def __init__(self, stream: TextIO | None, what: str) -> None:
+        self._stream = stream
+        self._what = what
+        self._is_shown = False
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        return self._show if self._stream is not None else None
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None and self._is_shown:
+            rewrite_line("", self._stream)
+
+    def _show(self, done: int, total: int) -> None:
+        if self._stream is not None:
+            self._is_shown = True
+            rewrite_line(f"{self._what}: {done:,} of {total:,}", self._stream)
+
+
+def rewrite_line(text: str, stream: TextIO) -> None:
+    """Put a text where the cursor's line was."""
+    print(f"\r\x1b[2K{text}", end="", file=stream, flush=True)
 
 
 def _padded(text: str, width: int) -> str:

@@ -23,12 +23,16 @@ if TYPE_CHECKING:
     from memdir.recall.document import Document
     from memdir.recall.encoder import Encoder
 
+    OnProgress = Callable[[int, int], None]  # how many documents of how many are done
+
 BASE_NAME = "recall.base"
 RECENT_NAME = "recall.recent"
 JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
 MAX_JOURNAL_RECORDS = 12  # each is a segment of its own to search
 MAX_RECENT_CARDS = 512  # packing more than this again takes longer than a new file may wait
+TOLD_FROM_CHARACTERS = 250_000  # fewer are indexed in about half a second: nobody needs to be told
+TOLD_EVERY = 50  # documents
 LOCK_WAIT_SECONDS = 0.2  # a busy index is not worth waiting for: this process answers from memory
 _MARK = b"MDJR"
 _HEAD_BYTES = 12  # mark, length, checksum
@@ -52,7 +56,13 @@ class Derived:
         known = [segment.stamps() for segment in self.segments]
         return {key: known[at][card] for key, (at, card) in self._newest.items()}
 
-    def refresh(self, current: dict[str, tuple[int, int]], read: Callable[[str], Document | None]) -> int:
+    def refresh(
+        self,
+        current: dict[str, tuple[int, int]],
+        read: Callable[[str], Document | None],
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> int:
         """Bring the index to `current`: key to (mtime in ns, size). Returns how many documents were read anew."""
         known = self.stamps()
         if known == current:
@@ -60,12 +70,12 @@ class Derived:
         self.forget([key for key in known if key not in current])
         changed = [key for key, stamp in current.items() if known.get(key) != stamp]
         documents = [document for key in changed if (document := read(key)) is not None]
-        self.add(documents)
+        self.add(documents, on_progress=on_progress)
         return len(documents)
 
-    def add(self, documents: Iterable[Document]) -> None:
-        """Make new or changed documents searchable now, and for later processes."""
-        cards = make_cards(list(documents), self._encoder)
+    def add(self, documents: Iterable[Document], *, on_progress: OnProgress | None = None) -> None:
+        """Make new or changed documents searchable now, and for later processes. Only long work tells its progress."""
+        cards = self._make(list(documents), on_progress)
         if not cards:
             return
         if len(cards) > MAX_RECENT_CARDS or not self.segments:
@@ -84,6 +94,15 @@ class Derived:
             place = self._newest.pop(key, None)
             if place is not None:
                 self.gone.add(place)
+
+    def _make(self, documents: list[Document], on_progress: OnProgress | None) -> list[Card]:
+        if on_progress is None or sum([len(document.body) for document in documents]) < TOLD_FROM_CHARACTERS:
+            return make_cards(documents, self._encoder)
+        cards: list[Card] = []
+        for start in range(0, len(documents), TOLD_EVERY):
+            on_progress(start, len(documents))
+            cards += make_cards(documents[start : start + TOLD_EVERY], self._encoder)
+        return cards
 
     def _load(self) -> None:
         base = self._segment(BASE_NAME)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memdir.recall.decide import Decision
+    from memdir.recall.derived import OnProgress
     from memdir.recall.encoder import Encoder
 
 
@@ -49,7 +50,7 @@ class LocalSelector:
         self._encoder = encoder or WordEncoder(open_table())
         self._derived = Derived(place, self._encoder)
 
-    def refresh(self) -> int:
+    def refresh(self, *, on_progress: OnProgress | None = None) -> int:
         """Look at every file's time and size and read what changed. Returns how many files were read."""
         current = {}
         for key, entry in walk(self._root):
@@ -58,7 +59,7 @@ class LocalSelector:
             except OSError:
                 continue  # deleted meanwhile
             current[key] = (status.st_mtime_ns, status.st_size)
-        return self._derived.refresh(current, self._read)
+        return self._derived.refresh(current, self._read, on_progress=on_progress)
 
     def update(self, key: str) -> None:
         """One file is known to have changed: no look at the others."""
@@ -81,11 +82,11 @@ class LocalSelector:
 
     def search(self, text: str, *, limit: int) -> list[str]:
         """Keys in order of rank, without a decision (R8)."""
-        return [candidate.key for candidate in self.rank(text, limit=limit).candidates[:limit]]
+        return [candidate.key for candidate in self._ranked(text, keep=max(KEPT, limit))[1].candidates[:limit]]
 
-    def rank(self, text: str, *, limit: int) -> Ranking:
+    def rank(self, text: str, *, limit: int, now: float) -> tuple[Question, Ranking]:
         """At least `limit` candidates where there are so many, with what is known of the query."""
-        return self._ranked(text, keep=max(KEPT, limit))[1]
+        return self._ranked(text, keep=max(KEPT, limit), today=day_of(now))
 
     def _ranked(self, text: str, *, keep: int, today: int | None = None) -> tuple[Question, Ranking]:
         question = Question(text, self._encoder, today=today)

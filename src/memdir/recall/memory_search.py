@@ -1,40 +1,47 @@
 """Search over memories by recall's ranking (R8): those that hold every word of the query first, then what is near.
 
-Parts of words are no terms of the index: where the ranking finds nothing, the files themselves are looked through.
+A past day that the query names ("yesterday") speaks for what was written then; no memory has to hold its words. Parts
+of words are no terms of the index: where the ranking finds nothing, the files themselves are looked through.
 """
 
 from __future__ import annotations
 
 from memdir.recall.local import LocalSelector
+from memdir.recall.stems import term_of
 from memdir.store.search import Match, match_in, search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from memdir.recall.derived import OnProgress
+    from memdir.recall.question import Question
     from memdir.recall.rank import Ranking
 
 MIN_SIMILARITY = 0.5  # of a memory that shares no word with the query
 MIN_COVERAGE = 0.5  # of what the query's known words weigh: one common word of many is no match
 
 
-def search_memories(root: str, place: str, query: str, *, limit: int) -> list[Match]:
-    """At most `limit` memories below `root`; `place` is the folder of the derived index."""
+def search_memories(
+    root: str, place: str, query: str, *, limit: int, now: float, on_progress: OnProgress | None = None
+) -> list[Match]:
+    """At most `limit` memories below `root`; `place` is the folder of the derived index, `now` the time of asking."""
     words = tuple(dict.fromkeys(query.casefold().split()))
     selector = LocalSelector(root, place)
-    selector.refresh()
-    ranking = selector.rank(query, limit=limit)
-    near = [match for key in _fitting(ranking) if (match := match_in(root, key, words)) is not None]
+    selector.refresh(on_progress=on_progress)
+    question, ranking = selector.rank(query, limit=limit, now=now)
+    near = [match for key in _fitting(question, ranking) if (match := match_in(root, key, words)) is not None]
     if not near:
         near = search(root, query, limit=limit)
     return sorted(near, key=lambda match: not match.holds_all(words))[:limit]
 
 
-def _fitting(ranking: Ranking) -> list[str]:
+def _fitting(question: Question, ranking: Ranking) -> list[str]:
     """The candidates worth showing, best first."""
-    weights = ranking.term_weights
-    total = sum(weights.values()) or 1.0
-    known = sum(weight for term, weight in weights.items() if term not in ranking.unknown_terms) / total
+    naming = {term_of(word) for word in question.moment.words} if question.moment is not None else ()
+    weights = {term: weight for term, weight in ranking.term_weights.items() if term not in naming}
+    known = sum(weight for term, weight in weights.items() if term not in ranking.unknown_terms)
     return [
         candidate.key
         for candidate in ranking.candidates
-        if (candidate.matched and candidate.coverage >= MIN_COVERAGE * known) or candidate.similarity >= MIN_SIMILARITY
+        if (candidate.matched and sum([weights.get(term, 0.0) for term in candidate.matched]) >= MIN_COVERAGE * known)
+        or candidate.similarity >= MIN_SIMILARITY
     ]

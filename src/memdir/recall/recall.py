@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.model.model import Model
+    from memdir.recall.derived import OnProgress
     from memdir.recall.local import LocalSelector, Recalled
     from memdir.recall.staying import Staying
     from memdir.store.store import Memory, MemoryStore
@@ -61,10 +62,10 @@ class Recaller:
         self._staying: Staying | None = None
         self._prompt_hash = ""  # of the last choice, when a model made it
 
-    def choose(self, text: str, *, recent_tools: Sequence[str] = ()) -> Recalled:
+    def choose(self, text: str, *, recent_tools: Sequence[str] = (), on_progress: OnProgress | None = None) -> Recalled:
         """The local choice, with everything that explains it."""
         self._prompt_hash = ""
-        self._selector.refresh()
+        self._selector.refresh(on_progress=on_progress)
         return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
 
     async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
+from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
@@ -22,6 +23,10 @@ from memdir.recall.rank import KEPT, Candidate, rank
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.recall.derived import OnProgress
 
 MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted, or a very long answer
 MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
@@ -65,7 +70,7 @@ class SessionSearch:
         self._encoder = encoder or WordEncoder(open_table())
         self._derived = Derived(place, self._encoder)
 
-    def refresh(self) -> int:
+    def refresh(self, *, on_progress: OnProgress | None = None) -> int:
         """Read what is new in transcripts and logs. Returns how many turns and logs were read."""
         known = self._derived.stamps()
         last: dict[str, tuple[int, int]] = {}
@@ -75,12 +80,12 @@ class SessionSearch:
                 last[session] = max(last.get(session, (-1, 0)), (int(start), end))
         self._derived.forget([key for key in known if self._is_stale(key, last)])
         documents = [*self._new_turns(last), *self._new_logs(known)]
-        self._derived.add(documents)
+        self._derived.add(documents, on_progress=on_progress)
         return len(documents)
 
-    def search(self, text: str, *, limit: int) -> list[Hit]:
-        """The places that fit best, best first."""
-        question = Question(text, self._encoder)
+    def search(self, text: str, *, limit: int, now: float) -> list[Hit]:
+        """The places that fit best, best first; a past day in the text is counted from `now`."""
+        question = Question(text, self._encoder, today=day_of(now))
         keep = max(KEPT, SPREAD * limit)
         ranking = rank(question, self._derived.segments, gone=self._derived.gone, keep=keep)
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
@@ -116,7 +121,8 @@ class SessionSearch:
                 text, stamp = _read(self._log_path(key)) if name.endswith(".md") else ("", None)
                 if stamp is not None and known.get(key) != stamp:
                     lines = [line.strip() for line in text.splitlines() if line.strip()]
-                    yield Document(key, passages=lines, body=text, mtime_ns=stamp[0], size=stamp[1])
+                    dated = f"{name.removesuffix('.md')}\n{text}"  # of the day in its name, whenever it was copied
+                    yield Document(key, passages=lines, body=dated, mtime_ns=stamp[0], size=stamp[1])
 
     def _log_path(self, key: str) -> str:
         return os.path.join(self._logs, *key.removeprefix(LOG).split("/"))

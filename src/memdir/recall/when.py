@@ -29,13 +29,14 @@ FIRST_DAY = 719_163  # 1 January 1970, counted as `card.day_of` counts
 
 
 class Moment:
-    """The day that is meant, and how many days off is still near."""
+    """The day that is meant, how many days off is still near, and the words that name it."""
 
-    __slots__ = ("day", "slack")
+    __slots__ = ("day", "slack", "words")
 
-    def __init__(self, day: int, slack: float) -> None:
+    def __init__(self, day: int, slack: float, words: Sequence[str]) -> None:
         self.day = day
         self.slack = slack
+        self.words = words
 
     def nearness(self, facts: Facts) -> float:
         """1 for a document of that day, or one that names it; falling to 0 around it."""
@@ -50,7 +51,7 @@ def moment_in(words: Sequence[str], today: int) -> Moment | None:
         if word == "ago":
             return _ago(words, at, today)
         if word in ("yesterday", "yesterdays"):
-            return Moment(today - 1, DAY_SLACK)
+            return Moment(today - 1, DAY_SLACK, (word,))
         if word == "last" and at + 1 < len(words):
             found = _last(words[at + 1], today)
             if found is not None:
@@ -65,18 +66,20 @@ def _ago(words: Sequence[str], at: int, today: int) -> Moment | None:
     unit, count = _DAYS.get(before[-1].removesuffix("s"), 0), _count(before[-2])
     if not unit or not count:
         return None
-    day = today - unit * count
-    named = next((_WEEKDAYS[word] for word in words if word in _WEEKDAYS), None)
+    day, naming = today - unit * count, (*before[-2:], words[at])
+    named = next((word for word in words if word in _WEEKDAYS), None)
     if named is None:
-        return Moment(day, max(DAY_SLACK, UNIT_SLACK * unit))
-    return Moment(day + (named - _weekday(day) + 3) % 7 - 3, max(1.0, WEEKDAY_SLACK * unit))
+        return Moment(day, max(DAY_SLACK, UNIT_SLACK * unit), naming)
+    off = (_WEEKDAYS[named] - _weekday(day) + 3) % 7 - 3
+    return Moment(day + off, max(1.0, WEEKDAY_SLACK * unit), (*naming, named))
 
 
 def _last(word: str, today: int) -> Moment | None:
+    naming = ("last", word)
     if word in _WEEKDAYS:
-        return Moment(today - ((_weekday(today) - _WEEKDAYS[word]) % 7 or 7), DAY_SLACK)
+        return Moment(today - ((_weekday(today) - _WEEKDAYS[word]) % 7 or 7), DAY_SLACK, naming)
     unit = _WEEKEND if word == "weekend" else _DAYS.get(word, 0)
-    return Moment(today - unit, UNIT_SLACK * unit) if unit > 1 else None
+    return Moment(today - unit, UNIT_SLACK * unit, naming) if unit > 1 else None
 
 
 def _count(word: str) -> int:

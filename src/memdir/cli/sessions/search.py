@@ -23,7 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     query = " ".join(options.words)
-    hits = context.memory.session_search().search(query, limit=options.limit)
+    memory = context.memory
+    with context.progress("indexing conversations") as on_progress:
+        searched = memory.session_search(on_progress=on_progress)
+    hits = searched.search(query, limit=options.limit, now=memory.clock())
     if options.json:
         context.print_json({"query": query, "matches": [_plain(hit) for hit in hits]})
         return 0 if hits else 1
