@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from memdir.errors import MemdirError, SettingsError
+from memdir.errors import MemdirError, ModelError, SettingsError
 from memdir.events import Nowhere, Several, store_adopted
 from memdir.layout import Layout, Place
 from memdir.settings import Environment, Settings, load_settings, memory_root
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
+    from memdir.recall.choice import Choice
     from memdir.recall.derived import OnProgress
     from memdir.recall.prefetch import Prefetch
     from memdir.recall.recall import Recaller
@@ -134,28 +135,51 @@ class MemDir:
 
     def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
-        from memdir.model.choose import model_name, provider_of
         from memdir.recall.prefetch import Prefetch
 
         recaller = self.recaller()
-        provider = provider_of(self.settings, self.environment) if self._given_model is None else "given"
-        by_model = self.settings.recall_selector == "model" or (
-            self.settings.recall_selector == "auto" and provider != "builtin"
-        )
 
         async def choose() -> list[str]:
-            if not self.settings.enabled:
-                return []
-            if not by_model:
-                return await recaller.choose_in_time(text, recent_tools=recent_tools)
-            model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
-            name = model_name(self.settings, self.environment)
-            overrides = self.layout.prompts
-            return await recaller.choose_by_model(
-                text, model=model, name=name, recent_tools=recent_tools, overrides=overrides
-            )
+            return await self.choose(text, recent_tools=recent_tools) if self.settings.enabled else []
 
         return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is to choose what is recalled (R2)."""
+        selector = self.settings.recall_selector
+        return selector == "model" or (selector == "auto" and self._has_model)
+
+    @property
+    def _has_model(self) -> bool:
+        """Whether there is a model besides the built-in one, which cannot choose."""
+        from memdir.model.choose import provider_of
+
+        return self._given_model is not None or provider_of(self.settings, self.environment) != "builtin"
+
+    async def choose(self, text: str, *, recent_tools: Sequence[str] = (), scope: str = "project") -> Choice:
+        """The memories for a message, by the selector that the settings name (R2, R3)."""
+        recaller = self.recaller(scope)
+        if not self.asks_model:
+            return await recaller.choose_in_time(text, recent_tools=recent_tools)
+        from memdir.model.choose import model_name
+        from memdir.recall.choice import Choice
+
+        try:
+            model = self._recall_model()
+        except ModelError as error:
+            local = await recaller.choose_in_time(text, recent_tools=recent_tools)
+            return Choice(local, local.by, instead_of_model=str(error))
+        name, overrides = model_name(self.settings, self.environment), self.layout.prompts
+        return await recaller.choose_by_model(
+            text, model=model, name=name, recent_tools=recent_tools, overrides=overrides
+        )
+
+    def _recall_model(self) -> Model:
+        """The model that chooses. ModelError where there is none."""
+        if not self._has_model:
+            raise ModelError("no model is configured", kind="no_key", remedy="docs/how-to/models.md says how")
+        return self.model_for("recall", at_cap="raise")  # the local choice is there at once
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from memdir.memdir import open_memory
+from memdir.recall import recall as recall_module
 from tests.conftest import Ran
+from tests.provider_server import KEY, Hang, ProviderServer, Refusal, says
 from tests.recall.worlds import BAKERY
 
 Memdir = Callable[..., Ran]
@@ -72,3 +74,96 @@ def test_check_names_memories_that_no_model_has_seen(memdir: Memdir) -> None:
     never = json.loads(memdir("check", "--json").out)["neverShown"]
     assert "real_oven.md" not in never
     assert "hours.md" in never
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    """A provider that the environment names, so that `auto` means a model."""
+    with ProviderServer() as started:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        yield started
+
+
+def at(server: ProviderServer) -> tuple[str, str]:
+    return "--set", f"model.baseUrl={server.url}"
+
+
+def test_recall_asks_the_model_that_a_conversation_would_ask(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(says('{"selected_memories": ["hours.md"]}'))
+    ran = memdir("recall", OVEN, "--explain", *at(server))
+    assert ran.out.startswith("+ hours.md\nfor comparison, the ranking by words")
+    assert "\n+ real_oven.md" not in ran.out
+    assert "chosen by claude-sonnet-5-5" in ran.out
+    assert OVEN in str(server.requests[0].body)
+
+
+def test_a_model_that_is_certain_of_nothing_brings_nothing(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(says('{"selected_memories": []}'))
+    out = memdir("recall", OVEN, *at(server)).out
+    assert "No memory clearly helps" in out
+    assert "real_oven.md" not in out
+
+
+def test_recall_says_why_the_model_did_not_choose(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(Refusal("wrong_key"))
+    ran = memdir("recall", OVEN, *at(server))
+    assert "+ real_oven.md" in ran.out
+    assert "chosen on this machine, by words; the model did not choose: " in ran.out
+    server.add(Refusal("wrong_key"))
+    found = json.loads(memdir("recall", OVEN, "--json", *at(server)).out)
+    assert found["recalled"][0] == "real_oven.md"
+    assert found["chosenBy"] == "words"
+    assert "key" in found["insteadOfModel"]
+
+
+def test_recall_waits_for_a_model_no_longer_than_a_conversation_does(
+    memdir: Memdir, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.05)
+    server.add(Hang(says("never")))
+    ran = memdir("recall", OVEN, *at(server))
+    assert "+ real_oven.md" in ran.out
+    assert "no answer within 0.05 s" in ran.out
+
+
+def test_the_selector_may_be_named_for_one_call(memdir: Memdir, server: ProviderServer) -> None:
+    assert "+ real_oven.md" in memdir("recall", OVEN, "--selector", "local", *at(server)).out
+    assert server.requests == []
+    server.add(says('{"selected_memories": ["hours.md"]}'))
+    where = ("--set", "recall.selector=local", *at(server))
+    assert json.loads(memdir("recall", OVEN, "--selector", "auto", "--json", *where).out)["recalled"] == ["hours.md"]
+
+
+def test_a_model_without_its_key_leaves_the_choice_to_this_machine(
+    memdir: Memdir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    ran = memdir("recall", OVEN, "--selector", "model", "--set", "model.provider=anthropic")
+    assert "+ real_oven.md" in ran.out
+    assert "the model did not choose: " in ran.out
+
+
+def test_where_no_model_is_configured_the_built_in_one_is_not_asked_to_choose(
+    memdir: Memdir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    ran = memdir("recall", OVEN, "--selector", "model")
+    assert "+ real_oven.md" in ran.out
+    assert "no model is configured" in ran.out
+
+
+def test_a_pin_is_chosen_as_check_replays_it(memdir: Memdir, server: ProviderServer) -> None:
+    assert memdir("recall", OVEN, "--pin", *at(server)).code == 0
+    assert memdir("check", *at(server)).code == 0
+    assert server.requests == []
+    refused = memdir("recall", OVEN, "--pin", "--selector", "model", *at(server))
+    assert refused.code != 0
+    assert "replays" in refused.err
+
+
+def test_what_is_rendered_was_chosen_by_the_model(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(says('{"selected_memories": ["hours.md"]}'))
+    out = memdir("recall", OVEN, "--render", *at(server)).out
+    assert "hours.md" in out
+    assert "real_oven.md" not in out

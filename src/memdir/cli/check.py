@@ -1,5 +1,6 @@
-"""Replay the cases you pinned with `memdir recall --pin`: what must come back comes back, what must not does not. Also
-says which memories were never shown to a model. Exit status 1 when a case fails."""
+"""Replay the cases you pinned with `memdir recall --pin`: what must come back comes back, what must not does not. They
+are chosen on this machine and by words, so that a check costs nothing and comes out the same each time. Also says which
+memories were never shown to a model. Exit status 1 when a case fails."""
 
 from __future__ import annotations
 

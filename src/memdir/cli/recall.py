@@ -1,16 +1,20 @@
-"""Show which memories a message would bring back, if any. --explain tells why each candidate was taken or left,
---render prints what a model would get. --pin keeps the case as a test of your own; `memdir check` replays it."""
+"""Show which memories a message would bring back, if any, chosen as in a conversation: by the model where one is
+configured, else on this machine. --explain tells why each candidate was taken or left, --render prints what a model
+would get. --pin keeps the case as a test of your own; `memdir check` replays it on this machine."""
 
 from __future__ import annotations
 
 from memdir.cli.context import add_json, add_scope
 from memdir.cli.terminal import clean
+from memdir.errors import MemdirError
+from memdir.recall.choice import Choice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
+    from memdir.memdir import MemDir
     from memdir.recall.decide import Verdict
     from memdir.recall.local import Recalled
 
@@ -28,27 +32,57 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool", action="append", default=[], metavar="NAME", help="a tool in use (may be repeated)")
     parser.add_argument("--explain", action="store_true", help="candidates, scores and reasons")
     parser.add_argument("--render", action="store_true", help="print the memories as a model gets them")
-    parser.add_argument("--pin", action="store_true", help="keep this case for `memdir check`")
+    parser.add_argument("--selector", choices=("auto", "local", "model"), help="who chooses (default: recall.selector)")
+    parser.add_argument("--pin", action="store_true", help="keep this case, chosen locally, for `memdir check`")
     parser.add_argument("--expect", action="append", metavar="FILE", help="with --pin: what must come back, or `none`")
     add_scope(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
+    _settle_selector(options)
     memory = context.require_enabled()
     recaller = memory.recaller(options.scope)
+    choice = _asked(options, memory) if memory.asks_model else None
     with context.progress("indexing memories") as on_progress:
         recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
+    choice = Choice(recalled.keys, "words") if choice is None else choice
     if options.pin:
         _pin(options, recalled, context)
     if options.json:
-        context.print_json(_plain(options.text, recalled))
+        context.print_json(_plain(options.text, choice, recalled))
     elif options.render:
-        for text in recaller.render(recalled.keys, session="cli"):
+        for text in recaller.render(choice, session="cli"):
             context.terminal.line(clean(text, keep_newlines=True))
     else:
-        _print(options, recalled, context)
+        _print(options, choice, recalled, context)
     return 0
+
+
+def _settle_selector(options: argparse.Namespace) -> None:
+    """Who chooses: what was asked for, and this machine for a case that is kept."""
+    if options.pin and options.selector == "model":
+        raise MemdirError(
+            "`memdir check` replays pinned cases on this machine, never by a model",
+            remedy="Pin without --selector model; --expect FILE says what must come back",
+        )
+    selector = "local" if options.pin else options.selector
+    if selector:
+        options.set.append(f"recall.selector={selector}")
+    options.set.append("recall.encoder=words")  # a command ends before the sentence model is loaded (ADR 0021)
+
+
+def _asked(options: argparse.Namespace, memory: MemDir) -> Choice:
+    """The choice of the model, or of this machine where the model fails, as in a conversation."""
+    import asyncio
+
+    async def ask() -> Choice:
+        try:
+            return await memory.choose(options.text, recent_tools=options.tool, scope=options.scope)
+        finally:
+            await memory.close()
+
+    return asyncio.run(ask())
 
 
 def _pin(options: argparse.Namespace, recalled: Recalled, context: Context) -> None:
@@ -61,34 +95,59 @@ def _pin(options: argparse.Namespace, recalled: Recalled, context: Context) -> N
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
 
 
-def _print(options: argparse.Namespace, recalled: Recalled, context: Context) -> None:
+def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, context: Context) -> None:
     terminal = context.terminal
-    if not recalled.keys:
+    if not choice:
         terminal.line("No memory clearly helps with that.")
-    shown = recalled.decision.verdicts[:EXPLAINED] if options.explain else recalled.decision.verdicts
-    for verdict in shown:
-        if verdict.is_chosen or options.explain:
-            _print_verdict(verdict, recalled, context, explain=options.explain)
+    for key in () if options.explain and choice.by == "words" else choice:
+        terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}")
     if options.explain:
-        terminal.line(
-            terminal.dim(f"likelihood that the message needs no memory: {recalled.decision.emptiness:+.2f} (log odds)")
+        _explain(choice, recalled, context)
+    if options.explain or context.memory.asks_model:
+        terminal.line(terminal.dim(clean(_who_chose(choice, context.memory))))
+
+
+def _explain(choice: Choice, recalled: Recalled, context: Context) -> None:
+    """The ranking by words, with reasons; where somebody else chose, set apart from their choice."""
+    terminal = context.terminal
+    margin = ""
+    if choice.by != "words":
+        terminal.line(terminal.dim("for comparison, the ranking by words on this machine:"))
+        margin = "  "
+    for verdict in recalled.decision.verdicts[:EXPLAINED]:
+        _print_verdict(verdict, recalled, context, margin=margin)
+    terminal.line(
+        terminal.dim(
+            f"{margin}likelihood that the message needs no memory: {recalled.decision.emptiness:+.2f} (log odds)"
         )
+    )
 
 
-def _print_verdict(verdict: Verdict, recalled: Recalled, context: Context, *, explain: bool) -> None:
+def _print_verdict(verdict: Verdict, recalled: Recalled, context: Context, *, margin: str) -> None:
     terminal = context.terminal
     mark = terminal.style("+", "green") if verdict.is_chosen else terminal.dim("-")
     name = clean(verdict.candidate.key)
-    certainty = terminal.dim(f"  {verdict.certainty:+.2f}") if explain else ""
-    terminal.line(f"{mark} {terminal.bold(name) if verdict.is_chosen else name}{certainty}")
-    for reason in verdict.reasons(recalled.ranking) if explain else ():
-        terminal.line(terminal.dim(f"    {clean(reason)}"))
+    certainty = terminal.dim(f"  {verdict.certainty:+.2f}")
+    terminal.line(f"{margin}{mark} {terminal.bold(name) if verdict.is_chosen else name}{certainty}")
+    for reason in verdict.reasons(recalled.ranking):
+        terminal.line(terminal.dim(f"{margin}    {clean(reason)}"))
 
 
-def _plain(text: str, recalled: Recalled) -> dict[str, object]:
+def _who_chose(choice: Choice, memory: MemDir) -> str:
+    if choice.by == "model":
+        from memdir.model.choose import model_name
+
+        return f"chosen by {model_name(memory.settings, memory.environment) or 'the model'}"
+    because = f"; the model did not choose: {choice.instead_of_model}" if choice.instead_of_model else ""
+    return f"chosen on this machine, by {choice.by}{because}"
+
+
+def _plain(text: str, choice: Choice, recalled: Recalled) -> dict[str, object]:
     return {
         "query": text,
-        "recalled": recalled.keys,
+        "recalled": list(choice),
+        "chosenBy": choice.by,
+        "insteadOfModel": choice.instead_of_model,
         "emptiness": round(recalled.decision.emptiness, 3),
         "candidates": [
             {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from memdir.errors import MemdirError
+from memdir.recall.choice import Choice
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -68,7 +69,7 @@ class Recaller:
         self._selector.refresh(on_progress=on_progress)
         return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
 
-    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> list[str]:
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> Choice:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
         from memdir.recall.staying import Staying
 
@@ -83,12 +84,12 @@ class Recaller:
             found = await self._staying.ask(ask)
             if found is not None:
                 self._prompt_hash = ""
-                return found
-        return self.choose(text, recent_tools=recent_tools).keys
+                return Choice(found, "sentences")
+        return Choice(self.choose(text, recent_tools=recent_tools).keys, "words")
 
     async def choose_by_model(
         self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
-    ) -> list[str]:
+    ) -> Choice:
         """The model's choice; the local one when it fails or takes too long (R2)."""
         import asyncio
 
@@ -99,10 +100,12 @@ class Recaller:
         request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
         try:
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
-        except (MemdirError, TimeoutError):
-            return await self.choose_in_time(text, recent_tools=recent_tools)
+        except (MemdirError, TimeoutError) as error:
+            why = f"no answer within {MODEL_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
+            local = await self.choose_in_time(text, recent_tools=recent_tools)
+            return Choice(local, local.by, instead_of_model=why)
         self._prompt_hash = prompt.hash
-        return chosen
+        return Choice(chosen, "model")
 
     def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
