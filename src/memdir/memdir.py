@@ -142,7 +142,7 @@ class MemDir:
         async def choose() -> list[str]:
             return await self.choose(text, recent_tools=recent_tools) if self.settings.enabled else []
 
-        return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
+        return Prefetch(choose, lambda keys: recaller.render(keys, session=session, message=text))
 
     @property
     def asks_model(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,3 +168,42 @@ def test_what_is_rendered_was_chosen_by_the_model(memdir: Memdir, server: Provid
     out = memdir("recall", OVEN, "--render", *at(server)).out
     assert "hours.md" in out
     assert "real_oven.md" not in out
+
+
+async def put_into(project: Path, session: str, text: str) -> None:
+    """One message of a conversation, with its memories."""
+    memory = open_memory(project)
+    pending = memory.prefetch(text, session=session)
+    while not pending.ready():
+        await asyncio.sleep(0)
+
+
+def test_the_log_tells_what_was_shown_when_and_for_which_message(memdir: Memdir, project: Path) -> None:
+    assert "No memory was put into a conversation yet" in memdir("recall", "--log").out
+    asyncio.run(put_into(project, "monday", OVEN))
+    asyncio.run(put_into(project, "tuesday", f"please {OVEN}\n" + "and more " * 40))
+    newest, older = json.loads(memdir("recall", "--log", "--json").out)
+    assert (older["session"], older["message"]) == ("monday", OVEN)
+    assert "real_oven.md" in older["files"]
+    assert older["chosenBy"] in ("words", "sentences")
+    assert newest["session"] == "tuesday"
+    assert newest["message"].startswith(f"please {OVEN} and more")
+    assert len(newest["message"]) == 80
+    out = memdir("recall", "--log", "--limit", "1").out
+    assert "tuesday  please" in out and "real_oven.md" in out and ", chosen by " in out
+    assert "monday" not in out
+    assert "monday" in memdir("recall", OVEN, "--log").out
+    assert "for that" in memdir("recall", "croissants", "--log").out
+
+
+def test_the_log_names_the_model_that_chose(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(says('{"selected_memories": ["hours.md"]}'))
+    memdir("recall", OVEN, "--render", *at(server))
+    (only,) = json.loads(memdir("recall", "--log", "--json").out)
+    assert (only["chosenBy"], only["files"], only["session"]) == ("model", ["hours.md"], "cli")
+
+
+def test_recall_wants_a_message(memdir: Memdir) -> None:
+    ran = memdir("recall")
+    assert ran.code != 0
+    assert "no message" in ran.err

@@ -157,6 +157,19 @@ def test_of_a_message_pinned_twice_the_newer_counts(tmp_path: Path) -> None:
     ]
 
 
+def test_the_log_keeps_no_secret_of_a_message(tmp_path: Path) -> None:
+    token = "ghp_" + "Zx7Kq2Lm9Rt4Vb8Nc3Wd6Yf1Hj5Gs0Pa2Qe8"
+    log = RecallLog(str(tmp_path))
+    log.add(Injection(1.0, "s", ("a.md",), message=f"{'word ' * 12} use {token} to log in", by="words"))
+    assert token[:12] not in (tmp_path / "recalled.jsonl").read_text(encoding="utf-8")
+
+
+def test_lines_of_before_messages_were_logged_are_read(tmp_path: Path) -> None:
+    (tmp_path / "recalled.jsonl").write_text('{"time": 2.0, "session": "s", "keys": ["a.md"]}\n', encoding="utf-8")
+    (only,) = RecallLog(str(tmp_path)).injections()
+    assert (only.keys, only.message, only.by) == (("a.md",), "", "")
+
+
 def test_damaged_lines_of_the_log_cost_only_themselves(tmp_path: Path) -> None:
     log = RecallLog(str(tmp_path))
     log.add(Injection(1.0, "s", ("a.md",)))

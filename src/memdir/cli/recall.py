@@ -1,10 +1,11 @@
 """Show which memories a message would bring back, if any, chosen as in a conversation: by the model where one is
 configured, else on this machine. --explain tells why each candidate was taken or left, --render prints what a model
-would get. --pin keeps the case as a test of your own; `memdir check` replays it on this machine."""
+would get. --pin keeps the case as a test of your own; `memdir check` replays it on this machine. --log lists what was
+put into conversations, for messages that hold TEXT where one is given."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import MemdirError
 from memdir.recall.choice import Choice
@@ -23,23 +24,32 @@ EXAMPLES = (
     'memdir recall "how do I roll back?" --tool argocd --explain',
     'memdir recall "which database do tests use?" --pin',
     'memdir recall "good morning" --pin --expect none',
+    "memdir recall --log --limit 5",
 )
 EXPLAINED = 12  # candidates shown by --explain
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="a message as a user would write it")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="a message as a user would write it")
     parser.add_argument("--tool", action="append", default=[], metavar="NAME", help="a tool in use (may be repeated)")
     parser.add_argument("--explain", action="store_true", help="candidates, scores and reasons")
     parser.add_argument("--render", action="store_true", help="print the memories as a model gets them")
     parser.add_argument("--selector", choices=("auto", "local", "model"), help="who chooses (default: recall.selector)")
     parser.add_argument("--pin", action="store_true", help="keep this case, chosen locally, for `memdir check`")
     parser.add_argument("--expect", action="append", metavar="FILE", help="with --pin: what must come back, or `none`")
+    parser.add_argument("--log", action="store_true", help="what was put into conversations, newest first")
+    add_limit(parser)
     add_scope(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
+    if options.log:
+        from memdir.cli import recall_log
+
+        return recall_log.run(options, context)
+    if options.text is None:
+        raise MemdirError("there is no message to recall for", remedy="Give one, or --log to see what was recalled")
     _settle_selector(options)
     memory = context.require_enabled()
     recaller = memory.recaller(options.scope)
@@ -52,7 +62,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if options.json:
         context.print_json(_plain(options.text, choice, recalled))
     elif options.render:
-        for text in recaller.render(choice, session="cli"):
+        for text in recaller.render(choice, session="cli", message=options.text):
             context.terminal.line(clean(text, keep_newlines=True))
     else:
         _print(options, choice, recalled, context)

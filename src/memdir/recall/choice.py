@@ -19,3 +19,8 @@ class Choice(list[str]):
         super().__init__(keys)
         self.by: Chooser = by
         self.instead_of_model = instead_of_model  # why the model that should have chosen did not
+
+
+def chooser_of(keys: Iterable[str]) -> str:
+    """Who chose; empty for names that somebody put together by hand."""
+    return keys.by if isinstance(keys, Choice) else ""

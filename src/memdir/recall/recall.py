@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from memdir.errors import MemdirError
-from memdir.recall.choice import Choice
+from memdir.recall.choice import Choice, chooser_of
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -107,7 +107,7 @@ class Recaller:
         self._prompt_hash = prompt.hash
         return Choice(chosen, "model")
 
-    def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
+    def render(self, keys: Sequence[str], *, session: str = "", message: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
         rendered: list[str] = []
         shown: list[str] = []
@@ -122,7 +122,7 @@ class Recaller:
             self.surfacing.characters += len(text)
             rendered.append(text)
             shown.append(key)
-        self._tell(shown, session)
+        self._tell(Injection(self._clock(), session, tuple(shown), message=message, by=chooser_of(keys)))
         return rendered
 
     def _read(self, key: str) -> Memory | None:
@@ -132,10 +132,10 @@ class Recaller:
         except MemdirError:
             return None
 
-    def _tell(self, keys: Sequence[str], session: str) -> None:
+    def _tell(self, injection: Injection) -> None:
         from memdir.events import memory_recalled
 
-        characters = self.surfacing.characters
-        self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=self._prompt_hash))
-        if keys:
-            self._log.add(Injection(self._clock(), session, tuple(keys)))
+        files, characters = len(injection.keys), self.surfacing.characters
+        self._sink.emit(memory_recalled(files=files, characters=characters, prompt_hash=self._prompt_hash))
+        if files:
+            self._log.add(injection)

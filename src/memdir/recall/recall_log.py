@@ -12,17 +12,21 @@ if TYPE_CHECKING:
 
 LOG_NAME = "recalled.jsonl"
 PINS_NAME = "pinned-recalls.jsonl"
+MESSAGE_CHARACTERS = 80  # of a message: enough to know it again
+REDACTED_CHARACTERS = 2_000  # looked through before the cut: a secret cut in half would not be seen
 
 
 class Injection:
-    """Memories that were shown at a moment in a session."""
+    """Memories that were shown at a moment in a session, for which message, and who chose them."""
 
-    __slots__ = ("keys", "session", "time")
+    __slots__ = ("by", "keys", "message", "session", "time")
 
-    def __init__(self, moment: float, session: str, keys: tuple[str, ...]) -> None:
+    def __init__(self, moment: float, session: str, keys: tuple[str, ...], *, message: str = "", by: str = "") -> None:
         self.time = moment
         self.session = session
         self.keys = keys
+        self.message = message
+        self.by = by
 
 
 class Pin:
@@ -43,12 +47,16 @@ class RecallLog:
         self._folder = folder
 
     def add(self, injection: Injection) -> None:
-        self._append(LOG_NAME, {"time": injection.time, "session": injection.session, "keys": list(injection.keys)})
+        """Append it, with the beginning of its message."""
+        line: dict[str, object] = {"time": injection.time, "session": injection.session, "keys": list(injection.keys)}
+        self._append(LOG_NAME, {**line, "message": _beginning(injection.message), "by": injection.by})
 
     def injections(self) -> Iterator[Injection]:
         for line in self._lines(LOG_NAME):
             try:
-                yield Injection(float(str(line["time"])), str(line["session"]), _texts(line["keys"]))
+                message, by = str(line.get("message", "")), str(line.get("by", ""))
+                moment = float(str(line["time"]))
+                yield Injection(moment, str(line["session"]), _texts(line["keys"]), message=message, by=by)
             except (KeyError, ValueError, TypeError):
                 continue
 
@@ -88,6 +96,16 @@ class RecallLog:
                 continue
             if isinstance(found, dict):
                 yield found
+
+
+def _beginning(message: str) -> str:
+    """The first words of a message in one line, without secrets."""
+    if not message:
+        return ""
+    from memdir.store.secrets.find import redact
+
+    words = " ".join(redact(message[:REDACTED_CHARACTERS]).split())
+    return words if len(words) <= MESSAGE_CHARACTERS else words[: MESSAGE_CHARACTERS - 1].rstrip() + "…"
 
 
 def _texts(value: object) -> tuple[str, ...]:
