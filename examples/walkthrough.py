@@ -20,8 +20,10 @@ class Walk:
         self.project.mkdir()
         program = str(Path(sys.executable).with_name("memdir"))
         self._program = program
+        # The walk is the same for everyone and costs nothing: no provider is asked, whatever keys there are.
+        keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         self._environment = {
-            **os.environ,
+            **keyless,
             "MEMDIR_HOME": str(place / "home"),
             "FORCE_COLOR": "1" if IN_COLOUR else "",
             "COLUMNS": "110",

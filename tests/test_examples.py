@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, says
 
 ROOT = Path(__file__).parent.parent
 
 
-def run(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=ROOT)
+def run(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+    )
     return done.stdout
 
 
@@ -26,6 +36,23 @@ def test_the_walk_shows_real_files_and_real_output() -> None:
     assert "+**How to apply:** every test that touches storage." in out
     assert "healthy" in out
     assert "\x1b[" not in out
+
+
+def test_the_walk_recalls_what_helps_and_nothing_where_nothing_does() -> None:
+    out = run("examples/walkthrough.py", environment={"ANTHROPIC_API_KEY": KEY})  # the walk asks no provider
+    helped = out.split("The few that clearly help, and why.")[1].split("\n# ")[0]
+    assert "\n+ feedback_never_mock_the_database.md" in helped
+    assert "\n- project_deploys_are_frozen" in helped
+    empty = out.split("nothing, which is as important.")[1].split("\n# ")[0]
+    assert "No memory clearly helps with that." in empty
+
+
+def test_the_message_in_the_readme_brings_back_the_memory_in_the_readme(memdir: Callable[..., Ran]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    remember, recall = (re.findall(rf'^memdir {verb} "(.+?)"', readme, re.MULTILINE) for verb in ("remember", "recall"))
+    assert len(remember) == len(recall) == 1
+    memdir("remember", *remember)
+    assert "+ project_deploys_are_frozen" in memdir("recall", *recall, "--selector", "local").out
 
 
 def test_the_walk_is_in_colour_where_colour_is_wanted() -> None:
