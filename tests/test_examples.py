@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from memdir.memdir import open_memory
+from memdir.recall.recall_log import RecallLog
 from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, says
 
@@ -70,6 +72,20 @@ def test_the_walk_is_in_colour_where_colour_is_wanted() -> None:
 def test_the_embedding_example_keeps_a_memory(project: Path) -> None:
     out = run("examples/embed.py", str(project))
     assert "The staging database is reset" in out
+
+
+def test_the_recall_example_shows_a_memory_once_in_a_session(project: Path) -> None:
+    run("examples/embed.py", str(project))
+    settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
+    settings.write_text('{"recall": {"encoder": "words", "selector": "local"}}', encoding="utf-8")  # at once
+    question = "When is the staging database reset?"
+    out = run("examples/recall.py", str(project), "monday", question, "good morning", f"Tell me again: {question}")
+    assert out.count("Memory (saved today): ") == 1
+    assert "(answered with 1 messages, 0 of them memories)" in out
+    assert "(answered with 3 messages, 1 of them memories)" in out
+    assert "(answered with 4 messages, 1 of them memories)" in out
+    (injection,) = RecallLog(open_memory(project).place.state).injections()
+    assert (injection.session, injection.message) == ("monday", question)
 
 
 def test_the_smallest_host_answers_from_memory_and_forks(project: Path) -> None:
