@@ -57,6 +57,20 @@ def test_remember_reads_standard_input_and_refuses_nothing(memdir: Memdir) -> No
     assert "empty" in ran.err
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("grafna", "Grafana"), ("dashbords", "dashboard")])
+def test_search_marks_the_word_that_a_slip_meant(
+    memdir: Memdir, project: Path, monkeypatch: pytest.MonkeyPatch, typed: str, meant: str
+) -> None:
+    memory = open_memory(project)
+    memory.start()
+    head = "---\nname: Latency\ndescription: Grafana has a dashboard\ntype: reference\n---\n\n"
+    Path(memory.place.root, "latency.md").write_text(f"{head}Ask.\nThis Grafana dashboard\n", encoding="utf-8")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    described, snippet = memdir("search", typed).out.splitlines()
+    assert f"\x1b[31m{meant}\x1b[0m" in described
+    assert "This" in snippet and f"\x1b[31m{meant}\x1b[0m" in snippet
+
+
 def test_search_knows_what_day_it_is(memdir: Memdir, project: Path) -> None:
     """R8: a past day in the query speaks for what was written then."""
     root = memory_folder(project)

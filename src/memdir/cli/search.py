@@ -58,6 +58,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 def _print(match: Match, words: list[str], context: Context) -> None:
     terminal = context.terminal
+    words = [*words, *match.forms]
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
     terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}")

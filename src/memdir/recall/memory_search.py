@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memdir.recall.local import LocalSelector
 from memdir.recall.stems import term_of
+from memdir.recall.words import split_words
 from memdir.store.search import Match, match_in, search
 
 TYPE_CHECKING = False
@@ -31,7 +32,20 @@ def search_memories(
     near = [match for key in _fitting(question, ranking) if (match := match_in(root, key, words)) is not None]
     if not near:
         near = search(root, query, limit=limit)
-    return sorted(near, key=lambda match: not match.holds_all(words))[:limit]
+    near = sorted(near, key=lambda match: not match.holds_all(words))[:limit]
+    _add_forms(near, words, ranking)
+    return near
+
+
+def _add_forms(matches: list[Match], words: tuple[str, ...], ranking: Ranking) -> None:
+    """Tell by which words of its own a memory was found where it does not hold the query's: slips, other endings."""
+    matched = {candidate.key: frozenset(candidate.matched) for candidate in ranking.candidates}
+    for match in matches:
+        terms = matched.get(match.key)
+        if terms and not match.holds_all(words):
+            own = split_words(match.topic.data.decode("utf-8", "replace"))
+            forms = dict.fromkeys(word for word in own if word not in words and term_of(word) in terms)
+            match.show_by(words, tuple(forms))
 
 
 def _fitting(question: Question, ranking: Ranking) -> list[str]:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class Match:
     """One memory that fits, with the line that shows why."""
 
-    __slots__ = ("key", "mtime_ns", "score", "snippet", "topic")
+    __slots__ = ("forms", "key", "mtime_ns", "score", "snippet", "topic")
 
     def __init__(self, key: str, score: int, snippet: str, topic: Topic, mtime_ns: int) -> None:
+        self.forms: tuple[str, ...] = ()  # words of the file that the query means and does not hold
         self.key = key
         self.score = score
         self.snippet = snippet
@@ -33,6 +34,11 @@ class Match:
         """Whether every one of these words, case folded, stands in the file or its name."""
         text = (self.key + self.topic.data.decode("utf-8", "replace")).casefold()
         return all(word in text for word in words)
+
+    def show_by(self, words: tuple[str, ...], forms: tuple[str, ...]) -> None:
+        """Let the snippet show other forms of the query's words, too."""
+        self.forms = forms
+        self.snippet = _snippet(self.topic, words + forms)
 
 
 def search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
