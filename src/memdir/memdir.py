@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
+    from memdir.recall.beside import Check
     from memdir.recall.derived import OnProgress
     from memdir.recall.prefetch import Prefetch
     from memdir.recall.recall import Recaller
@@ -116,10 +117,10 @@ class MemDir:
             store = self.store_for(scope)
             selector = LocalSelector(store.root, store.place.derived)
 
-            def opened() -> LocalSelector | None:
+            def opened(check: Check) -> LocalSelector | None:
                 from memdir.recall.minilm import open_selector
 
-                return open_selector(store.root, store.place.derived)
+                return open_selector(store.root, store.place.derived, check=check)
 
             self._recallers[scope] = Recaller(
                 store,
@@ -206,6 +207,8 @@ class MemDir:
 
     async def close(self) -> None:
         """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
+        for recaller in self._recallers.values():
+            await recaller.close()
         if self._background is not None:
             await self._background.close()
         if self._chosen_model is not None:

@@ -109,7 +109,7 @@ async def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
 
 async def test_a_process_that_stays_asks_the_slow_selector_and_falls_back_to_the_quick_one(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
-    recaller.opened = lambda: None
+    recaller.opened = lambda _: None
     assert await recaller.choose_in_time(OVEN) == local
     assert await recaller.choose_in_time("thanks, great!") == []
 

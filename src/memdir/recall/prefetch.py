@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from memdir.errors import MemdirError
 from memdir.transcript.message import Message, user
 
 
@@ -20,8 +19,8 @@ class Prefetch:
     async def _run(self, choose: Callable[[], Awaitable[list[str]]]) -> list[str]:
         try:
             return await choose()
-        except MemdirError:
-            return []  # recall that fails is recall that finds nothing
+        except Exception:  # noqa: BLE001 - the turn goes on: recall that fails is recall that finds nothing
+            return []
 
     def ready(self) -> list[Message]:
         """The messages to append, if recall has come to an end and they were not taken yet; marks them as shown."""

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.model.model import Model
+    from memdir.recall.beside import Beside
     from memdir.recall.derived import OnProgress
     from memdir.recall.local import LocalSelector, Recalled
-    from memdir.recall.staying import Staying
+    from memdir.recall.staying import Opened, Staying
     from memdir.store.store import Memory, MemoryStore
 
 MAX_RECALLED = 5  # R1
@@ -58,7 +59,8 @@ class Recaller:
         self._sink = sink
         self._clock = clock
         self.surfacing = Surfacing()
-        self.opened: Callable[[], LocalSelector | None] | None = None  # a selector too slow to start for a hook
+        self.opened: Opened | None = None  # a selector too slow to start for a hook
+        self._beside: Beside | None = None
         self._staying: Staying | None = None
         self._prompt_hash = ""  # of the last choice, when a model made it
 
@@ -70,16 +72,18 @@ class Recaller:
 
     async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> list[str]:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
+        from memdir.recall.beside import Beside
         from memdir.recall.staying import Staying
 
         surfaced, now = frozenset(self.surfacing.keys), self._clock()
+        beside = self._beside = self._beside or Beside()
 
         def ask(selector: LocalSelector) -> list[str]:
-            selector.refresh()
+            selector.refresh(on_progress=beside.check)
             return selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced).keys
 
         if self.opened is not None:
-            self._staying = self._staying or Staying(self.opened)
+            self._staying = self._staying or Staying(self.opened, beside)
             found = await self._staying.ask(ask)
             if found is not None:
                 self._prompt_hash = ""
@@ -121,6 +125,12 @@ class Recaller:
             shown.append(key)
         self._tell(shown, session)
         return rendered
+
+    async def close(self) -> None:
+        """End what runs beside the conversation. A later choice starts anew."""
+        beside, self._beside, self._staying = self._beside, None, None
+        if beside is not None:
+            await beside.close()
 
     def _read(self, key: str) -> Memory | None:
         """A memory that was chosen a moment ago; None when it is gone or may not be read."""
