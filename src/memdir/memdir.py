@@ -140,16 +140,18 @@ class MemDir:
 
         recaller = self.recaller()
         provider = provider_of(self.settings, self.environment) if self._given_model is None else "given"
-        by_model = self.settings.recall_selector == "model" or (
-            self.settings.recall_selector == "auto" and provider != "builtin"
-        )
+        by_model = self.settings.recall_selector != "local" and provider != "builtin"  # which has no opinion (R2)
 
         async def choose() -> list[str]:
             if not self.settings.enabled:
                 return []
             if not by_model:
                 return await recaller.choose_in_time(text, recent_tools=recent_tools)
-            model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
+            try:
+                model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
+            except Exception as error:  # noqa: BLE001 - no key, no program, an SDK that does not load
+                recaller.model_failed(error)
+                return await recaller.choose_in_time(text, recent_tools=recent_tools)
             name = model_name(self.settings, self.environment)
             overrides = self.layout.prompts
             return await recaller.choose_by_model(

@@ -73,8 +73,48 @@ async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:
     assert await by_model(recaller, [reply]) == ["freeze.md"]
 
 
-async def test_an_answer_that_is_no_json_chooses_nothing(recaller: Recaller) -> None:
-    assert await by_model(recaller, [says("I think the freeze matters.")]) == []
+FREEZE = '{"selected_memories": ["freeze.md"]}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        FREEZE,
+        f"```json\n{FREEZE}\n```",
+        f"Here you are: {FREEZE} I left out the rest.",
+        'The form is {"selected_memories": []}, so: ' + FREEZE,
+        f'{{"result": {FREEZE}}}',
+        '["freeze.md"]',
+        'I choose ["freeze.md"], as [1] says.',
+    ],
+)
+async def test_a_list_of_names_is_found_however_it_is_dressed(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == ["freeze.md"]
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"selected_memories": []}', 'None fits: {"selected_memories": []}', "[]", "```\n[]\n```"]
+)
+async def test_an_empty_list_means_that_no_memory_helps(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I think the freeze matters.",
+        "I cannot help with that.",
+        '{"selected_memories": ["fre',
+        '{"selected_memories": null}',
+        '{"memories": []}',
+        "call f([]) first",
+        "null",
+        "[" * 5000,
+    ],
+)
+async def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == recaller.choose(OVEN).keys != []
 
 
 async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) -> None:
@@ -87,6 +127,20 @@ async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) ->
 async def test_a_model_that_fails_leaves_the_choice_to_this_machine(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
     assert await by_model(recaller, [ModelError("down", kind="overloaded", remedy="wait")]) == local
+
+
+class Broken:
+    """A host's model with a mistake in it."""
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        raise ValueError("a mistake of the host's")
+
+    async def close(self) -> None: ...
+
+
+async def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(recaller: Recaller, events: Events) -> None:
+    assert await recaller.choose_by_model(OVEN, model=Broken(), name="any") == recaller.choose(OVEN).keys
+    assert [event.fields["reason"] for event in events.events if event.name == "memory.refused"] == ["ValueError"]
 
 
 class Silent:

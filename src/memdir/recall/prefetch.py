@@ -22,6 +22,11 @@ class Prefetch:
         except Exception:  # noqa: BLE001 - the turn goes on: recall that fails is recall that finds nothing
             return []
 
+    @property
+    def is_done(self) -> bool:
+        """Whether `ready` has all that will come."""
+        return self._task.done()
+
     def ready(self) -> list[Message]:
         """The messages to append, if recall has come to an end and they were not taken yet; marks them as shown."""
         if self._is_taken or not self._task.done() or self._task.cancelled():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from memdir.errors import MemdirError
+from memdir.errors import MemdirError, ModelError
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -93,20 +93,28 @@ class Recaller:
     async def choose_by_model(
         self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
     ) -> list[str]:
-        """The model's choice; the local one when it fails or takes too long (R2)."""
+        """The model's choice; the local one when it fails, takes too long or answers something else (R2)."""
         import asyncio
 
         from memdir.recall.model_select import select_by_model, select_prompt
 
-        prompt = select_prompt(overrides)
-        headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
-        request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
         try:
+            prompt = select_prompt(overrides)
+            headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
+            request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
-        except (MemdirError, TimeoutError):
+        except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
+            self.model_failed(error)
             return await self.choose_in_time(text, recent_tools=recent_tools)
         self._prompt_hash = prompt.hash
         return chosen
+
+    def model_failed(self, error: Exception) -> None:
+        """Tell why this machine chooses instead; in one word, for an error may quote the request."""
+        from memdir.events import request_refused
+
+        reason = error.kind if isinstance(error, ModelError) else type(error).__name__
+        self._sink.emit(request_refused(what="recall by a model", reason=reason))
 
     def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""

@@ -1,0 +1,62 @@
+"""Recall as a host has it: started with a message, joined when it is there (R1, R2, R4, R7)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from memdir.memdir import MemDir, open_memory
+from memdir.recall.prefetch import Prefetch
+from memdir.settings import Environment
+from tests.conftest import Events
+
+PORT = "Which port does the staging database listen on?"
+
+
+def opened(
+    project: Path, *, files: tuple[str, ...] = ("port.md",), events: Events | None = None, **flags: str
+) -> MemDir:
+    """A memory with one thing to know, under each of the names."""
+    named = {name.replace("__", "."): value for name, value in flags.items()}
+    environment = Environment.read()
+    memory = open_memory(project, environment=environment, flags={"recall.encoder": "words", **named}, sink=events)
+    memory.start()
+    for name in files:
+        write(memory, name)
+    return memory
+
+
+def write(memory: MemDir, name: str, more: str = "") -> None:
+    head = "---\nname: Staging database\ndescription: the staging database listens on port 5433\ntype: project\n---\n\n"
+    Path(memory.place.root, name).write_text(
+        f"{head}The staging database listens on port 5433.\n{more}", encoding="utf-8"
+    )
+
+
+async def joined(pending: Prefetch) -> list[str]:
+    """What recall brings, once it is there."""
+    async with asyncio.timeout(20):
+        while not pending.is_done:
+            await asyncio.sleep(0.001)
+    return [message.text for message in pending.ready()]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"recall__selector": "model"},
+        {"recall__selector": "model", "model__provider": "anthropic"},
+        {"model__provider": "openai"},
+        {"model__provider": "command"},
+    ],
+    ids=["built-in", "no key", "no key, auto", "no program"],
+)
+async def test_without_a_model_that_can_answer_this_machine_chooses(
+    project: Path, monkeypatch: pytest.MonkeyPatch, flags: dict[str, str]
+) -> None:
+    """R2."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    memory = opened(project, **flags)
+    assert len(await joined(memory.prefetch(PORT))) == 1
