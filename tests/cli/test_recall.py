@@ -56,6 +56,16 @@ def test_render_prints_what_a_model_gets(memdir: Memdir) -> None:
     assert "Memory (saved today)" in out
 
 
+def test_render_prints_it_also_where_the_log_cannot_be_written(memdir: Memdir, bakery: Path) -> None:
+    log = bakery.with_name("memory.state") / "recalled.jsonl"
+    memdir("recall", OVEN, "--render")
+    log.unlink()
+    log.mkdir()
+    ran = memdir("recall", OVEN, "--render")
+    assert (ran.code, ran.out.startswith("<system-reminder>")) == (0, True)
+    assert "not in the recall log" in ran.err and str(log) in ran.err
+
+
 def test_a_pinned_case_is_replayed_and_fails_when_its_memory_is_gone(memdir: Memdir, bakery: Path) -> None:
     assert memdir("recall", OVEN, "--pin").code == 0
     assert memdir("recall", "good morning", "--pin", "--expect", "none").code == 0

@@ -9,6 +9,7 @@ import pytest
 
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.prefetch import Prefetch
+from memdir.recall.recall_log import LOG_NAME
 from memdir.settings import Environment
 from tests.conftest import Events
 
@@ -60,3 +61,11 @@ async def test_without_a_model_that_can_answer_this_machine_chooses(
     monkeypatch.setenv("PATH", "/nonexistent")
     memory = opened(project, **flags)
     assert len(await joined(memory.prefetch(PORT))) == 1
+
+
+async def test_a_log_that_cannot_be_written_costs_no_memory_and_is_told(project: Path, events: Events) -> None:
+    """O2: a folder stands where the log should be, as on a disk that refuses every write."""
+    memory = opened(project, events=events)
+    Path(memory.place.state, LOG_NAME).mkdir(parents=True)
+    assert len(await joined(memory.prefetch(PORT))) == 1
+    assert [event.fields["what"] for event in events.events if event.name == "memory.refused"] == ["the recall log"]

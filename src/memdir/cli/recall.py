@@ -46,6 +46,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     elif options.render:
         for text in recaller.render(recalled.keys, session="cli"):
             context.terminal.line(clean(text, keep_newlines=True))
+        if recaller.not_logged:
+            context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:
         _print(options, recalled, context)
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from memdir.errors import MemdirError, ModelError
+from memdir.errors import DiskError, MemdirError, ModelError
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -60,6 +60,7 @@ class Recaller:
         self._clock = clock
         self.surfacing = Surfacing()
         self.opened: Opened | None = None  # a selector too slow to start for a hook
+        self.not_logged = ""  # why what was shown last is not in the log
         self._beside: Beside | None = None
         self._staying: Staying | None = None
         self._prompt_hash = ""  # of the last choice, when a model made it
@@ -148,9 +149,13 @@ class Recaller:
             return None
 
     def _tell(self, keys: Sequence[str], session: str) -> None:
-        from memdir.events import memory_recalled
+        from memdir.events import memory_recalled, request_refused
 
         characters = self.surfacing.characters
         self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=self._prompt_hash))
-        if keys:
-            self._log.add(Injection(self._clock(), session, tuple(keys)))
+        try:
+            if keys:
+                self._log.add(Injection(self._clock(), session, tuple(keys)))
+        except DiskError as error:  # full or read-only: a log must never cost the memory
+            self.not_logged = str(error)
+            self._sink.emit(request_refused(what="the recall log", reason=error.message))
