@@ -146,16 +146,16 @@ class MemDir:
             if not self.settings.enabled:
                 return []
             if not by_model:
-                return await recaller.choose_in_time(text, recent_tools=recent_tools)
+                return await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
             try:
                 model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
             except Exception as error:  # noqa: BLE001 - no key, no program, an SDK that does not load
                 recaller.model_failed(error)
-                return await recaller.choose_in_time(text, recent_tools=recent_tools)
+                return await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
             name = model_name(self.settings, self.environment)
             overrides = self.layout.prompts
             return await recaller.choose_by_model(
-                text, model=model, name=name, recent_tools=recent_tools, overrides=overrides
+                text, model=model, name=name, recent_tools=recent_tools, overrides=overrides, session=session
             )
 
         return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
@@ -217,9 +217,12 @@ class MemDir:
             await self._chosen_model.close()
             self._chosen_model = None
 
-    def reload(self) -> None:
-        """Forget the rendered section, as `/clear` and `/compact` do (P6)."""
+    def reload(self, *, session: str | None = None) -> None:
+        """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
+        is no more: of one session, or of all (R1)."""
         self._prompt = None
+        for recaller in self._recallers.values():
+            recaller.forget_shown(session)
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):

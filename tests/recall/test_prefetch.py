@@ -69,3 +69,27 @@ async def test_a_log_that_cannot_be_written_costs_no_memory_and_is_told(project:
     Path(memory.place.state, LOG_NAME).mkdir(parents=True)
     assert len(await joined(memory.prefetch(PORT))) == 1
     assert [event.fields["what"] for event in events.events if event.name == "memory.refused"] == ["the recall log"]
+
+
+async def test_each_session_is_shown_a_memory_once(project: Path) -> None:
+    """R1."""
+    memory = opened(project)
+    found = [await joined(memory.prefetch(PORT, session=session)) for session in ("a", "b", "a", "b")]
+    assert [len(texts) for texts in found] == [1, 1, 0, 0]
+
+
+async def test_two_recalls_in_flight_bring_a_memory_once(project: Path) -> None:
+    memory = opened(project)
+    first, second = memory.prefetch(PORT, session="a"), memory.prefetch(PORT, session="a")
+    assert [len(await joined(first)), len(await joined(second))] == [1, 0]
+
+
+async def test_what_was_shown_can_come_again_when_the_context_was_emptied(project: Path) -> None:
+    """P6, R1: `/clear` and `/compact` take the memories out of the context too."""
+    memory = opened(project)
+    for session in ("a", "b"):
+        await joined(memory.prefetch(PORT, session=session))
+    memory.reload(session="a")
+    assert [len(await joined(memory.prefetch(PORT, session=session))) for session in ("a", "b")] == [1, 0]
+    memory.reload()
+    assert [len(await joined(memory.prefetch(PORT, session=session))) for session in ("a", "b")] == [1, 1]

@@ -39,10 +39,10 @@ async def by_model(recaller: Recaller, steps: Sequence[Step]) -> list[str]:
 
 
 def test_what_was_shown_is_not_chosen_again(recaller: Recaller) -> None:
-    first = recaller.choose(OVEN).keys
+    first = recaller.choose(OVEN, session="s").keys
     assert "real_oven.md" in first
     assert len(recaller.render(first, session="s")) == len(first)
-    assert not set(first) & set(recaller.choose(OVEN).keys)
+    assert not set(first) & set(recaller.choose(OVEN, session="s").keys)
 
 
 def test_a_memory_that_vanished_meanwhile_is_left_out(recaller: Recaller, store: MemoryStore) -> None:
@@ -63,9 +63,17 @@ def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> N
         text = f"---\nname: long {number}\ndescription: d\ntype: project\n---\n\n" + "word " * 4000
         Path(store.root, f"long{number}.md").write_text(text, encoding="utf-8")
     shown = [recaller.render([f"long{number}.md"]) for number in range(12)]
-    assert shown[0]
-    assert shown[-1] == []
-    assert recaller.surfacing.characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+    assert "word word" in shown[0][0]
+    assert "word word" not in shown[-1][0]
+    assert str(Path(store.root, "long11.md")) in shown[-1][0], "what was cut is said, with its path"
+    assert recaller.surfacing().characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+
+
+def test_of_many_sessions_the_oldest_are_forgotten(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_module, "MAX_SESSIONS", 2)
+    for session in ("one", "two", "one", "three"):
+        recaller.render(["freeze.md"], session=session)
+    assert [len(recaller.surfacing(session).keys) for session in ("one", "three", "two")] == [1, 1, 0]
 
 
 async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:

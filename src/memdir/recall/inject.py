@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MAX_MEMORY_CHARACTERS = 8_000  # of one memory: about 2,000 tokens
 MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
+LEAST_SHOWN = 200  # fewer are hardly more than the file's head
+NO_ROOM = "[not shown: this session has had as much of memories as it may; read the file if it can help]"
 
 LOW_TRUST = {"tool": "a tool or a file", "web": "the web or another service", "team": "a teammate"}
 
@@ -24,6 +26,8 @@ def render_memory(
     """One memory as the model gets it, between reminder tags that mark it as put there by the host (L4)."""
     body = memory.topic.data.decode("utf-8", "replace").replace("</system-reminder", "<\\/system-reminder").strip()
     limit = min(room, MAX_MEMORY_CHARACTERS)
+    if len(body) > limit and limit < LEAST_SHOWN:
+        return f"<system-reminder>\n{_header(memory, now)}\n{NO_ROOM}\n</system-reminder>"
     if len(body) > limit:
         body = f"{body[:limit].rstrip()}\n… [{len(body) - limit:,} characters cut; read the rest in {memory.path}]"
     parts = [*_cautions(memory, now, missing), f"{_header(memory, now)}\n{_quoted(memory.topic, body)}"]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memdir.store.store import Memory, MemoryStore
 
 MAX_RECALLED = 5  # R1
+MAX_SESSIONS = 1_000  # whose memories are known to have been shown; a host that serves more starts the oldest anew
 MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
 
 
@@ -40,7 +41,7 @@ class Surfacing:
 
 
 class Recaller:
-    """Finds memories for messages of one session and renders them."""
+    """Finds memories for messages and renders them; knows what each session has been shown."""
 
     def __init__(
         self,
@@ -58,25 +59,47 @@ class Recaller:
         self._log = log
         self._sink = sink
         self._clock = clock
-        self.surfacing = Surfacing()
+        self._surfacings: dict[str, Surfacing] = {}
         self.opened: Opened | None = None  # a selector too slow to start for a hook
         self.not_logged = ""  # why what was shown last is not in the log
         self._beside: Beside | None = None
         self._staying: Staying | None = None
         self._prompt_hash = ""  # of the last choice, when a model made it
 
-    def choose(self, text: str, *, recent_tools: Sequence[str] = (), on_progress: OnProgress | None = None) -> Recalled:
+    def surfacing(self, session: str = "") -> Surfacing:
+        """What a session has been shown."""
+        found = self._surfacings[session] = self._surfacings.pop(session, None) or Surfacing()
+        if len(self._surfacings) > MAX_SESSIONS:
+            del self._surfacings[next(iter(self._surfacings))]
+        return found
+
+    def forget_shown(self, session: str | None = None) -> None:
+        """A session's context was emptied, or that of all: what it had been shown may come again."""
+        if session is None:
+            self._surfacings.clear()
+        else:
+            self._surfacings.pop(session, None)
+
+    def choose(
+        self,
+        text: str,
+        *,
+        recent_tools: Sequence[str] = (),
+        session: str = "",
+        on_progress: OnProgress | None = None,
+    ) -> Recalled:
         """The local choice, with everything that explains it."""
         self._prompt_hash = ""
         self._selector.refresh(on_progress=on_progress)
-        return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
+        surfaced = self.surfacing(session).keys
+        return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=surfaced)
 
-    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> list[str]:
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> list[str]:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
         from memdir.recall.beside import Beside
         from memdir.recall.staying import Staying
 
-        surfaced, now = frozenset(self.surfacing.keys), self._clock()
+        surfaced, now = frozenset(self.surfacing(session).keys), self._clock()
         beside = self._beside = self._beside or Beside()
 
         def ask(selector: LocalSelector) -> list[str]:
@@ -89,10 +112,17 @@ class Recaller:
             if found is not None:
                 self._prompt_hash = ""
                 return found
-        return self.choose(text, recent_tools=recent_tools).keys
+        return self.choose(text, recent_tools=recent_tools, session=session).keys
 
     async def choose_by_model(
-        self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
+        self,
+        text: str,
+        *,
+        model: Model,
+        name: str,
+        recent_tools: Sequence[str] = (),
+        overrides: str = "",
+        session: str = "",
     ) -> list[str]:
         """The model's choice; the local one when it fails, takes too long or answers something else (R2)."""
         import asyncio
@@ -101,12 +131,13 @@ class Recaller:
 
         try:
             prompt = select_prompt(overrides)
-            headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
+            surfaced = self.surfacing(session).keys
+            headers = [header for header in self._store.scan().headers if header.key not in surfaced]
             request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
             self.model_failed(error)
-            return await self.choose_in_time(text, recent_tools=recent_tools)
+            return await self.choose_in_time(text, recent_tools=recent_tools, session=session)
         self._prompt_hash = prompt.hash
         return chosen
 
@@ -121,15 +152,16 @@ class Recaller:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
         rendered: list[str] = []
         shown: list[str] = []
+        surfacing = self.surfacing(session)
         for key in keys[:MAX_RECALLED]:
-            room = MAX_SESSION_CHARACTERS - self.surfacing.characters
-            memory = self._read(key)
-            if memory is None or room <= 0:
+            memory = self._read(key) if key not in surfacing.keys else None  # another recall in flight had it too
+            if memory is None:
                 continue
             missing = self._verifier.missing(memory.topic.body)
+            room = MAX_SESSION_CHARACTERS - surfacing.characters
             text = render_memory(memory, now=self._clock(), missing=missing, room=room)
-            self.surfacing.keys.add(key)
-            self.surfacing.characters += len(text)
+            surfacing.keys.add(key)
+            surfacing.characters += len(text)
             rendered.append(text)
             shown.append(key)
         self._tell(shown, session)
@@ -151,7 +183,7 @@ class Recaller:
     def _tell(self, keys: Sequence[str], session: str) -> None:
         from memdir.events import memory_recalled, request_refused
 
-        characters = self.surfacing.characters
+        characters = self.surfacing(session).characters
         self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=self._prompt_hash))
         try:
             if keys:
