@@ -132,6 +132,15 @@ async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) ->
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
+async def test_what_cannot_be_read_is_not_offered_to_the_model(
+    recaller: Recaller, store: MemoryStore, tmp_path: Path
+) -> None:
+    (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
+    model = ScriptedModel([says(FREEZE)])
+    assert await recaller.choose_by_model(OVEN, model=model, name="any") == []
+    assert "freeze.md" not in str(model.requests[0].messages)
+
+
 async def test_a_model_that_fails_leaves_the_choice_to_this_machine(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
     assert await by_model(recaller, [ModelError("down", kind="overloaded", remedy="wait")]) == local

@@ -6,9 +6,11 @@ it falls back to the local choice.
 
 from __future__ import annotations
 
+import os
 import time
 
-from memdir.errors import DiskError, MemdirError, ModelError
+from memdir.disk.safe_path import resolve_found
+from memdir.errors import DiskError, MemdirError, ModelError, PathEscape
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_RECALLED = 5  # R1
 MAX_SESSIONS = 1_000  # whose memories are known to have been shown; a host that serves more starts the oldest anew
+MAX_ROUNDS = 4  # of choosing anew because something chosen cannot be read
 MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
 
 
@@ -68,7 +71,7 @@ class Recaller:
 
     def surfacing(self, session: str = "") -> Surfacing:
         """What a session has been shown."""
-        found = self._surfacings[session] = self._surfacings.pop(session, None) or Surfacing()
+        found = self._surfacings[session] = self._surfacings.pop(session, Surfacing())
         if len(self._surfacings) > MAX_SESSIONS:
             del self._surfacings[next(iter(self._surfacings))]
         return found
@@ -91,20 +94,20 @@ class Recaller:
         """The local choice, with everything that explains it."""
         self._prompt_hash = ""
         self._selector.refresh(on_progress=on_progress)
-        surfaced = self.surfacing(session).keys
-        return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=surfaced)
+        surfaced = frozenset(self.surfacing(session).keys)
+        return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
 
     async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> list[str]:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
         from memdir.recall.beside import Beside
         from memdir.recall.staying import Staying
 
-        surfaced, now = frozenset(self.surfacing(session).keys), self._clock()
+        surfaced = frozenset(self.surfacing(session).keys)
         beside = self._beside = self._beside or Beside()
 
         def ask(selector: LocalSelector) -> list[str]:
             selector.refresh(on_progress=beside.check)
-            return selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced).keys
+            return self._recall(selector, text, recent_tools=recent_tools, surfaced=surfaced).keys
 
         if self.opened is not None:
             self._staying = self._staying or Staying(self.opened, beside)
@@ -132,7 +135,9 @@ class Recaller:
         try:
             prompt = select_prompt(overrides)
             surfaced = self.surfacing(session).keys
-            headers = [header for header in self._store.scan().headers if header.key not in surfaced]
+            headers = [
+                one for one in self._store.scan().headers if one.key not in surfaced and self._is_readable(one.key)
+            ]
             request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
@@ -173,10 +178,29 @@ class Recaller:
         if beside is not None:
             await beside.close()
 
-    def _read(self, key: str) -> Memory | None:
-        """A memory that was chosen a moment ago; None when it is gone or may not be read."""
+    def _recall(
+        self, selector: LocalSelector, text: str, *, recent_tools: Sequence[str], surfaced: frozenset[str]
+    ) -> Recalled:
+        """What the selector chooses among the memories that can be read: another one never takes a place."""
+        now = self._clock()
+        for _ in range(MAX_ROUNDS):
+            recalled = selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced)
+            unreadable = [key for key in recalled.keys if not self._is_readable(key)]
+            if not unreadable:
+                break
+            surfaced = surfaced.union(unreadable)
+        return recalled
+
+    def _is_readable(self, key: str) -> bool:
         try:
-            return self._store.read(key)
+            return os.access(resolve_found(self._store.root, key), os.R_OK)
+        except PathEscape:
+            return False
+
+    def _read(self, key: str) -> Memory | None:
+        """A memory that was found a moment ago; None when it is gone or may not be read."""
+        try:
+            return self._store.read_found(key)
         except MemdirError:
             return None
 
