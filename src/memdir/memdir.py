@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from memdir.model.model import Model
     from memdir.recall.beside import Check
     from memdir.recall.derived import OnProgress
-    from memdir.recall.prefetch import Prefetch
-    from memdir.recall.recall import Recaller
+    from memdir.recall.prefetch import Prefetch, Show
+    from memdir.recall.recall import Choice, Recaller
     from memdir.recall.session_search import SessionSearch
     from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
@@ -142,9 +142,12 @@ class MemDir:
         provider = provider_of(self.settings, self.environment) if self._given_model is None else "given"
         by_model = self.settings.recall_selector != "local" and provider != "builtin"  # which has no opinion (R2)
 
-        async def choose() -> list[str]:
+        async def find() -> Show:
             if not self.settings.enabled:
-                return []
+                return list
+            return await recaller.prepare(await choose(), session=session)
+
+        async def choose() -> Choice:
             if not by_model:
                 return await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
             try:
@@ -158,7 +161,7 @@ class MemDir:
                 text, model=model, name=name, recent_tools=recent_tools, overrides=overrides, session=session
             )
 
-        return Prefetch(choose, lambda keys: recaller.render(keys, session=session))
+        return Prefetch(find)
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.recall.prefetch import Prefetch
-from memdir.recall.recall import MAX_RECALLED
+from memdir.recall.local import LocalSelector
+from memdir.recall.prefetch import Prefetch, Show
+from memdir.recall.recall import MAX_RECALLED, Recaller
 from memdir.recall.recall_log import LOG_NAME, RecallLog
 from memdir.settings import Environment
 from tests.conftest import Events
+
+if TYPE_CHECKING:
+    from memdir.recall.derived import OnProgress
 
 PORT = "Which port does the staging database listen on?"
 
@@ -135,3 +141,44 @@ async def test_a_file_that_cannot_be_read_takes_no_place(project: Path, tmp_path
     texts = await joined(memory.prefetch(PORT))
     assert len(texts) == MAX_RECALLED
     assert not [text for text in texts if "linked" in text]
+
+
+class Slow(LocalSelector):
+    """A selector whose index is not done before the test says so."""
+
+    done = threading.Event()
+    was_waited_for = False
+
+    def refresh(self, *, on_progress: OnProgress | None = None) -> int:
+        Slow.was_waited_for = self.done.wait(10)
+        return super().refresh(on_progress=on_progress)
+
+
+async def test_the_conversation_goes_on_while_an_index_is_made(project: Path) -> None:
+    """R4: were it made on the loop, nobody could say that it is done."""
+    memory = opened(project)
+    slow = Slow(memory.place.root, memory.place.derived)
+    recaller = Recaller(memory.store, slow, project=str(project), log=RecallLog(memory.place.state), sink=memory.sink)
+
+    async def find() -> Show:
+        return await recaller.prepare(await recaller.choose_in_time(PORT))
+
+    pending = Prefetch(find)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert pending.ready() == []
+    slow.done.set()
+    assert len(await joined(pending)) == 1
+    assert slow.was_waited_for
+
+
+async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
+    """R4: all that takes long was done beside the conversation; only what was forgotten meanwhile is left out."""
+    memory = opened(project, files=("port.md", "forgotten.md"))
+    pending = memory.prefetch(PORT)
+    while not pending.is_done:
+        await asyncio.sleep(0.001)
+    Path(memory.place.root, "port.md").write_text("Changed.")
+    Path(memory.place.root, "forgotten.md").unlink()
+    (message,) = pending.ready()
+    assert "port 5433" in message.text

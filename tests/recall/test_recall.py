@@ -13,7 +13,7 @@ from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
 from memdir.recall import recall as recall_module
 from memdir.recall.local import LocalSelector
-from memdir.recall.prefetch import Prefetch
+from memdir.recall.prefetch import Prefetch, Show
 from memdir.recall.recall import Recaller
 from memdir.recall.recall_log import Injection, Pin, RecallLog
 from memdir.store.store import MemoryStore
@@ -35,7 +35,7 @@ def recaller(store: MemoryStore, events: Events, tmp_path: Path) -> Recaller:
 
 
 async def by_model(recaller: Recaller, steps: Sequence[Step]) -> list[str]:
-    return await recaller.choose_by_model(OVEN, model=ScriptedModel(steps), name="any")
+    return (await recaller.choose_by_model(OVEN, model=ScriptedModel(steps), name="any")).keys
 
 
 def test_what_was_shown_is_not_chosen_again(recaller: Recaller) -> None:
@@ -128,7 +128,7 @@ async def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(recall
 async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) -> None:
     recaller.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])
-    assert await recaller.choose_by_model(OVEN, model=model, name="any") == []
+    assert (await recaller.choose_by_model(OVEN, model=model, name="any")).keys == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
@@ -137,7 +137,7 @@ async def test_what_cannot_be_read_is_not_offered_to_the_model(
 ) -> None:
     (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
     model = ScriptedModel([says(FREEZE)])
-    assert await recaller.choose_by_model(OVEN, model=model, name="any") == []
+    assert (await recaller.choose_by_model(OVEN, model=model, name="any")).keys == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
@@ -156,7 +156,7 @@ class Broken:
 
 
 async def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(recaller: Recaller, events: Events) -> None:
-    assert await recaller.choose_by_model(OVEN, model=Broken(), name="any") == recaller.choose(OVEN).keys
+    assert (await recaller.choose_by_model(OVEN, model=Broken(), name="any")).keys == recaller.choose(OVEN).keys
     assert [event.fields["reason"] for event in events.events if event.name == "memory.refused"] == ["ValueError"]
 
 
@@ -175,24 +175,24 @@ async def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
 ) -> None:
     monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.01)
     chosen = await recaller.choose_by_model(OVEN, model=Silent(), name="any")
-    assert chosen == recaller.choose(OVEN).keys
+    assert chosen.keys == recaller.choose(OVEN).keys
 
 
 async def test_a_process_that_stays_asks_the_slow_selector_and_falls_back_to_the_quick_one(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
     recaller.opened = lambda _: None
-    assert await recaller.choose_in_time(OVEN) == local
-    assert await recaller.choose_in_time("thanks, great!") == []
+    assert (await recaller.choose_in_time(OVEN)).keys == local
+    assert (await recaller.choose_in_time("thanks, great!")).keys == []
 
 
 async def test_prefetched_memories_join_once_and_only_when_they_are_there(recaller: Recaller) -> None:
     gate = asyncio.Event()
 
-    async def choose() -> list[str]:
+    async def find() -> Show:
         await gate.wait()
-        return recaller.choose(OVEN).keys
+        return await recaller.prepare(await recaller.choose_in_time(OVEN))
 
-    pending = Prefetch(choose, recaller.render)
+    pending = Prefetch(find)
     assert pending.ready() == []
     gate.set()
     while not (messages := pending.ready()):
@@ -202,17 +202,17 @@ async def test_prefetched_memories_join_once_and_only_when_they_are_there(recall
 
 
 async def test_a_recall_that_fails_finds_nothing() -> None:
-    async def choose() -> list[str]:
+    async def find() -> Show:
         raise ModelError("down", kind="overloaded", remedy="wait")
 
-    pending = Prefetch(choose, lambda keys: keys)
+    pending = Prefetch(find)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert pending.ready() == []
 
 
 async def test_a_turn_that_ends_cancels_its_recall() -> None:
-    pending = Prefetch(lambda: asyncio.sleep(60, ["late.md"]), lambda keys: keys)
+    pending = Prefetch(lambda: asyncio.sleep(60, lambda: ["late.md"]))
     await pending.cancel()
     assert pending.ready() == []
 

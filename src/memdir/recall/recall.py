@@ -18,6 +18,8 @@ from memdir.recall.verify import Verifier
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Lock
+    from typing import TypeVar
 
     from memdir.events import Sink
     from memdir.model.model import Model
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
     from memdir.recall.derived import OnProgress
     from memdir.recall.local import LocalSelector, Recalled
     from memdir.recall.staying import Opened, Staying
+    from memdir.recall.verify import Missing
+    from memdir.store.scan import Header
     from memdir.store.store import Memory, MemoryStore
+
+    Found = TypeVar("Found")
 
 MAX_RECALLED = 5  # R1
 MAX_SESSIONS = 1_000  # whose memories are known to have been shown; a host that serves more starts the oldest anew
@@ -41,6 +47,16 @@ class Surfacing:
     def __init__(self) -> None:
         self.keys: set[str] = set()
         self.characters = 0
+
+
+class Choice:
+    """The memories that were chosen, and what a model was told when it was one that chose."""
+
+    __slots__ = ("keys", "prompt_hash")
+
+    def __init__(self, keys: list[str], prompt_hash: str = "") -> None:
+        self.keys = keys
+        self.prompt_hash = prompt_hash
 
 
 class Recaller:
@@ -67,7 +83,7 @@ class Recaller:
         self.not_logged = ""  # why what was shown last is not in the log
         self._beside: Beside | None = None
         self._staying: Staying | None = None
-        self._prompt_hash = ""  # of the last choice, when a model made it
+        self._selecting: Lock | None = None  # one choice at a time: the index is not made for two
 
     def surfacing(self, session: str = "") -> Surfacing:
         """What a session has been shown."""
@@ -92,18 +108,16 @@ class Recaller:
         on_progress: OnProgress | None = None,
     ) -> Recalled:
         """The local choice, with everything that explains it."""
-        self._prompt_hash = ""
         self._selector.refresh(on_progress=on_progress)
         surfaced = frozenset(self.surfacing(session).keys)
         return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
 
-    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> list[str]:
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Choice:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
-        from memdir.recall.beside import Beside
         from memdir.recall.staying import Staying
 
+        beside = self._beside_it()
         surfaced = frozenset(self.surfacing(session).keys)
-        beside = self._beside = self._beside or Beside()
 
         def ask(selector: LocalSelector) -> list[str]:
             selector.refresh(on_progress=beside.check)
@@ -113,9 +127,8 @@ class Recaller:
             self._staying = self._staying or Staying(self.opened, beside)
             found = await self._staying.ask(ask)
             if found is not None:
-                self._prompt_hash = ""
-                return found
-        return self.choose(text, recent_tools=recent_tools, session=session).keys
+                return Choice(found)
+        return Choice(await self._in_turn(lambda: ask(self._selector)))
 
     async def choose_by_model(
         self,
@@ -126,25 +139,22 @@ class Recaller:
         recent_tools: Sequence[str] = (),
         overrides: str = "",
         session: str = "",
-    ) -> list[str]:
+    ) -> Choice:
         """The model's choice; the local one when it fails, takes too long or answers something else (R2)."""
         import asyncio
 
         from memdir.recall.model_select import select_by_model, select_prompt
 
+        surfaced = frozenset(self.surfacing(session).keys)
         try:
             prompt = select_prompt(overrides)
-            surfaced = self.surfacing(session).keys
-            headers = [
-                one for one in self._store.scan().headers if one.key not in surfaced and self._is_readable(one.key)
-            ]
+            headers = await self._in_turn(lambda: self._headers(surfaced))
             request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
             self.model_failed(error)
             return await self.choose_in_time(text, recent_tools=recent_tools, session=session)
-        self._prompt_hash = prompt.hash
-        return chosen
+        return Choice(chosen, prompt.hash)
 
     def model_failed(self, error: Exception) -> None:
         """Tell why this machine chooses instead; in one word, for an error may quote the request."""
@@ -153,23 +163,33 @@ class Recaller:
         reason = error.kind if isinstance(error, ModelError) else type(error).__name__
         self._sink.emit(request_refused(what="recall by a model", reason=reason))
 
+    async def prepare(self, choice: Choice, *, session: str = "") -> Callable[[], list[str]]:
+        """Do beside the conversation what takes long, reading and checking; what comes back shows it, at once."""
+        ready = await self._in_turn(lambda: self._read_and_check(choice.keys))
+        return lambda: self._show(ready, session, choice.prompt_hash)
+
     def render(self, keys: Sequence[str], *, session: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
+        return self._show(self._read_and_check(keys), session, "")
+
+    def _read_and_check(self, keys: Sequence[str]) -> list[tuple[Memory, list[Missing]]]:
+        found = [memory for key in keys[:MAX_RECALLED] if (memory := self._read(key)) is not None]
+        return [(memory, self._verifier.missing(memory.topic.body)) for memory in found]
+
+    def _show(self, ready: Sequence[tuple[Memory, list[Missing]]], session: str, prompt_hash: str) -> list[str]:
         rendered: list[str] = []
         shown: list[str] = []
         surfacing = self.surfacing(session)
-        for key in keys[:MAX_RECALLED]:
-            memory = self._read(key) if key not in surfacing.keys else None  # another recall in flight had it too
-            if memory is None:
-                continue
-            missing = self._verifier.missing(memory.topic.body)
+        for memory, missing in ready:
+            if memory.key in surfacing.keys or not os.path.exists(memory.path):
+                continue  # another recall in flight had it too, or it was forgotten meanwhile
             room = MAX_SESSION_CHARACTERS - surfacing.characters
             text = render_memory(memory, now=self._clock(), missing=missing, room=room)
-            surfacing.keys.add(key)
+            surfacing.keys.add(memory.key)
             surfacing.characters += len(text)
             rendered.append(text)
-            shown.append(key)
-        self._tell(shown, session)
+            shown.append(memory.key)
+        self._tell(shown, session, prompt_hash)
         return rendered
 
     async def close(self) -> None:
@@ -177,6 +197,30 @@ class Recaller:
         beside, self._beside, self._staying = self._beside, None, None
         if beside is not None:
             await beside.close()
+
+    def _beside_it(self) -> Beside:
+        from memdir.recall.beside import Beside
+
+        self._beside = self._beside or Beside()
+        return self._beside
+
+    async def _in_turn(self, work: Callable[[], Found]) -> Found:
+        """Work in a thread, after what was begun before it: the conversation goes on meanwhile (R4)."""
+        import threading
+
+        beside = self._beside_it()
+        selecting = self._selecting = self._selecting or threading.Lock()
+
+        def wait_and_work() -> Found:
+            with selecting:
+                beside.check()
+                return work()
+
+        return await beside.run(wait_and_work)
+
+    def _headers(self, surfaced: frozenset[str]) -> list[Header]:
+        """What a model may choose from."""
+        return [one for one in self._store.scan().headers if one.key not in surfaced and self._is_readable(one.key)]
 
     def _recall(
         self, selector: LocalSelector, text: str, *, recent_tools: Sequence[str], surfaced: frozenset[str]
@@ -204,11 +248,11 @@ class Recaller:
         except MemdirError:
             return None
 
-    def _tell(self, keys: Sequence[str], session: str) -> None:
+    def _tell(self, keys: Sequence[str], session: str, prompt_hash: str) -> None:
         from memdir.events import memory_recalled, request_refused
 
         characters = self.surfacing(session).characters
-        self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=self._prompt_hash))
+        self._sink.emit(memory_recalled(files=len(keys), characters=characters, prompt_hash=prompt_hash))
         try:
             if keys:
                 self._log.add(Injection(self._clock(), session, tuple(keys)))
