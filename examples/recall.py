@@ -13,7 +13,7 @@ from memdir import Message, open_memory, user
 
 async def answer(messages: list[Message]) -> str:
     """Where your own request to a model goes; this one only tells what it was given."""
-    await asyncio.sleep(0.2)  # a model takes longer than recall
+    await asyncio.sleep(1)  # a model takes longer than recall
     recalled = [message for message in messages if message.is_meta]
     return f"(answered with {len(messages)} messages, {len(recalled)} of them memories)"
 
@@ -25,7 +25,7 @@ async def main(project: str, session_id: str, *texts: str) -> None:
     for text in texts:
         print(f"user: {text}")
         messages.append(user(text))
-        # With the session's id `memdir recall --log` tells which conversation was shown what.
+        # The session's id: a memory is shown once in each, and `memdir recall --log` tells them apart.
         pending = memory.prefetch(text, session=session_id)
         print(f"agent: {await answer(messages)}")  # recall runs beside this request
         for recalled in pending.ready():  # joins at the next request, as a message that only the model sees

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import MemdirError, ModelError, SettingsError
+from memdir.errors import MemdirError, SettingsError
 from memdir.events import Nowhere, Several, store_adopted
 from memdir.layout import Layout, Place
 from memdir.settings import Environment, Settings, load_settings, memory_root
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
+    from memdir.recall.beside import Check
     from memdir.recall.choice import Choice
     from memdir.recall.derived import OnProgress
-    from memdir.recall.prefetch import Prefetch
+    from memdir.recall.prefetch import Prefetch, Show
     from memdir.recall.recall import Recaller
     from memdir.recall.session_search import SessionSearch
     from memdir.store.identity import Adoption
@@ -53,6 +55,7 @@ class MemDir:
         self._prompt: str | None = None
         self._given_model = model
         self._chosen_model: Model | None = None
+        self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._background: Background | None = None
         self._recallers: dict[str, Recaller] = {}
 
@@ -117,10 +120,10 @@ class MemDir:
             store = self.store_for(scope)
             selector = LocalSelector(store.root, store.place.derived)
 
-            def opened() -> LocalSelector | None:
+            def opened(check: Check) -> LocalSelector | None:
                 from memdir.recall.minilm import open_selector
 
-                return open_selector(store.root, store.place.derived)
+                return open_selector(store.root, store.place.derived, check=check)
 
             self._recallers[scope] = Recaller(
                 store,
@@ -139,10 +142,13 @@ class MemDir:
 
         recaller = self.recaller()
 
-        async def choose() -> list[str]:
-            return await self.choose(text, recent_tools=recent_tools) if self.settings.enabled else []
+        async def find() -> Show:
+            if not self.settings.enabled:
+                return list
+            choice = await self.choose(text, recent_tools=recent_tools, session=session)
+            return await recaller.prepare(choice, session=session, message=text)
 
-        return Prefetch(choose, lambda keys: recaller.render(keys, session=session, message=text))
+        return Prefetch(find)
 
     @property
     def asks_model(self) -> bool:
@@ -152,34 +158,30 @@ class MemDir:
 
     @property
     def _has_model(self) -> bool:
-        """Whether there is a model besides the built-in one, which cannot choose."""
+        """Whether there is a model besides the built-in one, which has no opinion."""
         from memdir.model.choose import provider_of
 
         return self._given_model is not None or provider_of(self.settings, self.environment) != "builtin"
 
-    async def choose(self, text: str, *, recent_tools: Sequence[str] = (), scope: str = "project") -> Choice:
+    async def choose(
+        self, text: str, *, recent_tools: Sequence[str] = (), session: str = "", scope: str = "project"
+    ) -> Choice:
         """The memories for a message, by the selector that the settings name (R2, R3)."""
         recaller = self.recaller(scope)
-        if not self.asks_model:
-            return await recaller.choose_in_time(text, recent_tools=recent_tools)
+        if not (self.asks_model and self._has_model):
+            choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
+            choice.instead_of_model = "no model is configured" if self.asks_model else ""
+            return choice
         from memdir.model.choose import model_name
-        from memdir.recall.choice import Choice
 
-        try:
-            model = self._recall_model()
-        except ModelError as error:
-            local = await recaller.choose_in_time(text, recent_tools=recent_tools)
-            return Choice(local, local.by, instead_of_model=str(error))
-        name, overrides = model_name(self.settings, self.environment), self.layout.prompts
         return await recaller.choose_by_model(
-            text, model=model, name=name, recent_tools=recent_tools, overrides=overrides
+            text,
+            open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
+            name=model_name(self.settings, self.environment),
+            recent_tools=recent_tools,
+            overrides=self.layout.prompts,
+            session=session,
         )
-
-    def _recall_model(self) -> Model:
-        """The model that chooses. ModelError where there is none."""
-        if not self._has_model:
-            raise ModelError("no model is configured", kind="no_key", remedy="docs/how-to/models.md says how")
-        return self.model_for("recall", at_cap="raise")  # the local choice is there at once
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
@@ -220,25 +222,31 @@ class MemDir:
         """The host's model, or the one that the settings name, with a ledger and caps before it (B1, B2)."""
         from memdir.model.budget import BudgetedModel, under_budget
 
-        model = self._given_model or self._chosen_model
-        if model is None:
-            from memdir.model.choose import choose_model
+        with self._choosing:
+            model = self._given_model or self._chosen_model
+            if model is None:
+                from memdir.model.choose import choose_model
 
-            model = self._chosen_model = choose_model(self.settings, self.environment)
+                model = self._chosen_model = choose_model(self.settings, self.environment)
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
 
     async def close(self) -> None:
         """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
+        for recaller in self._recallers.values():
+            await recaller.close()
         if self._background is not None:
             await self._background.close()
         if self._chosen_model is not None:
             await self._chosen_model.close()
             self._chosen_model = None
 
-    def reload(self) -> None:
-        """Forget the rendered section, as `/clear` and `/compact` do (P6)."""
+    def reload(self, *, session: str | None = None) -> None:
+        """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
+        is no more: of one session, or of all (R1)."""
         self._prompt = None
+        for recaller in self._recallers.values():
+            recaller.forget_shown(session)
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):

@@ -59,6 +59,16 @@ def test_render_prints_what_a_model_gets(memdir: Memdir) -> None:
     assert "Memory (saved today)" in out
 
 
+def test_render_prints_it_also_where_the_log_cannot_be_written(memdir: Memdir, bakery: Path) -> None:
+    log = bakery.with_name("memory.state") / "recalled.jsonl"
+    memdir("recall", OVEN, "--render")
+    log.unlink()
+    log.mkdir()
+    ran = memdir("recall", OVEN, "--render")
+    assert (ran.code, ran.out.startswith("<system-reminder>")) == (0, True)
+    assert "not in the recall log" in ran.err and str(log) in ran.err
+
+
 def test_a_pinned_case_is_replayed_and_fails_when_its_memory_is_gone(memdir: Memdir, bakery: Path) -> None:
     assert memdir("recall", OVEN, "--pin").code == 0
     assert memdir("recall", "good morning", "--pin", "--expect", "none").code == 0
@@ -174,8 +184,10 @@ async def put_into(project: Path, session: str, text: str) -> None:
     """One message of a conversation, with its memories."""
     memory = open_memory(project, flags={"recall.encoder": "words", "recall.selector": "local"})
     pending = memory.prefetch(text, session=session)
-    await asyncio.sleep(0)  # chosen by words it is there at once
+    while not pending.is_done:
+        await asyncio.sleep(0)
     assert pending.ready()
+    await memory.close()
 
 
 def test_the_log_tells_what_was_shown_when_and_for_which_message(memdir: Memdir, project: Path) -> None:

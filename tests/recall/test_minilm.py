@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from memdir import open_memory
+from memdir.recall.beside import Beside
 from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
@@ -77,27 +81,27 @@ def test_its_index_is_kept_apart_from_the_one_that_hooks_read(tmp_path: Path) ->
 async def test_a_selector_that_is_not_installed_is_not_asked_again() -> None:
     opened: list[int] = []
 
-    def none() -> None:
+    def none(_: object) -> None:
         opened.append(1)
 
-    staying = Staying(none)
+    staying = Staying(none, Beside())
     assert await staying.ask(lambda _: ["a.md"]) is None
     assert await staying.ask(lambda _: ["a.md"]) is None
     assert opened == [1]
 
 
 async def test_a_selector_that_cannot_be_loaded_counts_as_missing() -> None:
-    def broken() -> LocalSelector:
+    def broken(_: object) -> LocalSelector:
         raise ImportError("no such runtime")
 
-    assert await Staying(broken).ask(lambda _: ["a.md"]) is None
+    assert await Staying(broken, Beside()).ask(lambda _: ["a.md"]) is None
 
 
 async def test_an_answer_that_is_late_is_not_waited_for_and_a_second_question_meanwhile_is_refused(
     tmp_path: Path,
 ) -> None:
     held = threading.Event()
-    staying = Staying(lambda: LocalSelector(str(tmp_path), str(tmp_path / "index")))
+    staying = Staying(lambda _: LocalSelector(str(tmp_path), str(tmp_path / "index")), Beside())
 
     def slow(_: LocalSelector) -> list[str]:
         held.wait(20)
@@ -109,3 +113,34 @@ async def test_an_answer_that_is_late_is_not_waited_for_and_a_second_question_me
     while (found := await staying.ask(lambda _: ["next.md"])) is None:
         pass
     assert found == ["next.md"]
+
+
+A_HOST_THAT_ENDS_WHILE_MEMORIES_ARE_EMBEDDED = """
+import asyncio, sys, threading
+from memdir import open_memory
+
+async def main():
+    memory = open_memory(sys.argv[1])
+    memory.prefetch("which port does the database listen on?")
+    while "onnxruntime" not in sys.modules:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    if sys.argv[2] == "close":
+        await memory.close()
+        assert not [thread for thread in threading.enumerate() if thread.name == "memdir recall"]
+
+asyncio.run(main())
+"""
+
+
+@needs_runtime
+@pytest.mark.parametrize("end", ["close", "exit"])
+def test_a_host_ends_cleanly_while_memories_are_being_embedded(tmp_path: Path, project: Path, end: str) -> None:
+    memory = open_memory(str(project))
+    memory.start()
+    for number in range(300):
+        head = f"---\nname: m{number}\ndescription: subject {number}\ntype: project\n---\n\n"
+        Path(memory.place.root, f"m{number}.md").write_text(head + f"Text {number} with words to embed.\n" * 9)
+    command = [sys.executable, "-c", A_HOST_THAT_ENDS_WHILE_MEMORIES_ARE_EMBEDDED, str(project), end]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -13,7 +13,7 @@ from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
 from memdir.recall import recall as recall_module
 from memdir.recall.local import LocalSelector
-from memdir.recall.prefetch import Prefetch
+from memdir.recall.prefetch import Prefetch, Show
 from memdir.recall.recall import Recaller
 from memdir.recall.recall_log import Injection, Pin, RecallLog
 from memdir.store.store import MemoryStore
@@ -35,14 +35,14 @@ def recaller(store: MemoryStore, events: Events, tmp_path: Path) -> Recaller:
 
 
 async def by_model(recaller: Recaller, steps: Sequence[Step]) -> list[str]:
-    return await recaller.choose_by_model(OVEN, model=ScriptedModel(steps), name="any")
+    return (await recaller.choose_by_model(OVEN, open_model=lambda: ScriptedModel(steps), name="any")).keys
 
 
 def test_what_was_shown_is_not_chosen_again(recaller: Recaller) -> None:
-    first = recaller.choose(OVEN).keys
+    first = recaller.choose(OVEN, session="s").keys
     assert "real_oven.md" in first
     assert len(recaller.render(first, session="s")) == len(first)
-    assert not set(first) & set(recaller.choose(OVEN).keys)
+    assert not set(first) & set(recaller.choose(OVEN, session="s").keys)
 
 
 def test_a_memory_that_vanished_meanwhile_is_left_out(recaller: Recaller, store: MemoryStore) -> None:
@@ -63,9 +63,17 @@ def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> N
         text = f"---\nname: long {number}\ndescription: d\ntype: project\n---\n\n" + "word " * 4000
         Path(store.root, f"long{number}.md").write_text(text, encoding="utf-8")
     shown = [recaller.render([f"long{number}.md"]) for number in range(12)]
-    assert shown[0]
-    assert shown[-1] == []
-    assert recaller.surfacing.characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+    assert "word word" in shown[0][0]
+    assert "word word" not in shown[-1][0]
+    assert str(Path(store.root, "long11.md")) in shown[-1][0], "what was cut is said, with its path"
+    assert recaller.surfacing().characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+
+
+def test_of_many_sessions_the_oldest_are_forgotten(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_module, "MAX_SESSIONS", 2)
+    for session in ("one", "two", "one", "three"):
+        recaller.render(["freeze.md"], session=session)
+    assert [len(recaller.surfacing(session).keys) for session in ("one", "three", "two")] == [1, 1, 0]
 
 
 async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:
@@ -73,20 +81,83 @@ async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:
     assert await by_model(recaller, [reply]) == ["freeze.md"]
 
 
-async def test_an_answer_that_is_no_json_chooses_nothing(recaller: Recaller) -> None:
-    assert await by_model(recaller, [says("I think the freeze matters.")]) == []
+FREEZE = '{"selected_memories": ["freeze.md"]}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        FREEZE,
+        f"```json\n{FREEZE}\n```",
+        f"Here you are: {FREEZE} I left out the rest.",
+        'The form is {"selected_memories": []}, so: ' + FREEZE,
+        f'{{"result": {FREEZE}}}',
+        '["freeze.md"]',
+        'I choose ["freeze.md"], as [1] says.',
+    ],
+)
+async def test_a_list_of_names_is_found_however_it_is_dressed(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == ["freeze.md"]
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"selected_memories": []}', 'None fits: {"selected_memories": []}', "[]", "```\n[]\n```"]
+)
+async def test_an_empty_list_means_that_no_memory_helps(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I think the freeze matters.",
+        "I cannot help with that.",
+        '{"selected_memories": ["fre',
+        '{"selected_memories": null}',
+        '{"memories": []}',
+        "call f([]) first",
+        "null",
+        "[" * 5000,
+    ],
+)
+async def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(recaller: Recaller, answer: str) -> None:
+    assert await by_model(recaller, [says(answer)]) == recaller.choose(OVEN).keys != []
 
 
 async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) -> None:
     recaller.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])
-    assert await recaller.choose_by_model(OVEN, model=model, name="any") == []
+    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
+    assert "freeze.md" not in str(model.requests[0].messages)
+
+
+async def test_what_cannot_be_read_is_not_offered_to_the_model(
+    recaller: Recaller, store: MemoryStore, tmp_path: Path
+) -> None:
+    (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
+    model = ScriptedModel([says(FREEZE)])
+    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
 async def test_a_model_that_fails_leaves_the_choice_to_this_machine(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
     assert await by_model(recaller, [ModelError("down", kind="overloaded", remedy="wait")]) == local
+
+
+class Broken:
+    """A host's model with a mistake in it."""
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        raise ValueError("a mistake of the host's")
+
+    async def close(self) -> None: ...
+
+
+async def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(recaller: Recaller, events: Events) -> None:
+    assert (await recaller.choose_by_model(OVEN, open_model=Broken, name="any")).keys == recaller.choose(OVEN).keys
+    assert [event.fields["reason"] for event in events.events if event.name == "memory.refused"] == ["ValueError"]
 
 
 class Silent:
@@ -103,25 +174,25 @@ async def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
     recaller: Recaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.01)
-    chosen = await recaller.choose_by_model(OVEN, model=Silent(), name="any")
-    assert chosen == recaller.choose(OVEN).keys
+    chosen = await recaller.choose_by_model(OVEN, open_model=Silent, name="any")
+    assert chosen.keys == recaller.choose(OVEN).keys
 
 
 async def test_a_process_that_stays_asks_the_slow_selector_and_falls_back_to_the_quick_one(recaller: Recaller) -> None:
     local = recaller.choose(OVEN).keys
-    recaller.opened = lambda: None
-    assert await recaller.choose_in_time(OVEN) == local
-    assert await recaller.choose_in_time("thanks, great!") == []
+    recaller.opened = lambda _: None
+    assert (await recaller.choose_in_time(OVEN)).keys == local
+    assert (await recaller.choose_in_time("thanks, great!")).keys == []
 
 
 async def test_prefetched_memories_join_once_and_only_when_they_are_there(recaller: Recaller) -> None:
     gate = asyncio.Event()
 
-    async def choose() -> list[str]:
+    async def find() -> Show:
         await gate.wait()
-        return recaller.choose(OVEN).keys
+        return await recaller.prepare(await recaller.choose_in_time(OVEN))
 
-    pending = Prefetch(choose, recaller.render)
+    pending = Prefetch(find)
     assert pending.ready() == []
     gate.set()
     while not (messages := pending.ready()):
@@ -131,17 +202,17 @@ async def test_prefetched_memories_join_once_and_only_when_they_are_there(recall
 
 
 async def test_a_recall_that_fails_finds_nothing() -> None:
-    async def choose() -> list[str]:
+    async def find() -> Show:
         raise ModelError("down", kind="overloaded", remedy="wait")
 
-    pending = Prefetch(choose, lambda keys: keys)
+    pending = Prefetch(find)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert pending.ready() == []
 
 
 async def test_a_turn_that_ends_cancels_its_recall() -> None:
-    pending = Prefetch(lambda: asyncio.sleep(60, ["late.md"]), lambda keys: keys)
+    pending = Prefetch(lambda: asyncio.sleep(60, lambda: ["late.md"]))
     await pending.cancel()
     assert pending.ready() == []
 

@@ -64,6 +64,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     elif options.render:
         for text in recaller.render(choice, session="cli", message=options.text):
             context.terminal.line(clean(text, keep_newlines=True))
+        if recaller.not_logged:
+            context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:
         _print(options, choice, recalled, context)
     return 0
@@ -107,9 +109,9 @@ def _pin(options: argparse.Namespace, recalled: Recalled, context: Context) -> N
 
 def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, context: Context) -> None:
     terminal = context.terminal
-    if not choice:
+    if not choice.keys:
         terminal.line("No memory clearly helps with that.")
-    for key in () if options.explain and choice.by == "words" else choice:
+    for key in () if options.explain and choice.by == "words" else choice.keys:
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}")
     if options.explain:
         _explain(choice, recalled, context)
@@ -155,7 +157,7 @@ def _who_chose(choice: Choice, memory: MemDir) -> str:
 def _plain(text: str, choice: Choice, recalled: Recalled) -> dict[str, object]:
     return {
         "query": text,
-        "recalled": list(choice),
+        "recalled": choice.keys,
         "chosenBy": choice.by,
         "insteadOfModel": choice.instead_of_model,
         "emptiness": round(recalled.decision.emptiness, 3),

@@ -62,14 +62,30 @@ def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
     Traceback (most recent call last):
     memdir.errors.PathEscape: ...
     """
-    checked = check_key(key, index_allowed=index_allowed)
+    return _resolved(root, check_key(key, index_allowed=index_allowed))
+
+
+def resolve_found(root: str, key: str) -> str:
+    """The same for a key that a walk of `root` gave, to be read: people name their files as they like, so any name will
+    do, but no part of it may lead out.
+
+    >>> resolve_found("/m", "notes & ideas/../../x.md")
+    Traceback (most recent call last):
+    memdir.errors.PathEscape: ...
+    """
+    if not all(component.strip(".") and "\0" not in component for component in key.split("/")):
+        raise _refused(key, "a part of it is empty or leads upwards")
+    return _resolved(root, key)
+
+
+def _resolved(root: str, key: str) -> str:
     real_root = os.path.realpath(root)
     current = real_root
-    for component in checked.split("/"):
+    for component in key.split("/"):
         current = os.path.join(current, component)
         if os.path.islink(current):
-            current = _follow_inside(current, real_root, checked)
-    _check_node(current, real_root, checked)
+            current = _follow_inside(current, real_root, key)
+    _check_node(current, real_root, key)
     return current
 
 

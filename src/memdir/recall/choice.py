@@ -1,26 +1,21 @@
-"""What recall chose, and who chose it: the keys in order, so that whoever only wants names has a list of them (O2)."""
+"""What recall chose, who chose it and, where a model should have and did not, why (O2)."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Literal
 
-    Chooser = Literal["words", "sentences", "model"]
+    Chooser = Literal["words", "sentences", "model", ""]  # nobody: names that a host put together
 
 
-class Choice(list[str]):
-    """Keys of memories; `by` is the table of words, the sentence model, or the configured model."""
+class Choice:
+    """The memories that were chosen: by the table of words, by the sentence model beside it, or by a model."""
 
-    __slots__ = ("by", "instead_of_model")
+    __slots__ = ("by", "instead_of_model", "keys", "prompt_hash")
 
-    def __init__(self, keys: Iterable[str], by: Chooser, *, instead_of_model: str = "") -> None:
-        super().__init__(keys)
+    def __init__(self, keys: list[str], by: Chooser, *, prompt_hash: str = "") -> None:
+        self.keys = keys
         self.by: Chooser = by
-        self.instead_of_model = instead_of_model  # why the model that should have chosen did not
-
-
-def chooser_of(keys: Iterable[str]) -> str:
-    """Who chose; empty for names that somebody put together by hand."""
-    return keys.by if isinstance(keys, Choice) else ""
+        self.prompt_hash = prompt_hash  # what a model was told
+        self.instead_of_model = ""  # why the model that should have chosen did not

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 MAX_MEMORY_CHARACTERS = 8_000  # of one memory: about 2,000 tokens
 MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
+REMINDER_END, ESCAPED_END = "</system-reminder", "<\\/system-reminder"
+LEAST_SHOWN = 200  # fewer are hardly more than the file's head
+NO_ROOM = "[not shown: this session has had as much of memories as it may; read the file if it can help]"
 
 LOW_TRUST = {"tool": "a tool or a file", "web": "the web or another service", "team": "a teammate"}
 
@@ -22,17 +25,25 @@ def render_memory(
     memory: Memory, *, now: float, missing: Sequence[Missing] = (), room: int = MAX_MEMORY_CHARACTERS
 ) -> str:
     """One memory as the model gets it, between reminder tags that mark it as put there by the host (L4)."""
-    body = memory.topic.data.decode("utf-8", "replace").replace("</system-reminder", "<\\/system-reminder").strip()
+    body = memory.topic.data.decode("utf-8", "replace").replace(REMINDER_END, ESCAPED_END).strip()
     limit = min(room, MAX_MEMORY_CHARACTERS)
+    if len(body) > limit and limit < LEAST_SHOWN:
+        return f"<system-reminder>\n{_header(memory, now)}\n{NO_ROOM}\n</system-reminder>"
     if len(body) > limit:
-        body = f"{body[:limit].rstrip()}\n… [{len(body) - limit:,} characters cut; read the rest in {memory.path}]"
+        body = f"{body[:limit].rstrip()}\n… [{len(body) - limit:,} characters cut; read the rest in {_path(memory)}]"
     parts = [*_cautions(memory, now, missing), f"{_header(memory, now)}\n{_quoted(memory.topic, body)}"]
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"
 
 
 def _header(memory: Memory, now: float) -> str:
     saved = f" (saved {age_words(memory.mtime, now)})" if age_days(memory.mtime, now) <= 1 else ""
-    return f"Memory{saved}: {memory.path}:"
+    return f"Memory{saved}: {_path(memory)}:"
+
+
+def _path(memory: Memory) -> str:
+    """Where it lies, as text that ends no line and no tag: people name files as they like."""
+    path = "".join([char if char.isprintable() else "?" for char in memory.path])
+    return path.replace(REMINDER_END, ESCAPED_END)
 
 
 def _cautions(memory: Memory, now: float, missing: Sequence[Missing]) -> list[str]:

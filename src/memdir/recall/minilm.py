@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from memdir.recall.beside import Check
     from memdir.recall.calibration import Calibration
     from memdir.recall.embedding import Table
     from memdir.recall.encoder import Part
@@ -33,9 +34,9 @@ VOCABULARY_PATH = os.path.join(os.path.dirname(__file__), "data", "minilm.vocab.
 
 
 class SentenceModel:
-    """The model in its runtime: texts in, unit vectors out."""
+    """The model in its runtime: texts in, unit vectors out. `check` may raise between two batches to end the work."""
 
-    def __init__(self, *, threads: int = 1) -> None:
+    def __init__(self, *, threads: int = 1, check: Check | None = None) -> None:
         import onnxruntime
 
         from memdir.recall.wordpiece import WordPiece
@@ -45,6 +46,7 @@ class SentenceModel:
         options.inter_op_num_threads = 1
         self._session: Any = onnxruntime.InferenceSession(MODEL_PATH, options, providers=["CPUExecutionProvider"])
         self._tokens = WordPiece.read(VOCABULARY_PATH)
+        self._check = check
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A unit vector for each text, in order."""
@@ -54,6 +56,8 @@ class SentenceModel:
         order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
         out: list[list[float]] = [[]] * len(ids)
         for start in range(0, len(order), BATCH):
+            if self._check is not None:
+                self._check()
             places = order[start : start + BATCH]
             padded = np.zeros((len(places), len(ids[places[-1]])), np.int64)
             mask = np.zeros_like(padded)
@@ -113,11 +117,12 @@ def _stamp(path: str) -> int:
         return crc32(source.read()) & 0x7FFFFFFF
 
 
-def open_selector(root: str, place: str) -> LocalSelector | None:
+def open_selector(root: str, place: str, *, check: Check | None = None) -> LocalSelector | None:
     """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
     from memdir.recall.embedding import open_table
     from memdir.recall.local import LocalSelector
 
     if not is_installed():
         return None
-    return LocalSelector(root, os.path.join(place, "minilm"), encoder=PairEncoder(open_table(), SentenceModel()))
+    encoder = PairEncoder(open_table(), SentenceModel(check=check))
+    return LocalSelector(root, os.path.join(place, "minilm"), encoder=encoder)

@@ -6,10 +6,13 @@ it falls back to the local choice.
 
 from __future__ import annotations
 
+import os
 import time
+from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import MemdirError
-from memdir.recall.choice import Choice, chooser_of
+from memdir.disk.safe_path import resolve_found
+from memdir.errors import DiskError, MemdirError, ModelError, PathEscape
+from memdir.recall.choice import Choice
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
 from memdir.recall.verify import Verifier
@@ -17,15 +20,23 @@ from memdir.recall.verify import Verifier
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from memdir.events import Sink
     from memdir.model.model import Model
+    from memdir.recall.beside import Beside
     from memdir.recall.derived import OnProgress
     from memdir.recall.local import LocalSelector, Recalled
-    from memdir.recall.staying import Staying
+    from memdir.recall.staying import Opened, Staying
+    from memdir.recall.verify import Missing
+    from memdir.store.scan import Header
     from memdir.store.store import Memory, MemoryStore
 
+    Found = TypeVar("Found")
+
 MAX_RECALLED = 5  # R1
+MAX_SESSIONS = 1_000  # whose memories are known to have been shown; a host that serves more starts the oldest anew
+MAX_ROUNDS = 4  # of choosing anew because something chosen cannot be read
 MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
 
 
@@ -40,7 +51,7 @@ class Surfacing:
 
 
 class Recaller:
-    """Finds memories for messages of one session and renders them."""
+    """Finds memories for messages and renders them; knows what each session has been shown."""
 
     def __init__(
         self,
@@ -58,84 +69,199 @@ class Recaller:
         self._log = log
         self._sink = sink
         self._clock = clock
-        self.surfacing = Surfacing()
-        self.opened: Callable[[], LocalSelector | None] | None = None  # a selector too slow to start for a hook
+        self._surfacings: dict[str, Surfacing] = {}
+        self.opened: Opened | None = None  # a selector too slow to start for a hook
+        self.not_logged = ""  # why what was shown last is not in the log
+        self._beside: Beside | None = None
         self._staying: Staying | None = None
-        self._prompt_hash = ""  # of the last choice, when a model made it
+        self._selecting = allocate_lock()  # one choice at a time: the index is not made for two
 
-    def choose(self, text: str, *, recent_tools: Sequence[str] = (), on_progress: OnProgress | None = None) -> Recalled:
+    def surfacing(self, session: str = "") -> Surfacing:
+        """What a session has been shown."""
+        found = self._surfacings[session] = self._surfacings.pop(session, Surfacing())
+        if len(self._surfacings) > MAX_SESSIONS:
+            del self._surfacings[next(iter(self._surfacings))]
+        return found
+
+    def forget_shown(self, session: str | None = None) -> None:
+        """A session's context was emptied, or that of all: what it had been shown may come again."""
+        if session is None:
+            self._surfacings.clear()
+        else:
+            self._surfacings.pop(session, None)
+
+    def choose(
+        self,
+        text: str,
+        *,
+        recent_tools: Sequence[str] = (),
+        session: str = "",
+        on_progress: OnProgress | None = None,
+    ) -> Recalled:
         """The local choice, with everything that explains it."""
-        self._prompt_hash = ""
-        self._selector.refresh(on_progress=on_progress)
-        return self._selector.recall(text, now=self._clock(), recent_tools=recent_tools, surfaced=self.surfacing.keys)
+        surfaced = frozenset(self.surfacing(session).keys)
+        with self._selecting:
+            self._selector.refresh(on_progress=on_progress)
+            return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
 
-    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = ()) -> Choice:
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Choice:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
         from memdir.recall.staying import Staying
 
-        surfaced, now = frozenset(self.surfacing.keys), self._clock()
+        beside = self._beside_it()
+        surfaced = frozenset(self.surfacing(session).keys)
 
         def ask(selector: LocalSelector) -> list[str]:
-            selector.refresh()
-            return selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced).keys
+            selector.refresh(on_progress=beside.check)
+            return self._recall(selector, text, recent_tools=recent_tools, surfaced=surfaced).keys
 
         if self.opened is not None:
-            self._staying = self._staying or Staying(self.opened)
+            self._staying = self._staying or Staying(self.opened, beside)
             found = await self._staying.ask(ask)
             if found is not None:
-                self._prompt_hash = ""
                 return Choice(found, "sentences")
-        return Choice(self.choose(text, recent_tools=recent_tools).keys, "words")
+        beside.check()  # closed meanwhile: nothing new is begun
+        return Choice(await self._in_turn(lambda: ask(self._selector)), "words")
 
     async def choose_by_model(
-        self, text: str, *, model: Model, name: str, recent_tools: Sequence[str] = (), overrides: str = ""
+        self,
+        text: str,
+        *,
+        open_model: Callable[[], Model],
+        name: str,
+        recent_tools: Sequence[str] = (),
+        overrides: str = "",
+        session: str = "",
     ) -> Choice:
-        """The model's choice; the local one when it fails or takes too long (R2)."""
+        """The model's choice; the local one when there is none, or it fails, is late or answers something else (R2)."""
         import asyncio
 
+        from memdir.recall.beside import Stopped
         from memdir.recall.model_select import select_by_model, select_prompt
 
-        prompt = select_prompt(overrides)
-        headers = [header for header in self._store.scan().headers if header.key not in self.surfacing.keys]
-        request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
+        surfaced = frozenset(self.surfacing(session).keys)
         try:
+            prompt = select_prompt(overrides)
+            model, headers = await self._in_turn(lambda: (open_model(), self._headers(surfaced)))
+            request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
-        except (MemdirError, TimeoutError) as error:
-            why = f"no answer within {MODEL_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
-            local = await self.choose_in_time(text, recent_tools=recent_tools)
-            return Choice(local, local.by, instead_of_model=why)
-        self._prompt_hash = prompt.hash
-        return Choice(chosen, "model")
+        except Stopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
+            self._model_failed(error)
+            choice = await self.choose_in_time(text, recent_tools=recent_tools, session=session)
+            choice.instead_of_model = _told(error)
+            return choice
+        return Choice(chosen, "model", prompt_hash=prompt.hash)
 
-    def render(self, keys: Sequence[str], *, session: str = "", message: str = "") -> list[str]:
+    async def prepare(self, choice: Choice, *, session: str = "", message: str = "") -> Callable[[], list[str]]:
+        """Do beside the conversation what takes long, reading and checking; what comes back shows it, at once."""
+        ready = await self._in_turn(lambda: self._read_and_check(choice.keys))
+        return lambda: self._show(ready, session, message, choice)
+
+    def render(self, chosen: Choice | Sequence[str], *, session: str = "", message: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
+        choice = chosen if isinstance(chosen, Choice) else Choice(list(chosen), "")
+        return self._show(self._read_and_check(choice.keys), session, message, choice)
+
+    def _read_and_check(self, keys: Sequence[str]) -> list[tuple[Memory, list[Missing]]]:
+        found = [memory for key in keys[:MAX_RECALLED] if (memory := self._read(key)) is not None]
+        return [(memory, self._verifier.missing(memory.topic.body)) for memory in found]
+
+    def _show(
+        self, ready: Sequence[tuple[Memory, list[Missing]]], session: str, message: str, choice: Choice
+    ) -> list[str]:
         rendered: list[str] = []
         shown: list[str] = []
-        for key in keys[:MAX_RECALLED]:
-            room = MAX_SESSION_CHARACTERS - self.surfacing.characters
-            memory = self._read(key)
-            if memory is None or room <= 0:
-                continue
-            missing = self._verifier.missing(memory.topic.body)
+        surfacing = self.surfacing(session)
+        for memory, missing in ready:
+            if memory.key in surfacing.keys or not os.path.exists(memory.path):
+                continue  # another recall in flight had it too, or it was forgotten meanwhile
+            room = MAX_SESSION_CHARACTERS - surfacing.characters
             text = render_memory(memory, now=self._clock(), missing=missing, room=room)
-            self.surfacing.keys.add(key)
-            self.surfacing.characters += len(text)
+            surfacing.keys.add(memory.key)
+            surfacing.characters += len(text)
             rendered.append(text)
-            shown.append(key)
-        self._tell(Injection(self._clock(), session, tuple(shown), message=message, by=chooser_of(keys)))
+            shown.append(memory.key)
+        injection = Injection(self._clock(), session, tuple(shown), message=message, by=choice.by)
+        self._tell(injection, choice.prompt_hash)
         return rendered
 
-    def _read(self, key: str) -> Memory | None:
-        """A memory that was chosen a moment ago; None when it is gone or may not be read."""
+    async def close(self) -> None:
+        """End what runs beside the conversation. A later choice starts anew."""
+        beside, self._beside, self._staying = self._beside, None, None
+        if beside is not None:
+            await beside.close()
+
+    def _beside_it(self) -> Beside:
+        from memdir.recall.beside import Beside
+
+        self._beside = self._beside or Beside()
+        return self._beside
+
+    async def _in_turn(self, work: Callable[[], Found]) -> Found:
+        """Work in a thread, after what was begun before it: the conversation goes on meanwhile (R4)."""
+        beside = self._beside_it()
+
+        def wait_and_work() -> Found:
+            with self._selecting:
+                beside.check()
+                return work()
+
+        return await beside.run(wait_and_work)
+
+    def _model_failed(self, error: Exception) -> None:
+        """Tell why this machine chooses instead; in one word, for an error may quote the request."""
+        from memdir.events import request_refused
+
+        reason = error.kind if isinstance(error, ModelError) else type(error).__name__
+        self._sink.emit(request_refused(what="recall by a model", reason=reason))
+
+    def _headers(self, surfaced: frozenset[str]) -> list[Header]:
+        """What a model may choose from."""
+        return [one for one in self._store.scan().headers if one.key not in surfaced and self._is_readable(one.key)]
+
+    def _recall(
+        self, selector: LocalSelector, text: str, *, recent_tools: Sequence[str], surfaced: frozenset[str]
+    ) -> Recalled:
+        """What the selector chooses among the memories that can be read: another one never takes a place."""
+        now = self._clock()
+        for _ in range(MAX_ROUNDS):
+            recalled = selector.recall(text, now=now, recent_tools=recent_tools, surfaced=surfaced)
+            unreadable = [key for key in recalled.keys if not self._is_readable(key)]
+            if not unreadable:
+                break
+            surfaced = surfaced.union(unreadable)
+        return recalled
+
+    def _is_readable(self, key: str) -> bool:
         try:
-            return self._store.read(key)
+            return os.access(resolve_found(self._store.root, key), os.R_OK)
+        except PathEscape:
+            return False
+
+    def _read(self, key: str) -> Memory | None:
+        """A memory that was found a moment ago; None when it is gone or may not be read."""
+        try:
+            return self._store.read_found(key)
         except MemdirError:
             return None
 
-    def _tell(self, injection: Injection) -> None:
-        from memdir.events import memory_recalled
+    def _tell(self, injection: Injection, prompt_hash: str) -> None:
+        from memdir.events import memory_recalled, request_refused
 
-        files, characters = len(injection.keys), self.surfacing.characters
-        self._sink.emit(memory_recalled(files=files, characters=characters, prompt_hash=self._prompt_hash))
-        if files:
-            self._log.add(injection)
+        files, characters = len(injection.keys), self.surfacing(injection.session).characters
+        self._sink.emit(memory_recalled(files=files, characters=characters, prompt_hash=prompt_hash))
+        try:
+            if files:
+                self._log.add(injection)
+        except DiskError as error:  # full or read-only: a log must never cost the memory
+            self.not_logged = str(error)
+            self._sink.emit(request_refused(what="the recall log", reason=error.message))
+
+
+def _told(error: Exception) -> str:
+    """Why a model did not choose, in words for the person who asks."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {MODEL_SECONDS:g} s"
+    return str(error) if isinstance(error, MemdirError) else f"{type(error).__name__}: {error}"

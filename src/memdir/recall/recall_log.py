@@ -79,7 +79,8 @@ class RecallLog:
         import json
 
         make_folder(self._folder)
-        append_bytes(os.path.join(self._folder, name), json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n")
+        text = json.dumps(line, ensure_ascii=False)  # a file name that is no UTF-8 is left to JSON's own escapes
+        append_bytes(os.path.join(self._folder, name), text.encode("utf-8", "backslashreplace") + b"\n")
 
     def _lines(self, name: str) -> Iterator[dict[str, object]]:
         import json

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
-from memdir.disk.safe_path import INDEX_NAME, resolve_key
+from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
 from memdir.errors import EditConflict, LockBusy, MemoryNotFound
 from memdir.events import Nowhere, index_truncated, memory_changed
 from memdir.store.history import History, Origin
@@ -186,7 +186,13 @@ class MemoryStore:
 
     def read(self, key: str) -> Memory:
         """One memory by its key; MemoryNotFound when there is none."""
-        path = self.path_of(key)
+        return self._read(key, self.path_of(key))
+
+    def read_found(self, key: str) -> Memory:
+        """One memory by a key that a scan gave, whatever its name; MemoryNotFound when it is gone meanwhile."""
+        return self._read(key, resolve_found(self.root, key))
+
+    def _read(self, key: str, path: str) -> Memory:
         data, mtime_ns = read_with_time(path)
         if data is None or mtime_ns is None:
             raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
