@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, SettingsError
 from memdir.events import Nowhere, Several, store_adopted
@@ -53,6 +54,7 @@ class MemDir:
         self._prompt: str | None = None
         self._given_model = model
         self._chosen_model: Model | None = None
+        self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._background: Background | None = None
         self._recallers: dict[str, Recaller] = {}
 
@@ -150,15 +152,13 @@ class MemDir:
         async def choose() -> Choice:
             if not by_model:
                 return await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
-            try:
-                model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
-            except Exception as error:  # noqa: BLE001 - no key, no program, an SDK that does not load
-                recaller.model_failed(error)
-                return await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
-            name = model_name(self.settings, self.environment)
-            overrides = self.layout.prompts
             return await recaller.choose_by_model(
-                text, model=model, name=name, recent_tools=recent_tools, overrides=overrides, session=session
+                text,
+                open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
+                name=model_name(self.settings, self.environment),
+                recent_tools=recent_tools,
+                overrides=self.layout.prompts,
+                session=session,
             )
 
         return Prefetch(find)
@@ -202,11 +202,12 @@ class MemDir:
         """The host's model, or the one that the settings name, with a ledger and caps before it (B1, B2)."""
         from memdir.model.budget import BudgetedModel, under_budget
 
-        model = self._given_model or self._chosen_model
-        if model is None:
-            from memdir.model.choose import choose_model
+        with self._choosing:
+            model = self._given_model or self._chosen_model
+            if model is None:
+                from memdir.model.choose import choose_model
 
-            model = self._chosen_model = choose_model(self.settings, self.environment)
+                model = self._chosen_model = choose_model(self.settings, self.environment)
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
 

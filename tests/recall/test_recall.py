@@ -35,7 +35,7 @@ def recaller(store: MemoryStore, events: Events, tmp_path: Path) -> Recaller:
 
 
 async def by_model(recaller: Recaller, steps: Sequence[Step]) -> list[str]:
-    return (await recaller.choose_by_model(OVEN, model=ScriptedModel(steps), name="any")).keys
+    return (await recaller.choose_by_model(OVEN, open_model=lambda: ScriptedModel(steps), name="any")).keys
 
 
 def test_what_was_shown_is_not_chosen_again(recaller: Recaller) -> None:
@@ -128,7 +128,7 @@ async def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(recall
 async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) -> None:
     recaller.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])
-    assert (await recaller.choose_by_model(OVEN, model=model, name="any")).keys == []
+    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
@@ -137,7 +137,7 @@ async def test_what_cannot_be_read_is_not_offered_to_the_model(
 ) -> None:
     (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
     model = ScriptedModel([says(FREEZE)])
-    assert (await recaller.choose_by_model(OVEN, model=model, name="any")).keys == []
+    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
@@ -156,7 +156,7 @@ class Broken:
 
 
 async def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(recaller: Recaller, events: Events) -> None:
-    assert (await recaller.choose_by_model(OVEN, model=Broken(), name="any")).keys == recaller.choose(OVEN).keys
+    assert (await recaller.choose_by_model(OVEN, open_model=Broken, name="any")).keys == recaller.choose(OVEN).keys
     assert [event.fields["reason"] for event in events.events if event.name == "memory.refused"] == ["ValueError"]
 
 
@@ -174,7 +174,7 @@ async def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
     recaller: Recaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.01)
-    chosen = await recaller.choose_by_model(OVEN, model=Silent(), name="any")
+    chosen = await recaller.choose_by_model(OVEN, open_model=Silent, name="any")
     assert chosen.keys == recaller.choose(OVEN).keys
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import resolve_found
 from memdir.errors import DiskError, MemdirError, ModelError, PathEscape
@@ -18,7 +19,6 @@ from memdir.recall.verify import Verifier
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from threading import Lock
     from typing import TypeVar
 
     from memdir.events import Sink
@@ -83,7 +83,7 @@ class Recaller:
         self.not_logged = ""  # why what was shown last is not in the log
         self._beside: Beside | None = None
         self._staying: Staying | None = None
-        self._selecting: Lock | None = None  # one choice at a time: the index is not made for two
+        self._selecting = allocate_lock()  # one choice at a time: the index is not made for two
 
     def surfacing(self, session: str = "") -> Surfacing:
         """What a session has been shown."""
@@ -108,9 +108,10 @@ class Recaller:
         on_progress: OnProgress | None = None,
     ) -> Recalled:
         """The local choice, with everything that explains it."""
-        self._selector.refresh(on_progress=on_progress)
         surfaced = frozenset(self.surfacing(session).keys)
-        return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
+        with self._selecting:
+            self._selector.refresh(on_progress=on_progress)
+            return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
 
     async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Choice:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
@@ -128,40 +129,37 @@ class Recaller:
             found = await self._staying.ask(ask)
             if found is not None:
                 return Choice(found)
+        beside.check()  # closed meanwhile: nothing new is begun
         return Choice(await self._in_turn(lambda: ask(self._selector)))
 
     async def choose_by_model(
         self,
         text: str,
         *,
-        model: Model,
+        open_model: Callable[[], Model],
         name: str,
         recent_tools: Sequence[str] = (),
         overrides: str = "",
         session: str = "",
     ) -> Choice:
-        """The model's choice; the local one when it fails, takes too long or answers something else (R2)."""
+        """The model's choice; the local one when there is none, or it fails, is late or answers something else (R2)."""
         import asyncio
 
+        from memdir.recall.beside import Stopped
         from memdir.recall.model_select import select_by_model, select_prompt
 
         surfaced = frozenset(self.surfacing(session).keys)
         try:
             prompt = select_prompt(overrides)
-            headers = await self._in_turn(lambda: self._headers(surfaced))
+            model, headers = await self._in_turn(lambda: (open_model(), self._headers(surfaced)))
             request = select_by_model(text, headers, model=model, name=name, recent_tools=recent_tools, prompt=prompt)
             chosen = await asyncio.wait_for(request, MODEL_SECONDS)
+        except Stopped:
+            raise
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
-            self.model_failed(error)
+            self._model_failed(error)
             return await self.choose_in_time(text, recent_tools=recent_tools, session=session)
         return Choice(chosen, prompt.hash)
-
-    def model_failed(self, error: Exception) -> None:
-        """Tell why this machine chooses instead; in one word, for an error may quote the request."""
-        from memdir.events import request_refused
-
-        reason = error.kind if isinstance(error, ModelError) else type(error).__name__
-        self._sink.emit(request_refused(what="recall by a model", reason=reason))
 
     async def prepare(self, choice: Choice, *, session: str = "") -> Callable[[], list[str]]:
         """Do beside the conversation what takes long, reading and checking; what comes back shows it, at once."""
@@ -206,17 +204,21 @@ class Recaller:
 
     async def _in_turn(self, work: Callable[[], Found]) -> Found:
         """Work in a thread, after what was begun before it: the conversation goes on meanwhile (R4)."""
-        import threading
-
         beside = self._beside_it()
-        selecting = self._selecting = self._selecting or threading.Lock()
 
         def wait_and_work() -> Found:
-            with selecting:
+            with self._selecting:
                 beside.check()
                 return work()
 
         return await beside.run(wait_and_work)
+
+    def _model_failed(self, error: Exception) -> None:
+        """Tell why this machine chooses instead; in one word, for an error may quote the request."""
+        from memdir.events import request_refused
+
+        reason = error.kind if isinstance(error, ModelError) else type(error).__name__
+        self._sink.emit(request_refused(what="recall by a model", reason=reason))
 
     def _headers(self, surfaced: frozenset[str]) -> list[Header]:
         """What a model may choose from."""
