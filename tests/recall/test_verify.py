@@ -72,5 +72,15 @@ def test_what_was_found_is_remembered_until_the_head_moves(project: Path, git: G
     assert verifier.missing("`load_config()`", max_seconds=20) == []
 
 
+def test_what_was_found_in_a_worktree_is_forgotten_when_its_head_moves(project: Path, git: Git, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    git("worktree", "add", "--quiet", str(tree), cwd=project)
+    verifier = Verifier(str(tree))
+    assert len(verifier.missing("`load_config()`", max_seconds=20)) == 1
+    (tree / "src" / "kept.py").write_text("def load_config(): ...\n")
+    git("commit", "--quiet", "-am", "config", cwd=tree)
+    assert verifier.missing("`load_config()`", max_seconds=20) == []
+
+
 def test_each_name_is_checked_once() -> None:
     assert list(named_in("a/b.py a/b.py `foo_bar` `foo_bar`")) == [("path", "a/b.py"), ("symbol", "foo_bar")]

@@ -191,8 +191,13 @@ def _git(project: str, deadline: float, *arguments: str, failed: str = "") -> st
 
 def _head_of(project: str) -> str:
     """Something that changes with the project's head, read without a process."""
-    try:
-        status = os.stat(os.path.join(project, ".git", "logs", "HEAD"))
-    except OSError:
-        return ""
-    return f"{status.st_mtime_ns}-{status.st_size}"
+    from memdir.disk.git_root import git_folder
+
+    folder = git_folder(project)
+    for name in ("logs/HEAD", "index"):  # a repository may keep no reflog
+        try:
+            status = os.stat(os.path.join(folder, name))
+        except OSError:
+            continue
+        return f"{status.st_mtime_ns}-{status.st_size}"
+    return ""
