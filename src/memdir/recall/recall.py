@@ -113,7 +113,7 @@ class Recaller:
             memory = self._read(key)
             if memory is None or room <= 0:
                 continue
-            missing = self._verifier.missing(memory.topic.body)
+            missing = self._verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")
             text = render_memory(memory, now=self._clock(), missing=missing, room=room)
             self.surfacing.keys.add(key)
             self.surfacing.characters += len(text)
