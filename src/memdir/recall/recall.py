@@ -114,7 +114,7 @@ class Recaller:
             if memory is None or room <= 0:
                 continue
             missing = self._verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")
-            text = render_memory(memory, now=self._clock(), missing=missing, room=room)
+            text = render_memory(memory, now=self._clock(), missing=missing, room=room, scope=self._store.scope)
             self.surfacing.keys.add(key)
             self.surfacing.characters += len(text)
             rendered.append(text)
