@@ -222,6 +222,13 @@ def test_the_branch_of_a_link_may_have_a_slash(project: Path) -> None:
     assert words(project, f"{link}/kept.py {link}/gone.py {link}/never.py") == ["src/gone.py"]
 
 
+@pytest.mark.parametrize("url", ["git@git.example:o/r.git", "https://git.example/fork/R"])
+def test_a_link_into_another_repository_names_nothing_here(project: Path, git: Git, url: str) -> None:
+    git("remote", "add", "origin", url, cwd=project)
+    assert words(project, "https://git.example/o/other/blob/main/src/gone.py") == []
+    assert words(project, "https://git.example/o/r/-/blob/main/src/gone.py") == ["src/gone.py"]
+
+
 def test_outside_git_only_what_an_earlier_check_saw_is_claimed(tmp_path: Path) -> None:
     verifier = Verifier(str(tmp_path))
     (tmp_path / "src").mkdir()

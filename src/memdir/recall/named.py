@@ -34,19 +34,21 @@ def _all_named(text: str) -> Iterator[tuple[str, str]]:
     import re
 
     for link in re.finditer(_LINK, text):
-        yield "link", _branch_and_path(link)
+        yield "link", _file_of_link(link)
     plain = re.sub(_LINK, " ", text)
     for kind, pattern in _PATTERNS.items():
         for match in re.finditer(pattern, plain):
             yield kind, _plain_path(match[1]) if kind == "path" else match[1].rstrip(".")
 
 
-def _branch_and_path(link: re.Match[str]) -> str:
-    """A link to a file of a repository names that file, after a branch; any other link names nothing here."""
+def _file_of_link(link: re.Match[str]) -> str:
+    """A link to a file of a repository names both, as `repository/blob/branch/path`; any other names nothing here."""
     import re
 
-    path = re.match(_PATH, link[0].partition("/blob/")[2])
-    return path[0] if path else ""
+    before, _, after = link[0].partition("/blob/")
+    path = re.match(_PATH, after)
+    repository = before.removesuffix("/-").rpartition("/")[2]
+    return f"{repository}/blob/{path[0]}" if path else ""
 
 
 def _plain_path(name: str) -> str:

@@ -59,11 +59,8 @@ class Past:
             places = _ending_in(path, known)
             if places:
                 return _meant(path, places), ""
-        place, commit = self._removed(path, f":(glob)**/{path}")
-        if place and place != path:  # a file at the root is meant rather than one of a package
-            exact = self._removed(path, f":(literal){path}")
-            return exact if exact[0] else (place, commit)
-        return place, commit
+        exact = self._removed(path, f":(literal){path}")  # far cheaper in a long history, and meant before the others
+        return exact if exact[0] else self._removed(path, f":(glob)**/{path}")
 
     def new_place(self, path: str, commit: str) -> str:
         """Where the file is now that a commit (or, without one, what is staged) took from `path`; "" when unknown."""
@@ -77,6 +74,12 @@ class Past:
             ).split()
             path, commit = new, later[-1] if later else ""
         return ""
+
+    def may_be(self, repository: str) -> bool:
+        """The project is a clone of a repository of this name (a fork keeps it), or of none that is known."""
+        urls = self._git("config", "--get-regexp", r"^remote\..*\.url$").splitlines()
+        names = {url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2].lower() for url in urls}
+        return not names or repository.lower() in names
 
     def says(self, word: str, *places: str) -> bool:
         """The word stands in a file of the project, tracked or not."""

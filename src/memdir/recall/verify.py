@@ -127,11 +127,12 @@ def _gone_path(past: Past, path: str) -> Missing | None:
 
 def _gone_link(past: Past, name: str) -> Missing | None:
     """The file of a link; which part of it is the path, the project and its history tell."""
-    parts = name.split("/")
+    repository, _, *parts = name.split("/")
     paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
     if any(past.stands(path) for path in paths):
         return None
-    return next(filter(None, (_gone_path(past, path) for path in paths)), None)
+    gone = next(filter(None, (_gone_path(past, path) for path in paths)), None)
+    return gone if gone and past.may_be(repository) else None
 
 
 def _gone_symbol(past: Past, name: str) -> Missing | None:
