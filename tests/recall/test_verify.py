@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -244,33 +246,47 @@ def test_a_check_that_would_take_too_long_claims_nothing(project: Path) -> None:
 
 
 @pytest.fixture
-def failing_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git that does not answer in time; the file that counts how often it was asked."""
-    program = tmp_path / "slow" / "git"
-    program.parent.mkdir()
-    asked = tmp_path / "asked"
-    program.write_text(f"#!/bin/sh\necho >> {asked}\nexec tail -f /dev/null\n")
-    program.chmod(0o700)
-    path = f"{program.parent}:/usr/bin:/bin"
-    monkeypatch.setenv("PATH", path)
-    return asked
+def git_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts a git before the real one that does what is said; returns the file that counts how often it was asked."""
+
+    def install(does: str) -> Path:
+        program, asked = tmp_path / "first" / "git", tmp_path / "asked"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho >> {asked}\n{does}\n")
+        program.chmod(0o700)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+        return asked
+
+    return install
 
 
-def test_an_answer_that_came_too_late_is_asked_for_again(
-    project: Path, failing_git: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+HANGS = "exec tail -f /dev/null"
+
+
+def test_many_paths_are_looked_up_in_the_past_together(project: Path, git_that: Callable[[str], Path]) -> None:
+    asked = git_that(f'exec {shutil.which("git")} "$@"')
+    words(project, "src/never.py")
+    once = asked.read_text().count("\n")
+    never = " ".join(f"src/never{number}.py" for number in range(10))
+    assert words(project, f"{never} web/src/gone.py src/gone.py") == ["src/gone.py"]
+    assert asked.read_text().count("\n") == 2 * once + 1, "and the commit that took one away, for a new name"
+
+
+def test_an_answer_that_came_too_late_is_asked_for_again(project: Path, git_that: Callable[[str], Path]) -> None:
+    asked = git_that(HANGS)
     verifier = Verifier(str(project))
     assert verifier.missing("src/old_name.py", max_seconds=0.2) == []
-    assert failing_git.exists()
-    monkeypatch.undo()
+    assert asked.exists()
+    shutil.rmtree(asked.parent / "first")
     assert [item.now for item in verifier.missing("src/old_name.py", max_seconds=20)] == ["src/new_name.py"]
 
 
-def test_what_never_answers_in_time_is_given_up(project: Path, failing_git: Path) -> None:
+def test_what_never_answers_in_time_is_given_up(project: Path, git_that: Callable[[str], Path]) -> None:
+    asked = git_that(HANGS)
     verifier = Verifier(str(project))
     for _ in range(MAX_TRIES + 2):
         assert verifier.missing("src/old_name.py", max_seconds=0.1) == []
-    assert failing_git.read_text().count("\n") == MAX_TRIES
+    assert asked.read_text().count("\n") == MAX_TRIES
 
 
 def test_what_was_found_is_remembered_until_the_head_moves(project: Path, git: Git) -> None:

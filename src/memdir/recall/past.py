@@ -35,6 +35,13 @@ class Past:
         self._deadline = deadline
         self._files: dict[str, str] | None = None
         self._staged: dict[str, str] | None = None
+        self._asked: list[str] = []
+        self._removals: dict[str, list[tuple[str, list[str]]]] = {}
+
+    def ask_together(self, paths: Iterable[str]) -> None:
+        """Paths that may be asked for: one walk through the history then answers for all of them."""
+        self._asked += paths
+        self._removals.clear()
 
     @property
     def is_there(self) -> bool:
@@ -59,8 +66,14 @@ class Past:
             places = _ending_in(path, known)
             if places:
                 return _meant(path, places), ""
-        exact = self._removed(path, f":(literal){path}")  # far cheaper in a long history, and meant before the others
-        return exact if exact[0] else self._removed(path, f":(glob)**/{path}")
+        for commit, places in self._removed(":(literal)"):  # far cheaper in a long history, and meant before the others
+            if path in places:
+                return path, commit
+        for commit, places in self._removed(":(glob)**/"):
+            found = _ending_in(path, places)
+            if found:
+                return _meant(path, found), commit
+        return "", ""
 
     def new_place(self, path: str, commit: str) -> str:
         """Where the file is now that a commit (or, without one, what is staged) took from `path`; "" when unknown."""
@@ -134,12 +147,16 @@ class Past:
             self._git("show", "--find-renames", "--diff-filter=DR", "--name-status", "-z", "--format=", commit)
         )
 
-    def _removed(self, path: str, pattern: str) -> tuple[str, str]:
-        shown = self._git(
-            *("log", "-1", "--diff-filter=D", "--no-renames", "--name-only", "-z", "--format=%H", "--", pattern)
-        )
-        commit, *places = shown.replace("\n", "\0").strip("\0").split("\0")
-        return _meant(path, list(filter(None, places))), commit
+    def _removed(self, where: str) -> list[tuple[str, list[str]]]:
+        """The commits that took away paths that are asked for, the last one first, with what each took."""
+        if where not in self._removals:
+            patterns = (f"{where}{path}" for path in self._asked)
+            shown = self._git(
+                *("log", "--diff-filter=D", "--no-renames", "--name-only", "-z", "--format=%x01%H", "--", *patterns)
+            )
+            commits = (part.replace("\n", "\0").split("\0") for part in shown.split("\1")[1:])
+            self._removals[where] = [(commit, places) for commit, *places in commits]
+        return self._removals[where]
 
     def _git(self, *arguments: str) -> str:
         return self._run(*arguments).decode("utf-8", "replace")

@@ -58,6 +58,7 @@ class Verifier:
         from memdir.recall.past import Past
 
         past = Past(self._project, deadline)
+        past.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
         self._forget_if_moved()
         found = []
         for kind, name in named:
@@ -131,6 +132,7 @@ def _gone_link(past: Past, name: str) -> Missing | None:
     paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
     if any(past.stands(path) for path in paths):
         return None
+    past.ask_together(paths)
     gone = next(filter(None, (_gone_path(past, path) for path in paths)), None)
     return gone if gone and past.may_be(repository) else None
 
