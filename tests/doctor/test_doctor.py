@@ -126,13 +126,18 @@ def test_secrets_are_reported_by_kind_never_by_value(memdir: Memdir, folder: Pat
     assert ran.code == 1
 
 
-def test_claims_about_files_that_are_gone_are_notes(memdir: Memdir, folder: Path, project: Path) -> None:
-    (project / "src").mkdir()
-    (project / "src" / "here.py").write_text("")
-    write(
-        folder, "claim.md", "See src/here.py and src/gone.py, not https://example.org/a/b.html or docs.example.com/a.md"
-    )
-    assert [f["message"] for f in found(memdir)["reference"]] == ["it names src/gone.py, which is not in the project"]
+def test_claims_about_files_that_are_gone_are_notes(memdir: Memdir, repository: Path, git: Callable[..., str]) -> None:
+    (repository / "src").mkdir()
+    for name in ("here.py", "gone.py"):
+        (repository / "src" / name).write_text("")
+    git("add", ".", cwd=repository)
+    git("commit", "--quiet", "-m", "add", cwd=repository)
+    git("rm", "--quiet", "src/gone.py", cwd=repository)
+    text = "See src/here.py and src/gone.py, not https://example.org/a/b.html, docs.example.com/a.md or src/never.py"
+    memdir("remember", text, "--name", "claim", cwd=repository)
+    findings = json.loads(memdir("doctor", "--json", cwd=repository).out)["findings"]
+    messages = [finding["message"] for finding in findings if finding["check"] == "reference"]
+    assert messages == ["it names src/gone.py, which is not in the project any more"]
 
 
 def test_refused_settings_orphans_and_git_are_reported(

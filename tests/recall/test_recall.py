@@ -58,6 +58,15 @@ def test_every_injection_is_logged_and_told(recaller: Recaller, events: Events, 
     assert "memory.recall" in events.names
 
 
+def test_what_a_description_names_is_checked_too(recaller: Recaller, store: MemoryStore, tmp_path: Path) -> None:
+    Path(store.root, "named.md").write_text("---\nname: n\ndescription: see src/a.py\ntype: project\n---\n\nx\n")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("")
+    assert "any more" not in recaller.render(["named.md"])[0]
+    (tmp_path / "src" / "a.py").unlink()
+    assert "not in the project any more: src/a.py." in recaller.render(["named.md"])[0]
+
+
 def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> None:
     for number in range(12):
         text = f"---\nname: long {number}\ndescription: d\ntype: project\n---\n\n" + "word " * 4000

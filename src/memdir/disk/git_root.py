@@ -55,6 +55,15 @@ def common_git_folder(tree: str) -> str | None:
     return _absolute(common, git_folder)
 
 
+def git_folder(tree: str) -> str:
+    """The git folder of the work tree at `tree` alone: a linked worktree and a submodule have a file that names it."""
+    pointer = os.path.join(tree, ".git")
+    target = _read_line(pointer) if os.path.isfile(pointer) else None
+    if target is None or not target.startswith("gitdir:"):
+        return pointer
+    return _absolute(target.removeprefix("gitdir:").strip(), tree)
+
+
 def _absolute(path: str, base: str) -> str:
     return os.path.realpath(os.path.join(base, path))
 

@@ -60,10 +60,10 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
 
 
 def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
-    """What a memory names and the project does not have (any more)."""
+    """What a memory names and the project does not have any more."""
     text = f"{memory.topic.description}\n{memory.topic.body}"
     for missing in verifier.missing(text, max_seconds=CLAIM_SECONDS):
-        message = f"it names {missing.words}, which is not in the project"
+        message = f"it names {missing.words}, which is not in the project any more"
         yield Finding("reference", "note", message, memory.key, "Check the claim, then mend or delete the memory")
 
 

@@ -166,7 +166,9 @@ class Recaller:
 
     def _read_and_check(self, keys: Sequence[str]) -> list[tuple[Memory, list[Missing]]]:
         found = [memory for key in keys[:MAX_RECALLED] if (memory := self._read(key)) is not None]
-        return [(memory, self._verifier.missing(memory.topic.body)) for memory in found]
+        return [
+            (memory, self._verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found
+        ]
 
     def _show(
         self, ready: Sequence[tuple[Memory, list[Missing]]], session: str, message: str, choice: Choice
@@ -178,7 +180,7 @@ class Recaller:
             if memory.key in surfacing.keys or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
             room = MAX_SESSION_CHARACTERS - surfacing.characters
-            text = render_memory(memory, now=self._clock(), missing=missing, room=room)
+            text = render_memory(memory, now=self._clock(), missing=missing, room=room, scope=self._store.scope)
             surfacing.keys.add(memory.key)
             surfacing.characters += len(text)
             rendered.append(text)

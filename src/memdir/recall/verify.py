@@ -1,7 +1,8 @@
 """Checks what a memory names against the project as it is now: paths, symbols, commands (R6).
 
-A memory is a claim made at a point in time. What is gone is said; where git knows the new name, that is said too.
-Bounded in time: what could not be checked in time is not mentioned.
+A memory is a claim made at a point in time. What was in the project and is gone is said, with its new name where git
+knows it. A false claim is worse than none: of what git never had, and of what could not be checked in time, nothing is
+said.
 """
 
 from __future__ import annotations
@@ -9,36 +10,20 @@ from __future__ import annotations
 import os
 import time
 
+from memdir.recall.named import named_in
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator
+    from memdir.recall.past import Past
 
 MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
 MAX_CHECKED = 12  # names of one memory
-MAX_TEXT_CHARACTERS = 200_000  # a memory is a page
-
-_WEB_ENDINGS = (
-    "com",
-    "org",
-    "net",
-    "io",
-    "dev",
-    "local",
-    "internal",
-    "example",
-    "app",
-    "ai",
-    "de",
-    "fr",
-    "uk",
-    "jp",
-    "cn",
-)
+MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
+MAX_BRANCH_PARTS = 4  # of a link: nothing tells where the branch's name ends and the path begins
 
 
 class Missing:
-    """Something a memory names that is not there, and its new name if git knows it."""
+    """Something a memory names that is not there any more, and its new name if git knows it."""
 
     __slots__ = ("kind", "name", "now")
 
@@ -58,17 +43,28 @@ class Verifier:
     def __init__(self, project: str) -> None:
         self._project = project
         self._known: dict[tuple[str, str], Missing | None] = {}
+        self._tries: dict[tuple[str, str], int] = {}
+        self._seen: set[str] = set()  # paths that stood here at an earlier check
         self._head = ""
 
     def missing(self, text: str, *, max_seconds: float = MAX_SECONDS) -> list[Missing]:
-        """What the text names and the project lacks."""
+        """What the text names, the project had, and has no more."""
+        from itertools import islice
+
         deadline = time.monotonic() + max_seconds
+        named = list(islice(named_in(text), MAX_CHECKED))
+        if not named:
+            return []
+        from memdir.recall.past import Past
+
+        past = Past(self._project, deadline)
+        past.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
         self._forget_if_moved()
         found = []
-        for number, (kind, name) in enumerate(named_in(text)):
-            if number >= MAX_CHECKED or time.monotonic() >= deadline:
+        for kind, name in named:
+            if time.monotonic() >= deadline:
                 break
-            missing = self._check(kind, name, deadline)
+            missing = self._check(kind, name, past)
             if missing:
                 found.append(missing)
         return found
@@ -77,122 +73,85 @@ class Verifier:
         head = _head_of(self._project)
         if head != self._head:
             self._known.clear()
+            self._tries.clear()
             self._head = head
 
-    def _check(self, kind: str, name: str, deadline: float) -> Missing | None:
+    def _check(self, kind: str, name: str, past: Past) -> Missing | None:
         """Paths are looked at every time, they are cheap; what costs a process is remembered."""
-        if kind == "path" and os.path.lexists(os.path.join(self._project, name)):
+        if kind == "path" and self._stands(name):
+            self._seen.add(name)
             return None
+        if not past.is_there:
+            return Missing("path", name) if name in self._seen else None
         key = (kind, name)
-        if key not in self._known:
-            checks = {"path": _gone_path, "symbol": _gone_symbol, "command": _gone_command}
-            self._known[key] = checks[kind](self._project, name, deadline)
-        return self._known[key]
+        if key not in self._known or self._has_moved_on(self._known[key]):
+            self._ask(key, past)
+        return self._known.get(key)
+
+    def _ask(self, key: tuple[str, str], past: Past) -> None:
+        """Remembers what git says; an answer that did not come in time is none, and is asked for again."""
+        from memdir.recall.past import Unsure
+
+        self._known.pop(key, None)
+        if self._tries.get(key, 0) >= MAX_TRIES:
+            return
+        try:
+            self._known[key] = _gone(*key, past)
+        except Unsure:
+            self._tries[key] = self._tries.get(key, 0) + 1
+
+    def _has_moved_on(self, known: Missing | None) -> bool:
+        return known is not None and known.now != "" and not self._stands(known.now)
+
+    def _stands(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self._project, path))
 
 
-def named_in(text: str) -> Iterator[tuple[str, str]]:
-    """Every path, symbol and command that a text names, each once, in order."""
-    import re
+def _gone(kind: str, name: str, past: Past) -> Missing | None:
+    if kind == "path":
+        return _gone_path(past, name)
+    if kind == "link":
+        return _gone_link(past, name)
+    if kind == "symbol":
+        return _gone_symbol(past, name)
+    from memdir.recall.commands import is_gone_command
 
-    seen: set[tuple[str, str]] = set()
-    plain = re.sub(r"\b[a-z][a-z0-9+]{1,15}://\S+", _path_of_link, text[:MAX_TEXT_CHARACTERS])
-    for kind, pattern in _patterns().items():
-        for match in re.finditer(pattern, plain):
-            name = match[1].rstrip(".")
-            if (kind, name) not in seen and not (kind == "path" and _is_address(name)):
-                seen.add((kind, name))
-                yield kind, name
+    return Missing("command", name) if is_gone_command(past, name) else None
 
 
-def _patterns() -> dict[str, str]:
-    return {
-        "path": r"(?<![\w/.~:@-])((?:[\w.-]{1,64}/){1,12}[\w-]{1,64}\.[A-Za-z][A-Za-z0-9]{0,7})(?![\w/])",
-        "symbol": r"`([A-Za-z_][A-Za-z0-9_]*(?:\(\)|(?:[a-z][A-Z]|_[a-z])[A-Za-z0-9_]*))`",
-        "command": r"`((?:make|npm run|pnpm run|yarn run|just) [\w:.-]+)`",
-    }
-
-
-def _path_of_link(match: re.Match[str]) -> str:
-    """A link to a file of a repository names that file; any other link names nothing here."""
-    _, blob, rest = match[0].partition("/blob/")
-    return rest.partition("/")[2] if blob else " "
-
-
-def _is_address(name: str) -> bool:
-    host = name.split("/", 1)[0]
-    return host.rpartition(".")[2].lower() in _WEB_ENDINGS and "." in host
-
-
-def _gone_path(project: str, name: str, deadline: float) -> Missing | None:
-    return Missing("path", name, _renamed_to(project, name, deadline))
-
-
-def _renamed_to(project: str, name: str, deadline: float) -> str:
-    """The path's new name, from the commit that took the old one away."""
-    commit = _git(project, deadline, "log", "-1", "--diff-filter=D", "--no-renames", "--format=%H", "--", name).strip()
-    if not commit:
-        return ""
-    shown = _git(
-        project, deadline, "show", "--find-renames", "--diff-filter=R", "--name-status", "-z", "--format=", commit
-    )
-    fields = shown.strip("\n\0").split("\0")
-    for status, old, new in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
-        if status.startswith("R") and old == name:
-            return new if os.path.lexists(os.path.join(project, new)) else ""
-    return ""
-
-
-def _gone_symbol(project: str, name: str, deadline: float) -> Missing | None:
-    """A symbol that stands nowhere in the tracked files; without git nothing is claimed."""
-    if not os.path.lexists(os.path.join(project, ".git")):
+def _gone_path(past: Past, path: str) -> Missing | None:
+    if past.stands(path):
         return None
+    place, commit = past.old_place(path)
+    return Missing("path", path, past.new_place(place, commit)) if place else None
+
+
+def _gone_link(past: Past, name: str) -> Missing | None:
+    """The file of a link; which part of it is the path, the project and its history tell."""
+    repository, _, *parts = name.split("/")
+    paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
+    if any(past.stands(path) for path in paths):
+        return None
+    past.ask_together(paths)
+    gone = next(filter(None, (_gone_path(past, path) for path in paths)), None)
+    return gone if gone and past.may_be(repository) else None
+
+
+def _gone_symbol(past: Past, name: str) -> Missing | None:
     word = name.removesuffix("()")
-    answer = _git(project, deadline, "grep", "-l", "-w", "-F", "-I", "--max-count=1", "-e", word, failed="?")
-    return Missing("symbol", name) if answer == "" else None
-
-
-def _gone_command(project: str, name: str, deadline: float) -> Missing | None:
-    del deadline
-    runner, target = name.rsplit(" ", 1)
-    if runner == "make":
-        lines = _read(project, "Makefile").splitlines() or _read(project, "makefile").splitlines()
-        is_gone = bool(lines) and not any(target in line.split(":", 1)[0].split() for line in lines if ":" in line)
-    elif runner == "just":
-        text = _read(project, "justfile") or _read(project, "Justfile")
-        is_gone = bool(text) and not any(line.split(" ")[0].rstrip(":") == target for line in text.splitlines())
-    else:
-        text = _read(project, "package.json")
-        is_gone = bool(text) and f'"{target}"' not in text
-    return Missing("command", name) if is_gone else None
-
-
-def _read(project: str, name: str) -> str:
-    try:
-        with open(os.path.join(project, name), encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return ""
-
-
-def _git(project: str, deadline: float, *arguments: str, failed: str = "") -> str:
-    from memdir.disk.git import run_git
-    from memdir.errors import HistoryError
-
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return failed
-    try:
-        status, output, _ = run_git(("-C", project, *arguments), timeout_seconds=left)
-    except HistoryError:
-        return failed
-    # `git grep` says "nothing found" with status 1.
-    return output.decode("utf-8", "replace") if status in (0, 1) else failed
+    is_gone = not past.says(word) and past.once_said(word) and past.is_whole
+    return Missing("symbol", name) if is_gone else None
 
 
 def _head_of(project: str) -> str:
     """Something that changes with the project's head, read without a process."""
-    try:
-        status = os.stat(os.path.join(project, ".git", "logs", "HEAD"))
-    except OSError:
-        return ""
-    return f"{status.st_mtime_ns}-{status.st_size}"
+    from memdir.disk.git_root import git_folder
+
+    folder = git_folder(project)
+    for name in ("logs/HEAD", "index"):  # a repository may keep no reflog
+        try:
+            status = os.stat(os.path.join(folder, name))
+        except OSError:
+            continue
+        return f"{status.st_mtime_ns}-{status.st_size}"
+    return ""

@@ -7,12 +7,13 @@ field `trust`, so that recall can show it as a quotation and a consolidation can
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.store.topic import Topic
 
 FIELD = "trust"
+_SAME = {"mcp": "web", "file": "tool", "teammate": "team"}  # other words for what L1 puts into one class
 
 
 class Trust(IntEnum):
@@ -34,10 +35,21 @@ class Trust(IntEnum):
         return self <= Trust.TOOL
 
 
+def mark_of(topic: Topic) -> str | None:
+    """The class that a file names, however it is written; None for a file without a mark."""
+    marks = [value for key, value in topic.fields.items() if key.lower() == FIELD]
+    if not marks:
+        return None
+    word = marks[0].partition(" #")[0].strip().strip("\"'").strip().lower()
+    return _SAME.get(word, word)
+
+
 def marked_trust(topic: Topic) -> Trust:
-    """The trust that a file claims; one without a mark is the user's."""
-    word = topic.fields.get(FIELD, "").strip().upper()
-    return Trust[word] if word in Trust.__members__ else Trust.USER
+    """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
+    mark = mark_of(topic)
+    if mark is None:
+        return Trust.USER
+    return Trust.__members__.get(mark.upper(), Trust.TEAM)
 
 
 def with_trust(topic: Topic, trust: Trust) -> Topic:
