@@ -1,7 +1,8 @@
 """Cards as one block of bytes that can be searched where it lies, mapped from a file or held in memory.
 
 Sections: keys, facts (fixed size a card), vector rows with their sign codes, postings. Everything is found by offset,
-nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it anew.
+nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it anew;
+the checksum is over every byte, since ranking with damaged ones may be wrong without an error.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     from memdir.recall.planes import Held
 
-MAGIC = b"MDSEGM02"
-_HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum of all that, size
-_CHECKED_BYTES = _HEADER.size - 8
+MAGIC = b"MDSEGM03"
+_HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size
+_NUMBERS_BYTES = _HEADER.size - 8  # of the header, before the checksum
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
 _ALIGN = 8
 _KEPT_TERMS = 64  # a question looks each of its terms up several times
@@ -55,7 +56,7 @@ class Segment:
             raise ValueError("the index is cut short")
         fields = _HEADER.unpack_from(view)
         magic, self.identity, dimensions, cards, rows, terms, postings, key_bytes, checksum, size = fields
-        if magic != MAGIC or crc32(view[:_CHECKED_BYTES]) != checksum or len(view) != size:
+        if magic != MAGIC or len(view) != size or _checksum(view) != checksum:
             raise ValueError("the index is damaged or of another version")
         self.cards, self.rows = cards, rows
         self._plane_bytes = dimensions // 8
@@ -208,8 +209,13 @@ def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
     body = b"".join(_aligned(section) for section in sections)
     numbers = (identity, dimensions, len(cards), len(owners), len(prints), len(docs), len(keys))
     total = _padded(_HEADER.size) + len(body)
-    checksum = crc32(_HEADER.pack(MAGIC, *numbers, 0, total)[:_CHECKED_BYTES])
-    return _aligned(_HEADER.pack(MAGIC, *numbers, checksum, total)) + body
+    unchecked = memoryview(_aligned(_HEADER.pack(MAGIC, *numbers, 0, total)) + body)
+    return _aligned(_HEADER.pack(MAGIC, *numbers, _checksum(unchecked), total)) + body
+
+
+def _checksum(view: memoryview) -> int:
+    """Of everything but itself and the size, which the length of the file must equal."""
+    return crc32(view[_HEADER.size :], crc32(view[:_NUMBERS_BYTES]))
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:
