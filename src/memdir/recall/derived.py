@@ -15,7 +15,7 @@ from zlib import crc32
 
 from memdir.errors import DiskError, LockBusy
 from memdir.recall.card import make_cards
-from memdir.recall.segment import Segment, pack, unpack
+from memdir.recall.segment import Segment, kept_stamp, pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class Derived:
         if known == current:
             return 0
         self.forget([key for key in known if key not in current])
-        changed = [key for key, stamp in current.items() if known.get(key) != stamp]
+        changed = [
+            key for key, stamp in current.items() if (held := known.get(key)) != stamp and held != kept_stamp(stamp)
+        ]
         documents = [document for key in changed if (document := read(key)) is not None]
         self.add(documents, on_progress=on_progress)
         return len(documents)

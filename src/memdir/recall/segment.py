@@ -25,6 +25,7 @@ MAGIC = b"MDSEGM03"
 _HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size
 _NUMBERS_BYTES = _HEADER.size - 8  # of the header, before the checksum
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
+MAX_MTIME_NS = 2**63 - 1  # in 2262; a file may well claim to be of later
 _ALIGN = 8
 _KEPT_TERMS = 64  # a question looks each of its terms up several times
 
@@ -182,6 +183,11 @@ class _Taker:
         return self._view[start : start + size]
 
 
+def kept_stamp(stamp: tuple[int, int]) -> tuple[int, int]:
+    """An (mtime in ns, size) as a segment can keep it: times too far off become the farthest there are."""
+    return max(-MAX_MTIME_NS, min(MAX_MTIME_NS, stamp[0])), stamp[1]
+
+
 def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
     """All cards as one block; `identity` names what made the directions they hold."""
     from array import array  # brings `collections` along, which a start that writes nothing does not need
@@ -193,7 +199,13 @@ def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
         dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
         usage = max(-100, min(100, card.usage))
         facts += _FACTS.pack(
-            card.mtime_ns, card.size, len(owners), card.length, len(card.vectors), usage, card.kind, *dates
+            *kept_stamp((card.mtime_ns, card.size)),
+            len(owners),
+            card.length,
+            len(card.vectors),
+            usage,
+            card.kind,
+            *dates,
         )
         lengths.append(card.length)
         keys += card.key.encode("utf-8", "surrogateescape")

@@ -20,6 +20,7 @@ from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Candidate, rank
+from memdir.recall.segment import kept_stamp
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef
@@ -119,7 +120,7 @@ class SessionSearch:
             for name in sorted(names):
                 key = LOG + os.path.relpath(os.path.join(current, name), self._logs).replace(os.sep, "/")
                 text, stamp = _read(self._log_path(key)) if name.endswith(".md") else ("", None)
-                if stamp is not None and known.get(key) != stamp:
+                if stamp is not None and known.get(key) != kept_stamp(stamp):
                     lines = [line.strip() for line in text.splitlines() if line.strip()]
                     dated = f"{name.removesuffix('.md')}\n{text}"  # of the day in its name, whenever it was copied
                     yield Document(key, passages=lines, body=dated, mtime_ns=stamp[0], size=stamp[1])
@@ -214,5 +215,5 @@ def _read(path: str) -> tuple[str, tuple[int, int] | None]:
 def _nanoseconds(moment: str, otherwise: float) -> int:
     try:
         return int(datetime.fromisoformat(moment).timestamp() * 1e9)
-    except ValueError:
+    except (ValueError, OverflowError):
         return int(otherwise * 1e9)
