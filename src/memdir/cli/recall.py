@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from memdir.cli.context import add_json, add_scope
 from memdir.cli.terminal import clean
+from memdir.errors import MemdirError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ EXAMPLES = (
     'memdir recall "which database do tests use?" --pin',
     'memdir recall "good morning" --pin --expect none',
 )
+NOTHING = "none"  # what --expect calls an empty answer
 EXPLAINED = 12  # candidates shown by --explain
 
 
@@ -29,18 +31,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="candidates, scores and reasons")
     parser.add_argument("--render", action="store_true", help="print the memories as a model gets them")
     parser.add_argument("--pin", action="store_true", help="keep this case for `memdir check`")
-    parser.add_argument("--expect", action="append", metavar="FILE", help="with --pin: what must come back, or `none`")
+    parser.add_argument(
+        "--expect",
+        action="append",
+        metavar="FILE",
+        help="with --pin: a memory that must come back (may be repeated), or `none`",
+    )
     add_scope(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
     memory = context.require_enabled()
+    expected = _expected(options, context)
     recaller = memory.recaller(options.scope)
     with context.progress("indexing memories") as on_progress:
         recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
     if options.pin:
-        _pin(options, recalled, context)
+        _pin(options, tuple(recalled.keys) if expected is None else expected, context)
     if options.json:
         context.print_json(_plain(options.text, recalled))
     elif options.render:
@@ -51,13 +59,30 @@ def run(options: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _pin(options: argparse.Namespace, recalled: Recalled, context: Context) -> None:
+def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] | None:
+    """The memories that --expect names; None without it."""
+    if not options.expect:
+        return None
+    if not options.pin:
+        raise MemdirError("--expect says what a pinned case expects, and nothing is pinned", remedy="Add --pin")
+    if options.expect == [NOTHING]:
+        return ()
+    if NOTHING in options.expect:
+        raise MemdirError(
+            f"--expect {NOTHING} says that nothing may come back, and another --expect names a memory",
+            remedy=f"Leave one out; a memory whose file is {NOTHING}.md is named with its ending",
+        )
+    from memdir.store.catalogue import find_key
+
+    return tuple([find_key(context.store(), wanted) for wanted in options.expect])
+
+
+def _pin(options: argparse.Namespace, expected: tuple[str, ...], context: Context) -> None:
     from memdir.recall.recall_log import Pin, RecallLog
 
-    expected = tuple(options.expect) if options.expect else tuple(recalled.keys)
-    expected = () if expected == ("none",) else expected
     place = context.memory.place_of(options.scope)
-    RecallLog(place.state).pin(Pin(options.text, expected, tuple(options.tool)))
+    scope = "team" if place.prefix else ""
+    RecallLog(place.state).pin(Pin(options.text, expected, tuple(options.tool), scope=scope))
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
 
 
