@@ -47,7 +47,7 @@ class Prepared:
         self.vectors = {card.key: card.vectors for card in cards}
         self.segment = Segment(pack(cards, encoders.words.identity, encoders.words.dimensions))
         self.counts = {card.key: {term: (n >> 8) + (n & 255) for term, n in card.counts.items()} for card in cards}
-        self.lengths = {key: sum(counts.values()) for key, counts in self.counts.items()}
+        self.lengths = {card.key: card.length for card in cards}  # single terms alone, as the textbook counts
         self.holders = Counter(term for counts in self.counts.values() for term in counts)
         self.parts = {document.key: document.passages or [_text(document)] for document in documents}
         self.fts = _fts({document.key: _text(document) for document in documents})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -45,7 +46,9 @@ class Sentences(SentenceModel):
         import numpy as np
 
         names = np.frombuffer(b"".join(self._rows), np.uint8).reshape(-1, 16)
-        np.savez(self._path, names=names, rows=np.array(list(self._rows.values()), np.float16))
+        fresh = self._path.with_suffix(f".{os.getpid()}.npz")
+        np.savez(fresh, names=names, rows=np.array(list(self._rows.values()), np.float16))
+        fresh.replace(self._path)  # two evaluations at a time never read half a file
 
     def _learn(self, texts: list[str]) -> None:
         import numpy as np

@@ -26,31 +26,8 @@ MIN_WORDS, MAX_WORDS = 4, 60
 MAX_MESSAGE = 200  # characters of a program's message
 ENGLISH_TEXTS = 250_000
 PAIRS_A_LANGUAGE = 6_000  # the large translations must not crowd out the small ones
-LANGUAGES = frozenset(
-    [
-        "de",
-        "fr",
-        "es",
-        "it",
-        "pt",
-        "pt_BR",
-        "nl",
-        "pl",
-        "sv",
-        "nb",
-        "nn",
-        "da",
-        "fi",
-        "tr",
-        "ru",
-        "uk",
-        "cs",
-        "ja",
-        "zh_CN",
-        "zh_Hans",
-        "ko",
-    ]
-)
+_LANGUAGES_TEXT = "de fr es it pt pt_BR nl pl sv nb nn da fi tr ru uk cs ja zh_CN zh_Hans ko"
+LANGUAGES = frozenset(_LANGUAGES_TEXT.split())
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _QUOTED = re.compile(r'"([^"]+)"')
 _MARKUP = re.compile(r"%\(\w+\)[sd]|%[\d.]*l?[sdufx]|\{\w*\}|[_&~](?=\w)|</?\w+[^>]*>")
@@ -77,9 +54,9 @@ def main() -> int:
     rng = random.Random(0)
     parallel = [pair for some in pairs.values() for pair in _some(some, rng)]
     unique = list(dict.fromkeys(english))
-    pool = [rng.sample(unique, min(ENGLISH_TEXTS, len(unique))), parallel]
-    options.out.write_text(json.dumps(pool, ensure_ascii=False), encoding="utf-8")
-    print(f"{len(pool[0]):,} English texts, {len(parallel):,} translations in {len(pairs)} languages")
+    chosen = rng.sample(unique, min(ENGLISH_TEXTS, len(unique)))
+    options.out.write_text(json.dumps([chosen, parallel], ensure_ascii=False), encoding="utf-8")
+    print(f"{len(chosen):,} English texts, {len(parallel):,} translations in {len(pairs)} languages")
     return 0
 
 

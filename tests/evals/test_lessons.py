@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from evals.train_recall.lessons import FOLDS, Lesson, folds_of, read_lessons
 
 FOLDER = Path(__file__).parents[2] / "evals" / "data" / "lessons"

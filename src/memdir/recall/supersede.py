@@ -17,16 +17,18 @@ STEP = 1e-6  # enough to stand before
 
 
 def put_newer_first(best: Sequence[Candidate], angle: float) -> bool:
-    """Raise each newer claim above the older ones it replaces; whether there was any."""
-    found = False
+    """Raise the first newer claim above the one it replaces; whether there was any.
+
+    Only one: with every pair set right, claims that are merely alike change places too.
+    """
     for place, older in enumerate(best):
         for newer in best[place + 1 :]:
             if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < MIN_SHARE * older.score:
                 continue
             if _alike(older, newer, angle) >= SAME_SUBJECT:
                 newer.score = older.score + STEP
-                found = True
-    return found
+                return True
+    return False
 
 
 def _alike(one: Candidate, other: Candidate, angle: float) -> float:
