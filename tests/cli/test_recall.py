@@ -147,3 +147,14 @@ def test_check_does_not_call_it_a_success_that_the_cases_cannot_be_read(memdir: 
     ran = memdir("check")
     assert ran.code == 9
     assert "pinned-recalls.jsonl" in ran.err
+
+
+def test_the_team_and_the_project_do_not_disturb_each_others_index(memdir: Memdir, bakery: Path) -> None:
+    (bakery / "team").mkdir()
+    for one in BAKERY[:3]:  # the same names in both places
+        text = f"---\nname: hangar\ndescription: the zeppelin hangar opens at nine\ntype: reference\n---\n\n{one.key}\n"
+        (bakery / "team" / one.key).write_text(text, encoding="utf-8")
+    words = ("recall", "when does the zeppelin hangar open?", "--json", "--scope")
+    team, project = memdir(*words, "team").out, memdir(*words, "project").out
+    assert json.loads(team)["recalled"]
+    assert (memdir(*words, "team").out, memdir(*words, "project").out) == (team, project)
