@@ -34,6 +34,7 @@ JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
 MAX_JOURNAL_RECORDS = 12  # each is a segment of its own to search
 MAX_RECENT_CARDS = 512  # packing more than this again takes longer than a new file may wait
+MAX_GONE_SHARE = 0.1  # of the cards that count: more of them make words look common that are not
 TOLD_FROM_CHARACTERS = 250_000  # fewer are indexed in about half a second: nobody needs to be told
 TOLD_EVERY = 50  # documents
 LOCK_WAIT_SECONDS = 0.2  # a busy index is not worth waiting for: this process answers from memory
@@ -88,10 +89,10 @@ class Derived:
     def add(self, documents: Iterable[Document], *, on_progress: OnProgress | None = None) -> None:
         """Make new or changed documents searchable now, and for later processes. Only long work tells its progress."""
         cards = self._make(list(documents), on_progress)
-        if not cards:
-            return
-        if len(cards) > MAX_RECENT_CARDS or not self.segments:
+        if len(cards) > MAX_RECENT_CARDS or (cards and not self.segments) or self._is_cluttered(cards):
             self._rebuild(cards)
+            return
+        if not cards:
             return
         data = self._pack(cards)
         self._take(Segment(data))
@@ -115,6 +116,11 @@ class Derived:
             on_progress(start, len(documents))
             cards += make_cards(documents[start : start + TOLD_EVERY], self._encoder)
         return cards
+
+    def _is_cluttered(self, fresh: list[Card]) -> bool:
+        """Whether too many cards would be those of older versions: their words still count as held by the store."""
+        replaced = sum([card.key in self._newest for card in fresh])
+        return len(self.gone) + replaced > MAX_GONE_SHARE * len(self._newest)
 
     def _load(self) -> None:
         base = self._segment(BASE_NAME)
