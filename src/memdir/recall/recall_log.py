@@ -80,11 +80,8 @@ class RecallLog:
         import json
 
         make_folder(self._folder)
-        try:
-            data = json.dumps(line, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:  # bytes of a file name or an argument that are no UTF-8
-            data = json.dumps(line).encode("ascii")
-        append_bytes(os.path.join(self._folder, name), data + b"\n")
+        text = json.dumps(line, ensure_ascii=False)  # a file name that is no UTF-8 is left to JSON's own escapes
+        append_bytes(os.path.join(self._folder, name), text.encode("utf-8", "backslashreplace") + b"\n")
 
     def _lines(self, name: str) -> Iterator[dict[str, object]]:
         import json
