@@ -58,7 +58,7 @@ class Sentences(SentenceModel):
         for at in range(0, len(fresh), BLOCK):
             block = fresh[at : at + BLOCK]
             for text, row in zip(block, super().embed(block), strict=True):
-                self._rows[_name(text)] = np.array(row, np.float32)
+                self._rows[_name(text)] = np.array(row, np.float16).astype(np.float32)  # as `save` keeps it
             if len(fresh) > BLOCK:
                 done, spent = at + len(block), time.monotonic() - start
                 print(f"  embedded {done:,} of {len(fresh):,} texts in {spent:.0f} s", file=sys.stderr, flush=True)

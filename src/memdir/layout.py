@@ -61,8 +61,8 @@ class Place:
 
     @property
     def derived(self) -> str:
-        """The index that recall derives from the files; it may be deleted at any time."""
-        return os.path.join(self.state, "recall")
+        """The index that recall derives from the files; it may be deleted at any time. The team's is one of its own."""
+        return os.path.join(self.state, "recall", *self.prefix.split("/")[:-1])
 
     @property
     def logs(self) -> str:

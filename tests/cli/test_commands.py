@@ -299,7 +299,7 @@ def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "many"])
-@pytest.mark.parametrize("words", [("log",), ("search", "x")])
+@pytest.mark.parametrize("words", [("log",), ("search", "x"), ("sessions", "search", "x")])
 def test_a_limit_is_a_number_from_one_up(memdir: Memdir, words: tuple[str, ...], number: str) -> None:
     ran = memdir(*words, f"--limit={number}")
     assert ran.code == 2

@@ -124,3 +124,32 @@ def test_an_empty_directory_recalls_nothing(tmp_path: Path, encoder: WordEncoder
     selector = LocalSelector(str(tmp_path / "none"), str(tmp_path / "index"), encoder=encoder)
     assert selector.refresh() == 0
     assert selector.recall("zeppelin", now=1.8e9).keys == []
+
+
+def test_the_answer_depends_on_the_files_and_not_on_how_often_they_changed(
+    tmp_path: Path, encoder: WordEncoder
+) -> None:
+    root = tmp_path / "memory"
+
+    def weights(place: str) -> dict[str, float]:
+        selector = LocalSelector(str(root), str(tmp_path / place), encoder=encoder)
+        selector.refresh()
+        return selector.recall("zeppelin tea ferry", now=1.8e9).ranking.term_weights
+
+    for edit in range(4):
+        for name, description in (("a.md", "zeppelin hangar"), ("b.md", "tea kettle"), ("c.md", "ferry timetable")):
+            write(root, name, description + " again" * edit)
+            assert weights("old") == weights(f"new {edit} {name}")
+    write(root, "d.md", "zeppelin crew")
+    weights("old")
+    (root / "d.md").unlink()
+    assert weights("old") == weights("new")
+
+
+def test_one_change_in_a_large_store_does_not_write_all_of_it_again(tmp_path: Path, encoder: WordEncoder) -> None:
+    derived = Derived(str(tmp_path), encoder)
+    derived.add([Document(f"{number}.md", description=f"zeppelin number {number}") for number in range(50)])
+    before = (tmp_path / BASE_NAME).stat().st_ino
+    derived.add([Document("7.md", description="a submarine")])
+    assert (tmp_path / BASE_NAME).stat().st_ino == before
+    assert best(Derived(str(tmp_path), encoder), encoder, "submarine") == "7.md"

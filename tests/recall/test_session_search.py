@@ -44,3 +44,49 @@ def test_a_daily_log_counts_as_of_the_day_in_its_name(memory: MemDir) -> None:
         os.utime(logs / f"{day}.md", (NOW, NOW))  # as a fresh clone leaves them
     found = memory.session_search().search("flour lunch nine days ago", limit=3, now=NOW)
     assert found[0].moment == "2026-09-12"
+
+
+@pytest.fixture
+def logs(memory: MemDir) -> Path:
+    folder = Path(memory.place.logs) / "2026" / "09"
+    folder.mkdir(parents=True)
+    (folder / "2026-09-01.md").write_text("- 10:00 lunch about flour\n", encoding="utf-8")
+    return folder
+
+
+def found_logs(memory: MemDir, query: str) -> list[str]:
+    return [Path(hit.path).name for hit in memory.session_search().search(query, limit=5, now=NOW)]
+
+
+def test_a_log_may_have_any_name_and_may_go_again(memory: MemDir, logs: Path) -> None:
+    for name in ("a#b.md", "#.md", "b#7.md", os.fsdecode(b"caf\xe9.md")):
+        (logs / name).write_text("- 11:00 a zeppelin passes\n", encoding="utf-8")
+        assert found_logs(memory, "zeppelin") == [name]
+        assert memory.session_search().refresh() == 0
+        (logs / name).unlink()
+        assert found_logs(memory, "zeppelin") == []
+    assert found_logs(memory, "flour") == ["2026-09-01.md"]
+
+
+def test_only_plain_files_are_logs(memory: MemDir, logs: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "passwd"
+    secret.write_text("zeppelin:x:0:0\n", encoding="utf-8")
+    (logs / "2026-09-02.md").symlink_to(secret)
+    os.mkfifo(logs / "2026-09-03.md")
+    (logs / "2026-09-04.md").mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "2026-10-01.md").write_text("- 11:00 a zeppelin passes\n", encoding="utf-8")
+    (logs.parent / "10").symlink_to(outside)
+    assert found_logs(memory, "zeppelin") == []
+    assert found_logs(memory, "flour") == ["2026-09-01.md"]
+
+
+def test_a_log_that_became_a_link_is_no_longer_shown(memory: MemDir, logs: Path, tmp_path: Path) -> None:
+    log = logs / "2026-09-01.md"
+    searched = memory.session_search()
+    assert searched.search("flour", limit=5, now=NOW)
+    log.rename(tmp_path / "elsewhere.md")
+    log.symlink_to(tmp_path / "elsewhere.md")
+    assert searched.search("flour", limit=5, now=NOW) == []
+    assert found_logs(memory, "flour") == []

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from memdir.cli.context import add_json, add_scope
 from memdir.cli.terminal import clean
+from memdir.errors import DiskError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.recall.recall_log import Pin
+    from memdir.memdir import MemDir
+    from memdir.recall.recall_log import Pin, RecallLog
 
 EXAMPLES = ("memdir check", "memdir check --json")
 
@@ -27,16 +29,19 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     memory = context.require_enabled()
     log = RecallLog(memory.place_of(options.scope).state)
-    recaller = memory.recaller(options.scope)
-    results = [(pin, recaller.choose(pin.query, recent_tools=pin.recent_tools).keys) for pin in log.pins()]
-    shown = {key for injection in log.injections() for key in injection.keys}
-    never = sorted(
-        header.key for header in memory.store_for(options.scope).scan(limit=None).headers if header.key not in shown
-    )
+    results = [(pin, _replayed(pin, memory, options.scope)) for pin in log.pins() if _is_of(pin, options.scope)]
+    never = _never_shown(log, memory, options.scope, context)
     failed = [(pin, got) for pin, got in results if not _holds(pin, got)]
     if options.json:
         cases = [
-            {"query": pin.query, "expected": pin.expected, "got": got, "ok": _holds(pin, got)} for pin, got in results
+            {
+                "query": pin.query,
+                "scope": pin.scope or options.scope,
+                "expected": pin.expected,
+                "got": got,
+                "ok": _holds(pin, got),
+            }
+            for pin, got in results
         ]
         context.print_json({"cases": cases, "neverShown": never})
     else:
@@ -44,23 +49,40 @@ def run(options: argparse.Namespace, context: Context) -> int:
     return 1 if failed else 0
 
 
+def _is_of(pin: Pin, scope: str) -> bool:
+    """Whether a scope's cases hold this one: a project's are also those of the team inside it."""
+    return scope != "team" or pin.scope == scope
+
+
+def _replayed(pin: Pin, memory: MemDir, scope: str) -> list[str]:
+    """What comes back now, in the scope that the case was pinned in."""
+    return memory.recaller(pin.scope or scope).choose(pin.query, recent_tools=pin.recent_tools).keys
+
+
+def _never_shown(log: RecallLog, memory: MemDir, scope: str, context: Context) -> list[str] | None:
+    """The memories that no model was shown; None when the log of that cannot be read."""
+    try:
+        shown = {key for injection in log.injections() for key in injection.keys}
+    except DiskError as error:
+        context.note(str(error))
+        return None
+    return sorted(header.key for header in memory.store_for(scope).scan(limit=None).headers if header.key not in shown)
+
+
 def _holds(pin: Pin, got: list[str]) -> bool:
     """Everything expected is there; where nothing is expected, nothing is."""
     return set(pin.expected) <= set(got) if pin.expected else not got
 
 
-def _print(results: list[tuple[Pin, list[str]]], never: list[str], context: Context) -> None:
+def _print(results: list[tuple[Pin, list[str]]], never: list[str] | None, context: Context) -> None:
     terminal = context.terminal
     for pin, got in results:
         is_right = _holds(pin, got)
         mark = terminal.style("ok  ", "green") if is_right else terminal.style("FAIL", "red")
-        terminal.line(f"{mark} {clean(pin.query)}")
+        terminal.line(f"{mark} {clean(pin.query)}{terminal.dim(f'  ({pin.scope})') if pin.scope else ''}")
         if not is_right:
-            terminal.line(
-                terminal.dim(
-                    f"       expected {', '.join(pin.expected) or 'nothing'}, got {', '.join(got) or 'nothing'}"
-                )
-            )
+            told = f"expected {', '.join(pin.expected) or 'nothing'}, got {', '.join(got) or 'nothing'}"
+            terminal.line(terminal.dim(f"       {clean(told)}"))
     if not results:
         terminal.line("Nothing is pinned yet: `memdir recall TEXT --pin` keeps a case.")
     if never:

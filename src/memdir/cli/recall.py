@@ -26,6 +26,7 @@ EXAMPLES = (
     'memdir recall "good morning" --pin --expect none',
     "memdir recall --log --limit 5",
 )
+NOTHING = "none"  # what --expect calls an empty answer
 EXPLAINED = 12  # candidates shown by --explain
 
 
@@ -36,7 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--render", action="store_true", help="print the memories as a model gets them")
     parser.add_argument("--selector", choices=("auto", "local", "model"), help="who chooses (default: recall.selector)")
     parser.add_argument("--pin", action="store_true", help="keep this case, chosen locally, for `memdir check`")
-    parser.add_argument("--expect", action="append", metavar="FILE", help="with --pin: what must come back, or `none`")
+    parser.add_argument(
+        "--expect",
+        action="append",
+        metavar="FILE",
+        help="with --pin: a memory that must come back (may be repeated), or `none`",
+    )
     parser.add_argument("--log", action="store_true", help="what was put into conversations, newest first")
     add_limit(parser)
     add_scope(parser)
@@ -52,13 +58,14 @@ def run(options: argparse.Namespace, context: Context) -> int:
         raise MemdirError("there is no message to recall for", remedy="Give one, or --log to see what was recalled")
     _settle_selector(options)
     memory = context.require_enabled()
+    expected = _expected(options, context)
     recaller = memory.recaller(options.scope)
     choice = _asked(options, memory) if memory.asks_model else None
     with context.progress("indexing memories") as on_progress:
         recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
     choice = Choice(recalled.keys, "words") if choice is None else choice
     if options.pin:
-        _pin(options, recalled, context)
+        _pin(options, tuple(recalled.keys) if expected is None else expected, context)
     if options.json:
         context.print_json(_plain(options.text, choice, recalled))
     elif options.render:
@@ -97,13 +104,30 @@ def _asked(options: argparse.Namespace, memory: MemDir) -> Choice:
     return asyncio.run(ask())
 
 
-def _pin(options: argparse.Namespace, recalled: Recalled, context: Context) -> None:
+def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] | None:
+    """The memories that --expect names; None without it."""
+    if not options.expect:
+        return None
+    if not options.pin:
+        raise MemdirError("--expect says what a pinned case expects, and nothing is pinned", remedy="Add --pin")
+    if options.expect == [NOTHING]:
+        return ()
+    if NOTHING in options.expect:
+        raise MemdirError(
+            f"--expect {NOTHING} says that nothing may come back, and another --expect names a memory",
+            remedy=f"Leave one out; a memory whose file is {NOTHING}.md is named with its ending",
+        )
+    from memdir.store.catalogue import find_key
+
+    return tuple([find_key(context.store(), wanted) for wanted in options.expect])
+
+
+def _pin(options: argparse.Namespace, expected: tuple[str, ...], context: Context) -> None:
     from memdir.recall.recall_log import Pin, RecallLog
 
-    expected = tuple(options.expect) if options.expect else tuple(recalled.keys)
-    expected = () if expected == ("none",) else expected
     place = context.memory.place_of(options.scope)
-    RecallLog(place.state).pin(Pin(options.text, expected, tuple(options.tool)))
+    scope = "team" if place.prefix else ""
+    RecallLog(place.state).pin(Pin(options.text, expected, tuple(options.tool), scope=scope))
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
 
 

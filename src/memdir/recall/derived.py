@@ -2,8 +2,10 @@
 
 Files are the truth (ARCHITECTURE rule 4) and the folder may vanish: every refresh compares mtime and size, a changed
 file gets a new card, a missing or damaged index is built anew, and where nothing can be written ranking works from
-memory. Writers take the folder's lock; readers need none: segments are replaced by rename, the journal only grows. A
-record that is applied twice or lost in a race does no harm: the next refresh sees the stamp and reads the file again.
+memory. Every byte is checked on opening, and a file that was changed under a process that holds it is opened again:
+damage costs time and never an answer. Writers take the folder's lock; readers need none: segments are replaced by
+rename, the journal only grows. A record that is applied twice or lost in a race does no harm: the next refresh sees the
+stamp and reads the file again.
 """
 
 from __future__ import annotations
@@ -13,16 +15,17 @@ from zlib import crc32
 
 from memdir.errors import DiskError, LockBusy
 from memdir.recall.card import make_cards
-from memdir.recall.segment import Segment, pack, unpack
+from memdir.recall.segment import Segment, kept_stamp, pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from memdir.recall.card import Card
     from memdir.recall.document import Document
     from memdir.recall.encoder import Encoder
 
+    Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
     OnProgress = Callable[[int, int], None]  # how many documents of how many are done
 
 BASE_NAME = "recall.base"
@@ -31,6 +34,7 @@ JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
 MAX_JOURNAL_RECORDS = 12  # each is a segment of its own to search
 MAX_RECENT_CARDS = 512  # packing more than this again takes longer than a new file may wait
+MAX_GONE_SHARE = 0.1  # of the cards that count: more of them make words look common that are not
 TOLD_FROM_CHARACTERS = 250_000  # fewer are indexed in about half a second: nobody needs to be told
 TOLD_EVERY = 50  # documents
 LOCK_WAIT_SECONDS = 0.2  # a busy index is not worth waiting for: this process answers from memory
@@ -41,14 +45,19 @@ _HEAD_BYTES = 12  # mark, length, checksum
 class Derived:
     """Segments that together hold the newest card of every document, kept on disk between processes."""
 
-    __slots__ = ("_encoder", "_newest", "_place", "gone", "segments")
+    __slots__ = ("_encoder", "_is_torn", "_mapped", "_newest", "_place", "gone", "segments")
 
     def __init__(self, place: str, encoder: Encoder) -> None:
         self._place = place
         self._encoder = encoder
+        self._open()
+
+    def _open(self) -> None:
         self.segments: list[Segment] = []  # base, recent, then one a journal record
         self.gone: set[tuple[int, int]] = set()  # (segment, card) pairs that were replaced or deleted
         self._newest: dict[str, tuple[int, int]] = {}
+        self._mapped: dict[str, Identity] = {}  # files whose bytes the segments look at
+        self._is_torn = False  # whether the journal ends in something that is no record
         self._load()
 
     def stamps(self) -> dict[str, tuple[int, int]]:
@@ -64,11 +73,15 @@ class Derived:
         on_progress: OnProgress | None = None,
     ) -> int:
         """Bring the index to `current`: key to (mtime in ns, size). Returns how many documents were read anew."""
+        if self._was_written_over():
+            self._open()
         known = self.stamps()
         if known == current:
             return 0
         self.forget([key for key in known if key not in current])
-        changed = [key for key, stamp in current.items() if known.get(key) != stamp]
+        changed = [
+            key for key, stamp in current.items() if (held := known.get(key)) != stamp and held != kept_stamp(stamp)
+        ]
         documents = [document for key in changed if (document := read(key)) is not None]
         self.add(documents, on_progress=on_progress)
         return len(documents)
@@ -76,14 +89,14 @@ class Derived:
     def add(self, documents: Iterable[Document], *, on_progress: OnProgress | None = None) -> None:
         """Make new or changed documents searchable now, and for later processes. Only long work tells its progress."""
         cards = self._make(list(documents), on_progress)
-        if not cards:
-            return
-        if len(cards) > MAX_RECENT_CARDS or not self.segments:
+        if len(cards) > MAX_RECENT_CARDS or (cards and not self.segments) or self._is_cluttered(cards):
             self._rebuild(cards)
+            return
+        if not cards:
             return
         data = self._pack(cards)
         self._take(Segment(data))
-        if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS:
+        if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS and not self._is_torn:  # nobody would read on behind a tear
             self._write(lambda: self._append(data))
         else:
             self._merge_recent()
@@ -104,25 +117,48 @@ class Derived:
             cards += make_cards(documents[start : start + TOLD_EVERY], self._encoder)
         return cards
 
+    def _is_cluttered(self, fresh: list[Card]) -> bool:
+        """Whether too many cards would be those of older versions: their words still count as held by the store."""
+        replaced = sum([card.key in self._newest for card in fresh])
+        return len(self.gone) + replaced > MAX_GONE_SHARE * len(self._newest)
+
     def _load(self) -> None:
         base = self._segment(BASE_NAME)
         if base is None:
             return
         self._take(base)
         self._take(self._segment(RECENT_NAME) or Segment(self._pack([])))
-        for data in _records(self._path(JOURNAL_NAME)):
-            segment = Segment(data)
-            if segment.identity == self._encoder.identity:
+        records, self._is_torn = _records(self._path(JOURNAL_NAME))
+        for data in records:
+            segment = self._readable(data)
+            if segment is not None:
                 self._take(segment)
 
     def _segment(self, name: str) -> Segment | None:
         """A segment file made with this table; None when it is missing, damaged or of another time."""
-        data = _map(self._path(name))
+        data, identity = _map(self._path(name))
+        segment = self._readable(data)
+        if segment is not None:
+            self._mapped[name] = identity
+        return segment
+
+    def _readable(self, data: bytes | memoryview) -> Segment | None:
         try:
-            segment = Segment(data) if data is not None else None
+            segment = Segment(data)
         except (ValueError, IndexError, OverflowError):
             return None
-        return segment if segment is not None and segment.identity == self._encoder.identity else None
+        return segment if segment.identity == self._encoder.identity else None
+
+    def _was_written_over(self) -> bool:
+        """Whether a mapped file is no longer what was checked; memdir itself replaces files and changes none."""
+        for name, (inode, *stamp) in self._mapped.items():
+            try:
+                status = os.stat(self._path(name))
+            except OSError:
+                continue  # deleted or replaced: the bytes that are mapped stay
+            if status.st_ino == inode and [status.st_mtime_ns, status.st_size] != stamp:
+                return True
+        return False
 
     def _take(self, segment: Segment) -> None:
         at = len(self.segments)
@@ -177,6 +213,7 @@ class Derived:
         if name == BASE_NAME:
             write_bytes_atomic(self._path(RECENT_NAME), self._pack([]))
         write_bytes_atomic(self._path(JOURNAL_NAME), b"")
+        self._is_torn = False
 
     def _write(self, write: Callable[[], None]) -> None:
         from memdir.disk.atomic import make_folder  # a start that writes nothing loads none of this
@@ -197,33 +234,41 @@ def _record(data: bytes) -> bytes:
     return _MARK + len(data).to_bytes(4, "little") + crc32(data).to_bytes(4, "little") + data
 
 
-def _records(path: str) -> Iterator[bytes]:
-    """Whole records of a journal; a torn tail ends the reading."""
+def _records(path: str) -> tuple[list[bytes], bool]:
+    """Whole records of a journal, and whether something else follows: a torn tail ends the reading."""
+    if not os.path.isfile(path):
+        return [], os.path.lexists(path)
     try:
         with open(path, "rb") as source:
             data = source.read()
     except OSError:
-        return
-    at = 0
+        return [], True
+    found, at = [], 0
     while data[at : at + 4] == _MARK:
         size = int.from_bytes(data[at + 4 : at + 8], "little")
         body = data[at + _HEAD_BYTES : at + _HEAD_BYTES + size]
         if len(body) != size or crc32(body) != int.from_bytes(data[at + 8 : at + 12], "little"):
-            return
-        yield body
+            break
+        found.append(body)
         at += _HEAD_BYTES + size
+    return found, at < len(data)
 
 
-def _map(path: str) -> memoryview | None:
+def _map(path: str) -> tuple[bytes | memoryview, Identity]:
+    """A file's bytes where they lie, and which file that is; no bytes when it is missing, empty or no plain file."""
     import mmap
 
+    if not os.path.isfile(path):
+        return b"", (0, 0, 0)
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
-        return None
+        return b"", (0, 0, 0)
     try:
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        status = os.fstat(descriptor)
+        data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        return data, (status.st_ino, status.st_mtime_ns, status.st_size)
     except (OSError, ValueError):
-        return None  # empty, or not a plain file
+        return b"", (0, 0, 0)
     finally:
         os.close(descriptor)

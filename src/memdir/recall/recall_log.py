@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.atomic import append_bytes, make_folder
+from memdir.disk.atomic import append_bytes, disk_error, make_folder
+from memdir.store.walk import OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +31,20 @@ class Injection:
 
 
 class Pin:
-    """A message and the memories that must come back for it; none means that nothing may."""
+    """A message and the memories that must come back for it; none means that nothing may.
 
-    __slots__ = ("expected", "query", "recent_tools")
+    `scope` is "team" for a case of the team's directory, which lies inside its project's and shares its state folder.
+    """
 
-    def __init__(self, query: str, expected: tuple[str, ...], recent_tools: tuple[str, ...] = ()) -> None:
+    __slots__ = ("expected", "query", "recent_tools", "scope")
+
+    def __init__(
+        self, query: str, expected: tuple[str, ...], recent_tools: tuple[str, ...] = (), *, scope: str = ""
+    ) -> None:
         self.query = query
         self.expected = expected
         self.recent_tools = recent_tools
+        self.scope = scope
 
 
 class RecallLog:
@@ -62,15 +69,17 @@ class RecallLog:
 
     def pin(self, pin: Pin) -> None:
         expected, tools = list(pin.expected), list(pin.recent_tools)
-        self._append(PINS_NAME, {"query": pin.query, "expected": expected, "recent_tools": tools})
+        line: dict[str, object] = {"query": pin.query, "expected": expected, "recent_tools": tools}
+        self._append(PINS_NAME, {**line, "scope": pin.scope} if pin.scope else line)
 
     def pins(self) -> Iterator[Pin]:
         """Every pinned case; of a message that was pinned twice the newer counts."""
-        newest: dict[str, Pin] = {}
+        newest: dict[tuple[str, str], Pin] = {}
         for line in self._lines(PINS_NAME):
             try:
-                query = str(line["query"])
-                newest[query] = Pin(query, _texts(line["expected"]), _texts(line.get("recent_tools", [])))
+                query, scope = str(line["query"]), str(line.get("scope", ""))
+                tools = _texts(line.get("recent_tools", []))
+                newest[query, scope] = Pin(query, _texts(line["expected"]), tools, scope=scope)
             except (KeyError, TypeError):
                 continue
         yield from newest.values()
@@ -85,11 +94,14 @@ class RecallLog:
     def _lines(self, name: str) -> Iterator[dict[str, object]]:
         import json
 
+        path = os.path.join(self._folder, name)
         try:
-            with open(os.path.join(self._folder, name), "rb") as file:
+            with open(path, "rb", opener=lambda path, _: os.open(path, OPEN_FLAGS)) as file:
                 lines = file.readlines()
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise disk_error(error, "read", path) from error
         for line in lines:
             try:
                 found = json.loads(line)

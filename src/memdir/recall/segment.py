@@ -1,7 +1,8 @@
 """Cards as one block of bytes that can be searched where it lies, mapped from a file or held in memory.
 
 Sections: keys, facts (fixed size a card), vector rows with their sign codes, postings. Everything is found by offset,
-nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it anew.
+nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it anew;
+the checksum is over every byte, since ranking with damaged ones may be wrong without an error.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from memdir.recall.planes import Held
 
-MAGIC = b"MDSEGM02"
-_HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum of all that, size
-_CHECKED_BYTES = _HEADER.size - 8
+MAGIC = b"MDSEGM03"
+_HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size
+_NUMBERS_BYTES = _HEADER.size - 8  # of the header, before the checksum
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
+MAX_MTIME_NS = 2**63 - 1  # in 2262; a file may well claim to be of later
 _ALIGN = 8
 _KEPT_TERMS = 64  # a question looks each of its terms up several times
 
@@ -55,7 +57,7 @@ class Segment:
             raise ValueError("the index is cut short")
         fields = _HEADER.unpack_from(view)
         magic, self.identity, dimensions, cards, rows, terms, postings, key_bytes, checksum, size = fields
-        if magic != MAGIC or crc32(view[:_CHECKED_BYTES]) != checksum or len(view) != size:
+        if magic != MAGIC or len(view) != size or _checksum(view) != checksum:
             raise ValueError("the index is damaged or of another version")
         self.cards, self.rows = cards, rows
         self._plane_bytes = dimensions // 8
@@ -181,6 +183,11 @@ class _Taker:
         return self._view[start : start + size]
 
 
+def kept_stamp(stamp: tuple[int, int]) -> tuple[int, int]:
+    """An (mtime in ns, size) as a segment can keep it: times too far off become the farthest there are."""
+    return max(-MAX_MTIME_NS, min(MAX_MTIME_NS, stamp[0])), stamp[1]
+
+
 def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
     """All cards as one block; `identity` names what made the directions they hold."""
     from array import array  # brings `collections` along, which a start that writes nothing does not need
@@ -192,7 +199,13 @@ def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
         dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
         usage = max(-100, min(100, card.usage))
         facts += _FACTS.pack(
-            card.mtime_ns, card.size, len(owners), card.length, len(card.vectors), usage, card.kind, *dates
+            *kept_stamp((card.mtime_ns, card.size)),
+            len(owners),
+            card.length,
+            len(card.vectors),
+            usage,
+            card.kind,
+            *dates,
         )
         lengths.append(card.length)
         keys += card.key.encode("utf-8", "surrogateescape")
@@ -208,8 +221,13 @@ def pack(cards: Sequence[Card], identity: int, dimensions: int) -> bytes:
     body = b"".join(_aligned(section) for section in sections)
     numbers = (identity, dimensions, len(cards), len(owners), len(prints), len(docs), len(keys))
     total = _padded(_HEADER.size) + len(body)
-    checksum = crc32(_HEADER.pack(MAGIC, *numbers, 0, total)[:_CHECKED_BYTES])
-    return _aligned(_HEADER.pack(MAGIC, *numbers, checksum, total)) + body
+    unchecked = memoryview(_aligned(_HEADER.pack(MAGIC, *numbers, 0, total)) + body)
+    return _aligned(_HEADER.pack(MAGIC, *numbers, _checksum(unchecked), total)) + body
+
+
+def _checksum(view: memoryview) -> int:
+    """Of everything but itself and the size, which the length of the file must equal."""
+    return crc32(view[_HEADER.size :], crc32(view[:_NUMBERS_BYTES]))
 
 
 def _pack_postings(cards: Sequence[Card]) -> tuple[array[int], array[int], array[int], bytearray]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from stat import S_ISREG
 
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
@@ -20,6 +21,8 @@ from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Candidate, rank
+from memdir.recall.segment import kept_stamp
+from memdir.store.walk import OPEN_FLAGS, walk
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
 MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted, or a very long answer
 MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
 SNIPPET_CHARACTERS = 160
-LOG = "log:"
+LOG = "log:"  # before the key of a daily log; no id of a session holds a colon
+MAX_LOG_BYTES = 8 << 20  # a day's log is some pages: of what is larger the beginning is searched
 SPREAD = 5  # candidates for each place in the answer, since some are left out
 HITS_A_SESSION = 3  # one long session about a subject must not hide the others
 
@@ -75,11 +79,12 @@ class SessionSearch:
         known = self._derived.stamps()
         last: dict[str, tuple[int, int]] = {}
         for key, (_, end) in known.items():
-            session, _, start = key.rpartition("#")
+            session, start = _turn_of(key)
             if session:
-                last[session] = max(last.get(session, (-1, 0)), (int(start), end))
-        self._derived.forget([key for key in known if self._is_stale(key, last)])
-        documents = [*self._new_turns(last), *self._new_logs(known)]
+                last[session] = max(last.get(session, (-1, 0)), (start, end))
+        logs = sorted(LOG + key for key, entry in walk(self._logs) if entry.is_file(follow_symlinks=False))
+        self._derived.forget([key for key in known if self._is_stale(key, last, frozenset(logs))])
+        documents = [*self._new_turns(last), *self._new_logs(logs, known)]
         self._derived.add(documents, on_progress=on_progress)
         return len(documents)
 
@@ -93,11 +98,11 @@ class SessionSearch:
         hits = (self._hit(candidate, words) for candidate in fitting)
         return list(islice(_spread(hit for hit in hits if hit is not None), limit))
 
-    def _is_stale(self, key: str, last: dict[str, tuple[int, int]]) -> bool:
+    def _is_stale(self, key: str, last: dict[str, tuple[int, int]], logs: frozenset[str]) -> bool:
         """Whether a card's file is gone, or shorter than what was read of it: it was replaced."""
-        session, _, _ = key.rpartition("#")
+        session, _ = _turn_of(key)
         if not session:
-            return not os.path.exists(self._log_path(key))
+            return key not in logs
         return session not in self._paths or self._paths[session].size < last[session][1]
 
     def _new_turns(self, last: dict[str, tuple[int, int]]) -> Iterator[Document]:
@@ -114,34 +119,45 @@ class SessionSearch:
                     size=turn.end,
                 )
 
-    def _new_logs(self, known: dict[str, tuple[int, int]]) -> Iterator[Document]:
-        for current, _, names in os.walk(self._logs):
-            for name in sorted(names):
-                key = LOG + os.path.relpath(os.path.join(current, name), self._logs).replace(os.sep, "/")
-                text, stamp = _read(self._log_path(key)) if name.endswith(".md") else ("", None)
-                if stamp is not None and known.get(key) != stamp:
-                    lines = [line.strip() for line in text.splitlines() if line.strip()]
-                    dated = f"{name.removesuffix('.md')}\n{text}"  # of the day in its name, whenever it was copied
-                    yield Document(key, passages=lines, body=dated, mtime_ns=stamp[0], size=stamp[1])
+    def _new_logs(self, logs: Iterable[str], known: dict[str, tuple[int, int]]) -> Iterator[Document]:
+        for key in logs:
+            path = self._log_path(key)
+            text, stamp = _read(path)
+            if stamp is not None and known.get(key) != kept_stamp(stamp):
+                lines = [line.strip() for line in text.splitlines() if line.strip()]
+                dated = f"{_day_of(path)}\n{text}"  # of the day in its name, whenever it was copied
+                yield Document(key, passages=lines, body=dated, mtime_ns=stamp[0], size=stamp[1])
 
     def _log_path(self, key: str) -> str:
         return os.path.join(self._logs, *key.removeprefix(LOG).split("/"))
 
     def _hit(self, candidate: Candidate, words: tuple[str, ...]) -> Hit | None:
-        session, _, start = candidate.key.rpartition("#")
+        session, start = _turn_of(candidate.key)
         if not session:
             path = self._log_path(candidate.key)
             text, stamp = _read(path)
-            moment = os.path.basename(path).removesuffix(".md")
-            return Hit("", path, "", "", moment, snippet(text, words), candidate.score) if stamp else None
+            return Hit("", path, "", "", _day_of(path), snippet(text, words), candidate.score) if stamp else None
         path = self._paths[session].path
-        said = _messages_between(path, int(start), candidate.facts.size)
+        said = _messages_between(path, start, candidate.facts.size)
         if not said:
             return None
         best = max(said, key=lambda message: _count(message.text, words))
         return Hit(
             session, path, best.id, best.role, best.timestamp, snippet(best.text, words), round(candidate.score, 4)
         )
+
+
+def _turn_of(key: str) -> tuple[str, int]:
+    """The session of a card and the byte its turn begins at; no session for a daily log."""
+    if key.startswith(LOG):
+        return "", 0
+    session, _, start = key.rpartition("#")
+    return session, int(start)
+
+
+def _day_of(path: str) -> str:
+    """The day of a daily log, as its name says it."""
+    return os.path.basename(path).removesuffix(".md")
 
 
 def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -202,17 +218,23 @@ def _messages_between(path: str, start: int, end: int) -> list[Message]:
 
 
 def _read(path: str) -> tuple[str, tuple[int, int] | None]:
-    """A log's text and its stamp, from one open file; no stamp when it cannot be read."""
+    """A log's text and its stamp, from one open file; no stamp when it cannot be read or is no plain file (S9)."""
     try:
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            return file.read().decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size)
+        descriptor = os.open(path, OPEN_FLAGS)
     except OSError:
         return "", None
+    try:
+        status = os.fstat(descriptor)
+        data = os.read(descriptor, MAX_LOG_BYTES) if S_ISREG(status.st_mode) else None
+    except OSError:
+        return "", None
+    finally:
+        os.close(descriptor)
+    return ("", None) if data is None else (data.decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size))
 
 
 def _nanoseconds(moment: str, otherwise: float) -> int:
     try:
         return int(datetime.fromisoformat(moment).timestamp() * 1e9)
-    except ValueError:
+    except (ValueError, OverflowError):
         return int(otherwise * 1e9)

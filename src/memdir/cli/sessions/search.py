@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
+from memdir.cli.context import add_json, add_limit
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ EXAMPLES = ('memdir sessions search "flaky migration"', "memdir sessions search 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most this many (default: 20)")
+    add_limit(parser)
     add_json(parser)
 
 
