@@ -64,6 +64,7 @@ def test_what_a_description_names_is_checked_too(recaller: Recaller, store: Memo
     (tmp_path / "src" / "a.py").write_text("")
     assert "any more" not in recaller.render(["named.md"])[0]
     (tmp_path / "src" / "a.py").unlink()
+    recaller.forget_shown()
     assert "not in the project any more: src/a.py." in recaller.render(["named.md"])[0]
 
 
