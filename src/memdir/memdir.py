@@ -139,16 +139,26 @@ class MemDir:
     def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
         from memdir.recall.prefetch import Prefetch
-
-        recaller = self.recaller()
+        from memdir.recall.recall import MAX_RECALLED
 
         async def find() -> Show:
-            if not self.settings.enabled:
-                return list
-            choice = await self.choose(text, recent_tools=recent_tools, session=session)
-            return await recaller.prepare(choice, session=session, message=text)
+            shows, room = [], MAX_RECALLED
+            for scope in self.recalled_scopes() if self.settings.enabled else ():
+                recaller = self.recaller(scope)
+                if scope == "project":
+                    choice = await self.choose(text, recent_tools=recent_tools, session=session)
+                else:
+                    choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
+                choice.keys = choice.keys[:room]
+                room -= len(choice.keys)
+                shows.append(await recaller.prepare(choice, session=session, message=text))
+            return lambda: [shown for show in shows for shown in show()]
 
         return Prefetch(find)
+
+    def recalled_scopes(self) -> tuple[str, ...]:
+        """Whose memories join a conversation: the project's first, then the user's own for all projects."""
+        return ("project", "user") if os.path.isdir(self.place_of("user").root) else ("project",)
 
     @property
     def asks_model(self) -> bool:

@@ -304,3 +304,14 @@ def test_the_team_and_the_project_do_not_disturb_each_others_index(memdir: Memdi
     team, project = memdir(*words, "team").out, memdir(*words, "project").out
     assert json.loads(team)["recalled"]
     assert (memdir(*words, "team").out, memdir(*words, "project").out) == (team, project)
+
+
+def test_recall_adds_what_the_user_keeps_for_all_projects(memdir: Memdir) -> None:
+    memdir("remember", "Integration tests for a client I want as tables", "--scope", "user")
+    ran = memdir("recall", OVEN)
+    assert "+ real_oven.md" in ran.out
+    assert "yours, for all projects" in ran.out
+    (own,) = json.loads(memdir("recall", OVEN, "--json").out)["recalledOfUser"]
+    assert own in ran.out
+    assert "as tables" in memdir("recall", OVEN, "--render").out
+    assert json.loads(memdir("recall", OVEN, "--json", "--scope", "user").out)["recalled"] == [own]

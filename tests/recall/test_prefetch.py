@@ -182,3 +182,28 @@ async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
     Path(memory.place.root, "forgotten.md").unlink()
     (message,) = pending.ready()
     assert "port 5433" in message.text
+
+
+async def test_the_users_own_memories_for_all_projects_join_after_the_projects(project: Path) -> None:
+    memory = opened(project)
+    store = memory.store_for("user")
+    Path(store.root).mkdir(parents=True)
+    head = "---\nname: Ports\ndescription: prefers ports of databases written as host:port\ntype: user\n---\n"
+    Path(store.root, "ports.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
+    found = await joined(memory.prefetch(PORT + " How do I like a database port written?", session="a"))
+    assert ["listens on port 5433" in one for one in found] == [True, False]
+    assert "host:port" in found[1]
+    await memory.close()
+
+
+async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
+    memory = opened(project, files=tuple(f"port{number}.md" for number in range(4)))
+    own = memory.store_for("user")
+    Path(own.root).mkdir(parents=True)
+    for number in range(4):
+        source = Path(memory.place.root, f"port{number}.md")
+        Path(own.root, f"mine{number}.md").write_bytes(source.read_bytes())
+    found = await joined(memory.prefetch(PORT, session="a"))
+    assert len(found) == MAX_RECALLED
+    assert len([one for one in found if own.root in one]) == 1
+    await memory.close()

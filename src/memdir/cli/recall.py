@@ -9,6 +9,7 @@ from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import MemdirError
 from memdir.recall.choice import Choice
+from memdir.recall.recall import MAX_RECALLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,18 +65,29 @@ def run(options: argparse.Namespace, context: Context) -> int:
     with context.progress("indexing memories") as on_progress:
         recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
     choice = Choice(recalled.keys, "words") if choice is None else choice
+    own = _own(options, memory, room=MAX_RECALLED - len(choice.keys))
     if options.pin:
         _pin(options, tuple(recalled.keys) if expected is None else expected, context)
     if options.json:
-        context.print_json(_plain(options.text, choice, recalled))
+        context.print_json({**_plain(options.text, choice, recalled), "recalledOfUser": own})
     elif options.render:
-        for text in recaller.render(choice, session="cli", message=options.text):
+        texts = recaller.render(choice, session="cli", message=options.text)
+        if own:
+            texts += memory.recaller("user").render(own, session="cli", message=options.text)
+        for text in texts:
             context.terminal.line(clean(text, keep_newlines=True))
         if recaller.not_logged:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:
-        _print(options, choice, recalled, context)
+        _print(options, choice, recalled, own, context)
     return 0
+
+
+def _own(options: argparse.Namespace, memory: MemDir, *, room: int) -> list[str]:
+    """What the user's memories for all projects add, as in a conversation; a pinned case is of one scope."""
+    if options.pin or options.scope != "project" or "user" not in memory.recalled_scopes():
+        return []
+    return memory.recaller("user").choose(options.text, recent_tools=options.tool).keys[:room]
 
 
 def _settle_selector(options: argparse.Namespace) -> None:
@@ -131,10 +143,13 @@ def _pin(options: argparse.Namespace, expected: tuple[str, ...], context: Contex
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
 
 
-def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, context: Context) -> None:
+def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, own: list[str], context: Context) -> None:
     terminal = context.terminal
-    if not choice.keys:
+    if not choice.keys and not own:
         terminal.line("No memory clearly helps with that.")
+    for key in own:
+        name = terminal.bold(clean(key))
+        terminal.line(f"{terminal.style('+', 'green')} {name}  {terminal.dim('yours, for all projects')}")
     for key in () if options.explain and choice.by == "words" else choice.keys:
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}")
     if options.explain:
