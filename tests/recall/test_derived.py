@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memdir.recall.derived import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS, Derived
+from memdir.recall.derived import (
+    BASE_NAME,
+    JOURNAL_NAME,
+    MAX_JOURNAL_RECORDS,
+    TOLD_EVERY,
+    TOLD_FROM_CHARACTERS,
+    Derived,
+)
 from memdir.recall.document import Document
 from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
@@ -153,3 +160,20 @@ def test_one_change_in_a_large_store_does_not_write_all_of_it_again(tmp_path: Pa
     derived.add([Document("7.md", description="a submarine")])
     assert (tmp_path / BASE_NAME).stat().st_ino == before
     assert best(Derived(str(tmp_path), encoder), encoder, "submarine") == "7.md"
+
+
+def test_what_was_indexed_before_somebody_broke_it_off_is_kept(tmp_path: Path, encoder: WordEncoder) -> None:
+    body = "zeppelin hangar " * (TOLD_FROM_CHARACTERS // (16 * 3 * TOLD_EVERY) + 1)
+    documents = {f"{at}.md": Document(f"{at}.md", body=body, mtime_ns=at, size=1) for at in range(3 * TOLD_EVERY)}
+    current = {key: (one.mtime_ns, one.size) for key, one in documents.items()}
+
+    def break_off(done: int, total: int) -> None:
+        if done == 2 * TOLD_EVERY:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Derived(str(tmp_path), encoder).refresh(current, documents.get, on_progress=break_off)
+    again = Derived(str(tmp_path), encoder)
+    assert len(again.stamps()) == 2 * TOLD_EVERY
+    assert again.refresh(current, documents.get) == TOLD_EVERY
+    assert again.stamps() == current

@@ -19,7 +19,7 @@ from memdir.recall.segment import Segment, kept_stamp, pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from memdir.recall.card import Card
     from memdir.recall.document import Document
@@ -87,8 +87,18 @@ class Derived:
         return len(documents)
 
     def add(self, documents: Iterable[Document], *, on_progress: OnProgress | None = None) -> None:
-        """Make new or changed documents searchable now, and for later processes. Only long work tells its progress."""
-        cards = self._make(list(documents), on_progress)
+        """Make new or changed documents searchable now, and for later processes.
+
+        Only long work tells its progress; when that breaks it off, what is done is kept.
+        """
+        cards: list[Card] = []
+        try:
+            for made in self._made(list(documents), on_progress):
+                cards += made
+        finally:
+            self._take_in(cards)
+
+    def _take_in(self, cards: list[Card]) -> None:
         if len(cards) > MAX_RECENT_CARDS or (cards and not self.segments) or self._is_cluttered(cards):
             self._rebuild(cards)
             return
@@ -108,14 +118,13 @@ class Derived:
             if place is not None:
                 self.gone.add(place)
 
-    def _make(self, documents: list[Document], on_progress: OnProgress | None) -> list[Card]:
+    def _made(self, documents: list[Document], on_progress: OnProgress | None) -> Iterator[list[Card]]:
         if on_progress is None or sum([len(document.body) for document in documents]) < TOLD_FROM_CHARACTERS:
-            return make_cards(documents, self._encoder)
-        cards: list[Card] = []
+            yield make_cards(documents, self._encoder)
+            return
         for start in range(0, len(documents), TOLD_EVERY):
             on_progress(start, len(documents))
-            cards += make_cards(documents[start : start + TOLD_EVERY], self._encoder)
-        return cards
+            yield make_cards(documents[start : start + TOLD_EVERY], self._encoder)
 
     def _is_cluttered(self, fresh: list[Card]) -> bool:
         """Whether too many cards would be those of older versions: their words still count as held by the store."""
