@@ -315,3 +315,11 @@ def test_recall_adds_what_the_user_keeps_for_all_projects(memdir: Memdir) -> Non
     assert own in ran.out
     assert "as tables" in memdir("recall", OVEN, "--render").out
     assert json.loads(memdir("recall", OVEN, "--json", "--scope", "user").out)["recalled"] == [own]
+
+
+def test_what_was_shown_of_the_team_is_not_called_never_shown(memdir: Memdir, bakery: Path) -> None:
+    (bakery / "team").mkdir()
+    (bakery / "real_oven.md").rename(bakery / "team" / "real_oven.md")
+    assert "team/real_oven.md" in json.loads(memdir("check", "--json").out)["neverShown"]
+    assert "real_oven.md" in memdir("recall", OVEN, "--scope", "team", "--render").out
+    assert "team/real_oven.md" not in json.loads(memdir("check", "--json").out)["neverShown"]

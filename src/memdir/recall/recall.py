@@ -185,7 +185,8 @@ class Recaller:
             surfacing.characters += len(text)
             rendered.append(text)
             shown.append(memory.key)
-        injection = Injection(self._clock(), session, tuple(shown), message=message, by=choice.by)
+        keys = tuple([self._store.place.prefix + key for key in shown])  # the team shares its project's log
+        injection = Injection(self._clock(), session, keys, message=message, by=choice.by)
         self._tell(injection, choice.prompt_hash)
         return rendered
 
