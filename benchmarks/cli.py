@@ -25,12 +25,14 @@ def main() -> int:
             [sys.executable, "-I", "-c", "pass"],
             [memdir, "--version"],
             [memdir, "search", "kalomi", "stotra", "--project", str(project)],
+            [memdir, "recall", "how do kalomi and stotra belong together?", "--project", str(project)],
         )
         environment = clean_environment(MEMDIR_HOME=str(home))
-        floor, version, search = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
+        floor, version, search, recall = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
     rows = [
         Row("memdir --version", version, FLOOR, floor, 2.5),
         Row(f"memdir search, {MEMORIES:,} memories", search, FLOOR, floor, 5.0),
+        Row(f"memdir recall, {MEMORIES:,} memories", recall, FLOOR, floor, 6.0),
     ]
     return report("bench-cli: CPU time of a cold process, best of rounds", rows)
 

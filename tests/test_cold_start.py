@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,23 @@ def test_a_module_of_the_hot_path_loads_nothing_heavy(module: str) -> None:
     code = f"import sys; before = set(sys.modules); import {module}; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
+    assert not loaded & set(HEAVY)
+
+
+@pytest.mark.parametrize("words", [["recall", "can I ship on Friday?"], ["search", "deploys"]])
+def test_a_command_that_runs_on_every_prompt_loads_nothing_heavy(
+    memdir_command: str, project: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):  # with a key a model is asked, and its client loaded
+        monkeypatch.delenv(name, raising=False)
+    remembered = ["remember", "Deploys are frozen until 2026-12-01"]
+    subprocess.run([memdir_command, *remembered, "--project", str(project)], capture_output=True, check=True)
+    for _ in range(2):  # the first builds the index
+        command = [sys.executable, "-X", "importtime", memdir_command, *words, "--project", str(project)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "deploys_are_frozen" in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "memdir.recall.local" in loaded
     assert not loaded & set(HEAVY)
 
 

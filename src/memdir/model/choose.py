@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.model import BuiltinModel
-from memdir.model.model import Model
-from memdir.model.retry import RetryingModel
-from memdir.settings import Environment, Settings
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.model.model import Model
+    from memdir.settings import Environment, Settings
 
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
 
@@ -25,23 +25,31 @@ def model_name(settings: Settings, environment: Environment) -> str:
 
 
 def choose_model(settings: Settings, environment: Environment) -> Model:
-    """The model that the settings name. ModelError when its key, SDK or program is missing."""
+    """The model that the settings name. ModelError when its key, SDK or program is missing.
+
+    Only what is chosen is loaded: every recall asks who the provider is.
+    """
     match provider_of(settings, environment):
         case "anthropic":
             from memdir.model.anthropic import AnthropicModel
+            from memdir.model.retry import RetryingModel
 
             base_url = settings.model_base_url or ""
             return RetryingModel(AnthropicModel(api_key=environment.anthropic_key, base_url=base_url))
         case "openai":
             from memdir.model.openai import Dialect, OpenAIModel
+            from memdir.model.retry import RetryingModel
 
             dialect: Dialect = "responses" if settings.model_api == "responses" else "chat"
             base_url = settings.model_base_url or ""
             return RetryingModel(OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect))
         case "command":
             from memdir.model.command import CommandModel, Program
+            from memdir.model.retry import RetryingModel
 
             program: Program = "codex" if settings.model_command == "codex" else "claude"
             return RetryingModel(CommandModel(program, folder=environment.home))
         case _:
+            from memdir.model.builtin.model import BuiltinModel
+
             return BuiltinModel()
