@@ -9,6 +9,7 @@ from _thread import allocate_lock  # a hook should not load all of threading
 from memdir.errors import MemdirError, SettingsError
 from memdir.events import Nowhere, Several, store_adopted
 from memdir.layout import Layout, Place
+from memdir.recall.surfacing import Surfacings
 from memdir.settings import Environment, Settings, load_settings, memory_root
 
 TYPE_CHECKING = False
@@ -58,6 +59,7 @@ class MemDir:
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._background: Background | None = None
         self._recallers: dict[str, Recaller] = {}
+        self.surfacings = Surfacings()  # what each session was shown
 
     @property
     def is_default_place(self) -> bool:
@@ -133,6 +135,7 @@ class MemDir:
                 sink=self.sink,
                 clock=self.clock,
             )
+            self._recallers[scope].surfacings = self.surfacings
             self._recallers[scope].opened = opened if self.settings.recall_encoder == "auto" else None
         return self._recallers[scope]
 
@@ -142,17 +145,23 @@ class MemDir:
         from memdir.recall.recall import MAX_RECALLED
 
         async def find() -> Show:
-            shows, room = [], MAX_RECALLED
-            for scope in self.recalled_scopes() if self.settings.enabled else ():
-                recaller = self.recaller(scope)
-                if scope == "project":
-                    choice = await self.choose(text, recent_tools=recent_tools, session=session)
-                else:
-                    choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
-                choice.keys = choice.keys[:room]
-                room -= len(choice.keys)
-                shows.append(await recaller.prepare(choice, session=session, message=text))
-            return lambda: [shown for show in shows for shown in show()]
+            if not self.settings.enabled:
+                return list
+            choice = await self.choose(text, recent_tools=recent_tools, session=session)
+            show = await self.recaller().prepare(choice, session=session, message=text)
+            try:
+                show_own = await own(MAX_RECALLED - len(choice.keys))
+            except (MemdirError, OSError):  # what is wrong with the user's memories costs the project's nothing
+                return show
+            return lambda: show() + show_own()
+
+        async def own(room: int) -> Show:
+            if not room or "user" not in self.recalled_scopes():
+                return list
+            recaller = self.recaller("user")
+            choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
+            choice.keys = choice.keys[:room]
+            return await recaller.prepare(choice, session=session, message=text)
 
         return Prefetch(find)
 
@@ -255,8 +264,7 @@ class MemDir:
         """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
         is no more: of one session, or of all (R1)."""
         self._prompt = None
-        for recaller in self._recallers.values():
-            recaller.forget_shown(session)
+        self.surfacings.forget(session)
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):

@@ -207,3 +207,17 @@ async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
     assert len(found) == MAX_RECALLED
     assert len([one for one in found if own.root in one]) == 1
     await memory.close()
+
+
+async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Path) -> None:
+    memory = opened(project)
+    own = memory.store_for("user")
+    Path(own.root).mkdir(parents=True)
+    Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes())
+    shown = await joined(memory.prefetch(PORT, session="a"))
+    assert len(shown) == 2
+    assert memory.surfacings.of("a").characters == sum(map(len, shown))
+    assert await joined(memory.prefetch(PORT, session="a")) == []
+    memory.reload(session="a")
+    assert len(await joined(memory.prefetch(PORT, session="a"))) == 2
+    await memory.close()

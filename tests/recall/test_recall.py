@@ -12,6 +12,7 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
 from memdir.recall import recall as recall_module
+from memdir.recall import surfacing
 from memdir.recall.local import LocalSelector
 from memdir.recall.prefetch import Prefetch, Show
 from memdir.recall.recall import Recaller
@@ -64,7 +65,7 @@ def test_what_a_description_names_is_checked_too(recaller: Recaller, store: Memo
     (tmp_path / "src" / "a.py").write_text("")
     assert "any more" not in recaller.render(["named.md"])[0]
     (tmp_path / "src" / "a.py").unlink()
-    recaller.forget_shown()
+    recaller.surfacings.forget()
     assert "not in the project any more: src/a.py." in recaller.render(["named.md"])[0]
 
 
@@ -80,10 +81,10 @@ def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> N
 
 
 def test_of_many_sessions_the_oldest_are_forgotten(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall_module, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(surfacing, "MAX_SESSIONS", 2)
     for session in ("one", "two", "one", "three"):
         recaller.render(["freeze.md"], session=session)
-    assert [len(recaller.surfacing(session).keys) for session in ("one", "three", "two")] == [1, 1, 0]
+    assert [len(recaller.surfacing(session).keys("project")) for session in ("one", "three", "two")] == [1, 1, 0]
 
 
 async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:

@@ -15,6 +15,7 @@ from memdir.errors import DiskError, MemdirError, ModelError, PathEscape
 from memdir.recall.choice import Choice
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
+from memdir.recall.surfacing import Surfacing, Surfacings
 from memdir.recall.verify import Verifier
 
 TYPE_CHECKING = False
@@ -35,19 +36,8 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
 
 MAX_RECALLED = 5  # R1
-MAX_SESSIONS = 1_000  # whose memories are known to have been shown; a host that serves more starts the oldest anew
 MAX_ROUNDS = 4  # of choosing anew because something chosen cannot be read
 MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
-
-
-class Surfacing:
-    """What a session has been shown: never shown twice, and never more than fits (R1, R7)."""
-
-    __slots__ = ("characters", "keys")
-
-    def __init__(self) -> None:
-        self.keys: set[str] = set()
-        self.characters = 0
 
 
 class Recaller:
@@ -69,7 +59,7 @@ class Recaller:
         self._log = log
         self._sink = sink
         self._clock = clock
-        self._surfacings: dict[str, Surfacing] = {}
+        self.surfacings = Surfacings()  # a host's recalls of several scopes share one
         self.opened: Opened | None = None  # a selector too slow to start for a hook
         self.not_logged = ""  # why what was shown last is not in the log
         self._beside: Beside | None = None
@@ -77,18 +67,8 @@ class Recaller:
         self._selecting = allocate_lock()  # one choice at a time: the index is not made for two
 
     def surfacing(self, session: str = "") -> Surfacing:
-        """What a session has been shown."""
-        found = self._surfacings[session] = self._surfacings.pop(session, Surfacing())
-        if len(self._surfacings) > MAX_SESSIONS:
-            del self._surfacings[next(iter(self._surfacings))]
-        return found
-
-    def forget_shown(self, session: str | None = None) -> None:
-        """A session's context was emptied, or that of all: what it had been shown may come again."""
-        if session is None:
-            self._surfacings.clear()
-        else:
-            self._surfacings.pop(session, None)
+        """What a session has been shown, of all scopes."""
+        return self.surfacings.of(session)
 
     def choose(
         self,
@@ -99,7 +79,7 @@ class Recaller:
         on_progress: OnProgress | None = None,
     ) -> Recalled:
         """The local choice, with everything that explains it."""
-        surfaced = frozenset(self.surfacing(session).keys)
+        surfaced = self.surfacing(session).keys(self._store.scope)
         with self._selecting:
             self._selector.refresh(on_progress=on_progress)
             return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
@@ -109,7 +89,7 @@ class Recaller:
         from memdir.recall.staying import Staying
 
         beside = self._beside_it()
-        surfaced = frozenset(self.surfacing(session).keys)
+        surfaced = self.surfacing(session).keys(self._store.scope)
 
         def ask(selector: LocalSelector) -> list[str]:
             selector.refresh(on_progress=beside.check)
@@ -139,7 +119,7 @@ class Recaller:
         from memdir.recall.beside import Stopped
         from memdir.recall.model_select import select_by_model, select_prompt
 
-        surfaced = frozenset(self.surfacing(session).keys)
+        surfaced = self.surfacing(session).keys(self._store.scope)
         try:
             prompt = select_prompt(overrides)
             model, headers = await self._in_turn(lambda: (open_model(), self._headers(surfaced)))
@@ -177,12 +157,11 @@ class Recaller:
         shown: list[str] = []
         surfacing = self.surfacing(session)
         for memory, missing in ready:
-            if memory.key in surfacing.keys or not os.path.exists(memory.path):
+            if memory.key in surfacing.keys(self._store.scope) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
             room = MAX_SESSION_CHARACTERS - surfacing.characters
             text = render_memory(memory, now=self._clock(), missing=missing, room=room, scope=self._store.scope)
-            surfacing.keys.add(memory.key)
-            surfacing.characters += len(text)
+            surfacing.add(self._store.scope, memory.key, len(text))
             rendered.append(text)
             shown.append(memory.key)
         keys = tuple([self._store.place.prefix + key for key in shown])  # the team shares its project's log
