@@ -226,7 +226,7 @@ async def test_a_model_that_failed_can_be_asked_again(model: Model, provider: Pr
     bad_days = (Drop(ANSWER, 2), HalfJson(ANSWER, 1), Hang(ANSWER, 2), Refusal("server_error"))
     server.add(says("Warm."), *bad_days, says("Here."))
     await model.complete(provider.request())  # the first call also loads the SDK, which a short limit must not count
-    for _ in bad_days:
+    while len(server.requests) <= len(bad_days):  # on a busy machine a call may run out of time before it is heard
         with pytest.raises(ModelError):
             await model.complete(provider.request(settings=ModelSettings(timeout_seconds=2.0)))
     assert (await model.complete(provider.request())).message.text == "Here."
