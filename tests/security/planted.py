@@ -1,4 +1,4 @@
-"""Projects of a stranger whose git configuration, hooks and attributes name programs that leave a mark when they run."""
+"""Projects of a stranger whose git configuration, hooks and attributes name programs that leave a mark when run."""
 
 from __future__ import annotations
 
