@@ -89,7 +89,7 @@ class MemDir:
         if self.is_default_place:
             from memdir.store.identity import remember_identity
 
-            remember_identity(self.place, self.layout.project)
+            remember_identity(self.place, self.layout)
         return adoption
 
     def prompt(self) -> str:

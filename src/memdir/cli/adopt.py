@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.identity import adopt, identify, stores
 
     layout = context.require_enabled().layout
-    here = identify(layout.project)
+    here = identify(layout.project, layout.work_tree)
     records = [record for record in stores(layout) if record.slug != layout.slug]
     offered = [record for record in records if record.is_orphan or here.is_same_project(record.identity)]
     if options.path is None:

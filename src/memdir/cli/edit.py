@@ -3,11 +3,13 @@ and your text is kept. What others changed meanwhile is merged in."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
 
 TYPE_CHECKING = False
@@ -59,8 +61,11 @@ def _edited(draft: str, context: Context) -> bytes:
     import subprocess
 
     command = shlex.split(context.environment.editor) or ["vi"]
+    program = command[0] if os.path.dirname(command[0]) else find_program(command[0])
     try:
-        status = subprocess.run([*command, draft], check=False).returncode
+        if not program:
+            raise FileNotFoundError(errno.ENOENT, "")
+        status = subprocess.run([program, *command[1:], draft], check=False).returncode
     except OSError as error:
         remedy = f"Set EDITOR to a command that is installed. Your text is kept in {draft}"
         raise MemdirError(

@@ -16,6 +16,7 @@ from memdir.disk.atomic import (
     sweep_temporaries,
     write_bytes_atomic,
 )
+from memdir.disk.programs import find_program, search_path
 from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
@@ -54,7 +55,8 @@ _HELD = (".lock", ".keep")  # and how it marks what it is working on
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
 _BATCH_BYTES = 32 << 20  # of blobs handed to git at once: they are in memory twice
 # Kept from the caller's environment; everything else, above all GIT_*, is dropped.
-_KEPT_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
+_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
+_NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 class Git:
@@ -210,6 +212,7 @@ def run_git(
     settings = [part for setting in _CONFIG for part in ("-c", setting)]
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment |= {
+        "PATH": search_path(),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
@@ -225,7 +228,7 @@ def run_git(
     }
     try:
         done = subprocess.run(
-            ["git", *settings, *arguments],
+            [find_program("git") or _NOWHERE, *settings, *arguments],
             input=stdin,
             capture_output=True,
             check=False,

@@ -1,12 +1,14 @@
 """Which project a folder belongs to: its canonical git root, shared by all worktrees (S3).
 
 Reads `.git` files itself instead of asking git: a hook runs this on every prompt, and a git process costs more than
-the rest of it.
+the rest of it. Nothing here depends on whether git is there, or agrees.
 """
 
 from __future__ import annotations
 
 import os
+
+from memdir.disk.plain_file import read_plain_file
 
 _MAX_POINTER_BYTES = 4096  # a `gitdir:` line holds one path
 
@@ -38,40 +40,35 @@ def canonical_root(folder: str) -> str:
 def common_git_folder(tree: str) -> str | None:
     """The git folder that the worktree at `tree` shares with its main repository; None when it is no linked worktree.
 
-    A `.git` file is content of the repository's making: it is believed only when the folder it names points back to
-    it, or a hostile checkout could borrow another project's memory.
+    A `.git` file is content of the repository's making: it is believed only when it names one of the worktrees of that
+    main repository, and this one points back to it, or a hostile checkout could borrow another project's memory.
     """
-    pointer = os.path.join(tree, ".git")
-    if not os.path.isfile(pointer):
+    folder = _pointed_at(tree)
+    if folder is None:
         return None
-    target = _read_line(pointer)
-    if target is None or not target.startswith("gitdir:"):
+    back = _read_path(os.path.join(folder, "gitdir"), folder)
+    common = _read_path(os.path.join(folder, "commondir"), folder)
+    if back is None or common is None or back != os.path.realpath(os.path.join(tree, ".git")):
         return None
-    git_folder = _absolute(target.removeprefix("gitdir:").strip(), tree)
-    back = _read_line(os.path.join(git_folder, "gitdir"))
-    common = _read_line(os.path.join(git_folder, "commondir"))
-    if back is None or common is None or _absolute(back, git_folder) != os.path.realpath(pointer):
-        return None
-    return _absolute(common, git_folder)
+    return common if os.path.dirname(folder) == os.path.join(common, "worktrees") else None
 
 
 def git_folder(tree: str) -> str:
     """The git folder of the work tree at `tree` alone: a linked worktree and a submodule have a file that names it."""
-    pointer = os.path.join(tree, ".git")
-    target = _read_line(pointer) if os.path.isfile(pointer) else None
-    if target is None or not target.startswith("gitdir:"):
-        return pointer
-    return _absolute(target.removeprefix("gitdir:").strip(), tree)
+    return _pointed_at(tree) or os.path.join(tree, ".git")
 
 
-def _absolute(path: str, base: str) -> str:
-    return os.path.realpath(os.path.join(base, path))
+def _pointed_at(tree: str) -> str | None:
+    return _read_path(os.path.join(tree, ".git"), tree, prefix="gitdir:")
 
 
-def _read_line(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_POINTER_BYTES)
-    except OSError:
+def _read_path(file: str, base: str, *, prefix: str = "") -> str | None:
+    """The path that a file of one line holds; None for one on another machine, which looking at it would ask for."""
+    data = read_plain_file(file, _MAX_POINTER_BYTES)
+    if data is None or b"\0" in data:
         return None
-    return os.fsdecode(data).split("\n", 1)[0].strip()
+    line = os.fsdecode(data).split("\n", 1)[0].strip()
+    path = line.removeprefix(prefix).strip()
+    if not path or not line.startswith(prefix) or path.startswith(("//", "\\\\")):
+        return None
+    return os.path.realpath(os.path.join(base, path))

@@ -15,6 +15,7 @@ from memdir.doctor.surroundings import (
     check_history,
     check_orphans,
     check_permissions,
+    check_project_git,
     check_settings,
     check_unfinished,
     unsafe_paths,
@@ -104,6 +105,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
     yield from check_unfinished(store)
     yield from check_history(store)
+    yield from check_project_git(memory)
     yield from check_permissions(store)
     yield from check_orphans(memory)
 

@@ -6,6 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 
+from memdir.disk.programs import find_program
+from memdir.disk.project_git import ProjectGit
+from memdir.disk.repository import LeftOut
 from memdir.doctor.finding import Finding
 from memdir.errors import HistoryError
 from memdir.memdir import MemDir
@@ -13,6 +16,8 @@ from memdir.store.identity import stores
 from memdir.store.store import MemoryStore
 from memdir.store.walk import walk
 
+_GIT_SECONDS = 5.0  # to find one commit
+_WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -35,6 +40,26 @@ def check_history(store: MemoryStore) -> Iterator[Finding]:
     for line in damage[:5]:
         remedy = f"The memories are safe. Move {store.place.history} away: a new history begins with the next change"
         yield Finding("history", "error", f"the history is damaged: {line}", store.place.history, remedy)
+
+
+def check_project_git(memory: MemDir) -> Iterator[Finding]:
+    """Why the project's own git is left out, where it is: it may only be read, never run what a stranger wrote."""
+    tree = memory.layout.work_tree
+    if not find_program("git") or not os.path.lexists(os.path.join(tree, ".git")):
+        return
+    try:
+        with ProjectGit(tree) as git:
+            status, _, errors = git.run("cat-file", "-e", "HEAD^{tree}", timeout_seconds=_GIT_SECONDS)
+            is_begun = bool(git.repository.commit_of(git.repository.head()))
+    except LeftOut as left_out:
+        reason, remedy = left_out.reason, left_out.remedy
+    else:
+        if status == 0 or not is_begun:
+            return
+        reason = errors.decode("utf-8", "replace").strip().rpartition("\n")[2] or "its last commit cannot be read"
+        remedy = "`git fsck` in the project tells more"
+    message = f"the project's git is left out: {reason}. {_WITHOUT_GIT}"
+    yield Finding("git", "note", message, tree, remedy)
 
 
 def check_unfinished(store: MemoryStore) -> Iterator[Finding]:

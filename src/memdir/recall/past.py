@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
+
+from memdir.disk.project_git import ProjectGit
+from memdir.disk.repository import LeftOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Self
 
 MAX_RENAMES = 8  # of one file, one after the other
 MAX_VERSIONS = 5  # of one file, in which a command is looked for
@@ -24,19 +29,27 @@ _CODE = tuple(f"*.{ending}" for ending in _CODE_TEXT.split())
 
 
 class Unsure(Exception):
-    """Git is not there, failed, or was not done in time."""
+    """Git is not there, may not be asked, failed, or was not done in time."""
 
 
 class Past:
-    """Questions to one project's git, all of them together within one deadline."""
+    """Questions to one project's git, all of them together within one deadline; to be used in a `with`."""
 
     def __init__(self, project: str, deadline: float) -> None:
         self.project = project
         self._deadline = deadline
+        self._opened: ProjectGit | None = None
+        self._held = ExitStack()
         self._files: dict[str, str] | None = None
         self._staged: dict[str, str] | None = None
         self._asked: list[str] = []
         self._removals: dict[str, list[tuple[str, list[str]]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
 
     def ask_together(self, paths: Iterable[str]) -> None:
         """Paths that may be asked for: one walk through the history then answers for all of them."""
@@ -90,7 +103,7 @@ class Past:
 
     def may_be(self, repository: str) -> bool:
         """The project is a clone of a repository of this name (a fork keeps it), or of none that is known."""
-        urls = self._git("config", "--get-regexp", r"^remote\..*\.url$").splitlines()
+        urls = self._project_git().repository.remotes
         names = {url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2].lower() for url in urls}
         return not names or repository.lower() in names
 
@@ -162,19 +175,26 @@ class Past:
         return self._run(*arguments).decode("utf-8", "replace")
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        from memdir.disk.git import run_git
-        from memdir.errors import HistoryError
-
+        git = self._project_git()
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise Unsure
         try:
-            status, output, _ = run_git(("-C", self.project, *arguments), stdin=stdin, timeout_seconds=left)
-        except HistoryError as error:
+            status, output, _ = git.run(*arguments, stdin=stdin, timeout_seconds=left)
+        except LeftOut as error:
             raise Unsure from error
         if status not in (0, 1):  # `git grep` says "nothing found" with status 1
             raise Unsure
         return output
+
+    def _project_git(self) -> ProjectGit:
+        """Opened at the first question: most memories raise none."""
+        if self._opened is None:
+            try:
+                self._opened = self._held.enter_context(ProjectGit(self.project))
+            except LeftOut as error:
+                raise Unsure from error
+        return self._opened
 
 
 def _ending_in(path: str, places: Iterable[str]) -> list[str]:

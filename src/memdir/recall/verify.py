@@ -57,16 +57,16 @@ class Verifier:
             return []
         from memdir.recall.past import Past
 
-        past = Past(self._project, deadline)
-        past.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
         self._forget_if_moved()
         found = []
-        for kind, name in named:
-            if time.monotonic() >= deadline:
-                break
-            missing = self._check(kind, name, past)
-            if missing:
-                found.append(missing)
+        with Past(self._project, deadline) as past:
+            past.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
+            for kind, name in named:
+                if time.monotonic() >= deadline:
+                    break
+                missing = self._check(kind, name, past)
+                if missing:
+                    found.append(missing)
         return found
 
     def _forget_if_moved(self) -> None:

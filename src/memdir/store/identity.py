@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.git import run_git
 from memdir.disk.lock import locked
-from memdir.errors import DiskError, HistoryError
+from memdir.errors import DiskError
 from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from memdir.disk.project_git import ProjectGit
 
 MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
 MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
@@ -50,7 +51,7 @@ class StoreRecord:
         """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
         if not os.path.isdir(self.identity.root):
             return True
-        return bool(self.identity.root_commits) and not _is_repository(self.identity.root)
+        return bool(self.identity.root_commits) and not _looks_like_repository(self.identity.root)
 
 
 class Adoption:
@@ -63,17 +64,36 @@ class Adoption:
         self.candidates = candidates
 
 
-def identify(root: str) -> Identity:
-    """The identity of the project at `root`; without git, its root alone."""
-    commits = _git_lines(root, "rev-list", "--max-parents=0", "HEAD")
-    shallow = _git_lines(root, "rev-parse", "--is-shallow-repository") == ["true"]
-    remotes = {line.split()[1] for line in _git_lines(root, "remote", "-v") if len(line.split()) > 1}
-    kept = () if shallow else tuple(sorted(commits)[:MAX_ROOT_COMMITS])
-    return Identity(root, kept, tuple(sorted(_plain_remote(url) for url in remotes)))
+def identify(root: str, tree: str = "") -> Identity:
+    """The identity of the project at `root`; where git may not be asked, its root alone.
+
+    `tree` is the work tree that we stand in: a bare repository is asked through it, as none is believed to be one that
+    merely looks like it.
+    """
+    from memdir.disk.project_git import ProjectGit
+    from memdir.disk.repository import LeftOut
+
+    try:
+        with ProjectGit(root if os.path.lexists(os.path.join(root, ".git")) else tree or root) as git:
+            remotes = tuple(sorted(_plain_remote(url) for url in git.repository.remotes))
+            return Identity(root, () if git.repository.is_shallow else _root_commits(git), remotes)
+    except LeftOut:
+        return Identity(root, (), ())
 
 
-def remember_identity(place: Place, root: str) -> None:
+def _root_commits(git: ProjectGit) -> tuple[str, ...]:
+    from memdir.disk.repository import LeftOut
+
+    try:
+        status, output, _ = git.run("rev-list", "--max-parents=0", "HEAD", timeout_seconds=MAX_GIT_SECONDS)
+    except LeftOut:
+        return ()
+    return tuple(sorted(output.decode("ascii", "replace").split())[:MAX_ROOT_COMMITS]) if status == 0 else ()
+
+
+def remember_identity(place: Place, layout: Layout) -> None:
     """Write down what this store belongs to, once, and again when its project moved."""
+    root = layout.project
     known = read_identity(place.identity)
     if (
         known is not None
@@ -83,7 +103,7 @@ def remember_identity(place: Place, root: str) -> None:
         return
     import json
 
-    identity = identify(root)
+    identity = identify(root, layout.work_tree)
     text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
     with locked(place.lock):  # whoever holds the lock may sweep temporary files out of the state folder
         write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
@@ -111,7 +131,7 @@ def find_lost_store(layout: Layout) -> Adoption:
     records = [record for record in stores(layout) if record.slug != layout.slug]
     if not records:
         return Adoption()
-    here = identify(layout.project)
+    here = identify(layout.project, layout.work_tree)
     fitting = [record for record in records if here.is_same_project(record.identity)]
     orphans = [record for record in fitting if record.is_orphan]
     if len(orphans) == 1:
@@ -155,7 +175,7 @@ def adopt(layout: Layout, record: StoreRecord) -> None:
                 f"cannot move the store {record.folder} to {target}: {os.strerror(error.errno or 0)}",
                 remedy="Move its folders memory and memory.state there by hand",
             ) from error
-    remember_identity(Place(layout.default_memory), layout.project)
+    remember_identity(Place(layout.default_memory), layout)
 
 
 def _begun_adoption(layout: Layout) -> StoreRecord | None:
@@ -168,17 +188,8 @@ def _begun_adoption(layout: Layout) -> StoreRecord | None:
     return StoreRecord(slug, folder, identity) if os.path.isdir(os.path.join(folder, "memory")) else None
 
 
-def _git_lines(root: str, *arguments: str) -> list[str]:
-    if not _is_repository(root):
-        return []
-    try:
-        status, output, _ = run_git(("-C", root, *arguments), timeout_seconds=MAX_GIT_SECONDS)
-    except HistoryError:
-        return []
-    return output.decode("utf-8", "replace").split("\n")[:-1] if status == 0 else []
-
-
-def _is_repository(root: str) -> bool:
+def _looks_like_repository(root: str) -> bool:
+    """Whether a project may still stand there: enough to leave its store alone, not to believe anything of it."""
     return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
 
 

@@ -10,26 +10,9 @@ import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
-SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
+from memdir.disk.project_git import GUARDS
 
-# What a hostile repository's configuration could make git run, switched off where git allows it.
-_GIT_SETTINGS = (
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", "/dev/null"),
-    ("core.pager", "cat"),
-    ("core.sshCommand", "false"),
-    ("core.askPass", "false"),
-    ("core.untrackedCache", "false"),
-    ("credential.helper", ""),
-    ("gpg.program", "false"),
-    ("log.showSignature", "false"),
-    ("protocol.allow", "never"),
-    ("safe.bareRepository", "explicit"),
-    ("submodule.recurse", "false"),
-    ("diff.ignoreSubmodules", "all"),
-    ("status.submoduleSummary", "false"),
-    ("color.ui", "never"),
-)
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -39,18 +22,9 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "LC_ALL": "C.UTF-8",
         "TERM": "dumb",
         "PAGER": "cat",
-        "GIT_PAGER": "cat",
         "LESSSECURE": "1",
         "NO_COLOR": "1",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_CONFIG_COUNT": str(len(_GIT_SETTINGS)),
-        **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(_GIT_SETTINGS)},
-        **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(_GIT_SETTINGS)},
+        **GUARDS,
     }
 )
 

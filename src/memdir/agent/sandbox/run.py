@@ -7,12 +7,16 @@ import codecs
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memdir.agent.sandbox.environment import ENVIRONMENT
 from memdir.agent.sandbox.kind import sandbox_kind
 from memdir.agent.sandbox.start import Kind, NoSandbox, started
+from memdir.disk.git_root import work_tree_root
+from memdir.disk.project_git import NO_GIT, ProjectGit
+from memdir.disk.repository import LeftOut
 
 READ_BYTES = 65_536  # what a pipe holds
 REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless a disk hangs
@@ -26,6 +30,7 @@ class ShellResult:
     output: str  # standard output and error, in the order written
     truncated: bool
     timed_out: bool
+    no_git: str = ""  # why git, should the command call it, found no repository
 
 
 async def run_sandboxed(
@@ -39,6 +44,7 @@ async def run_sandboxed(
             remedy="Install the package bubblewrap, or go without the Bash tool",
         )
     with ExitStack() as stack:
+        git, no_git = _git_variables(command, cwd, stack)
         launch = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         stack.callback(os.close, reading)
@@ -48,7 +54,7 @@ async def run_sandboxed(
                 launch.argv,
                 pass_fds=launch.descriptors,
                 cwd=cwd,
-                env=dict(ENVIRONMENT),
+                env={**ENVIRONMENT, **git},
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
@@ -56,7 +62,19 @@ async def run_sandboxed(
             )
         finally:
             os.close(writing)
-        return await _Running(process, reading, max_output_bytes).finish(timeout_seconds)
+        result = await _Running(process, reading, max_output_bytes).finish(timeout_seconds)
+        return replace(result, no_git=no_git)
+
+
+def _git_variables(command: str, cwd: str, stack: ExitStack) -> tuple[Mapping[str, str], str]:
+    """Where git finds the project, and never under the project's configuration; without that, nowhere, and why."""
+    if "git" not in command:
+        return NO_GIT, ""
+    try:
+        git = stack.enter_context(ProjectGit(work_tree_root(cwd) or cwd, refs="all"))
+    except LeftOut as left_out:
+        return NO_GIT, left_out.reason
+    return git.variables, ""
 
 
 class _Running:

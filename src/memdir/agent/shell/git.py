@@ -1,7 +1,7 @@
 """Judge `git`: a sub-command from the list, in the folder it runs in, and nothing that makes git run another program.
 
 What the repository's own configuration may make git run (fsmonitor, filters, a diff driver) cannot be seen in words:
-the sandbox's environment switches off what it can, and the sandbox itself bounds the rest.
+the sandbox keeps git from reading it (ADR 0040).
 """
 
 from __future__ import annotations

@@ -43,5 +43,7 @@ class BashTool:
             notes.append(f"[exit status {result.exit_code}]")
         if result.truncated:
             notes.append("[output cut]")
+        if result.no_git:
+            notes.append(f"[git has no repository here: {result.no_git}]")
         text = "\n".join(part for part in (result.output.rstrip("\n"), *notes) if part)
         return Outcome(text or "(no output)", is_error=bool(result.exit_code) or result.timed_out)

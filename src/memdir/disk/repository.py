@@ -1,0 +1,223 @@
+"""What a project's `.git` says, read as data by ourselves: git would also do what its configuration says (ADR 0040).
+
+Believed are plain files and real folders that belong to the user, as git itself demands it. Everything else is a
+reason to leave the repository out; nothing in it can make us wait.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from memdir.disk.git_config import read_git_config
+from memdir.disk.git_root import common_git_folder, git_folder
+from memdir.disk.plain_file import is_plain_file, read_plain_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_CONFIG_BYTES = 1 << 20  # written by hand and by `git branch`; a thousand branches fill a tenth of it
+_MAX_REF_BYTES = 4096  # one name, or one commit
+_MAX_PACKED_BYTES = 64 << 20  # about a million refs
+_MAX_LOOSE_REFS = 20_000
+_MAX_OBJECT_FILES = 200_000  # git packs at 6,700; looking at this many takes a fifth of a second
+_MAX_STEPS = 5  # from one symbolic ref to the next, as in git
+_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(rb"refs(?:/(?!\.)[^\x00-\x20~^:?*\[\\\x7f/]+)+")
+_HASHES = ("sha1", "sha256")
+# Extensions of the format that change nothing in what we read. Any other may mean a repository that we misread.
+_EXTENSIONS = frozenset(
+    ("noop", "objectformat", "partialclone", "preciousobjects", "relativeworktrees", "worktreeconfig")
+)
+
+
+class LeftOut(Exception):
+    """Why a project's git is not asked, and what a person can do about it."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class Repository:
+    """The git folder of a work tree; in a linked worktree `common` is the main repository's, which holds the rest."""
+
+    __slots__ = ("common", "config", "folder", "tree")
+
+    def __init__(self, tree: str, folder: str, common: str, config: dict[str, list[str]]) -> None:
+        self.tree = tree
+        self.folder = folder
+        self.common = common
+        self.config = config
+
+    @property
+    def object_format(self) -> str:
+        return self.config.get("extensions.objectformat", ["sha1"])[-1].lower()
+
+    @property
+    def objects(self) -> str:
+        return os.path.join(self.common, "objects")
+
+    @property
+    def is_shallow(self) -> bool:
+        """Its history is cut off, so that its oldest commits are not the first ones."""
+        return os.path.lexists(os.path.join(self.common, "shallow"))
+
+    @property
+    def remotes(self) -> set[str]:
+        """The addresses it is fetched from and pushed to."""
+        keys = [key for key in self.config if key.startswith("remote.") and key.endswith((".url", ".pushurl"))]
+        return {url for key in keys for url in self.config[key] if url}
+
+    def head(self) -> bytes:
+        """The full name of the branch that is checked out, or a commit."""
+        head = _ref_value(os.path.join(self.folder, "HEAD"))
+        if not head:
+            raise LeftOut("its HEAD is neither a branch nor a commit", "`git fsck` in the project tells more")
+        return head
+
+    def commit_of(self, ref: bytes) -> bytes:
+        """The commit that a ref stands for, or that stands there itself; empty when there is none."""
+        if _COMMIT.fullmatch(ref):
+            return ref
+        for _ in range(_MAX_STEPS):
+            value = _ref_value(os.path.join(self.common, os.fsdecode(ref))) or _packed(ref, self._packed_refs())
+            if not _REF.fullmatch(value):
+                return value
+            ref = value
+        return b""
+
+    def refs(self) -> dict[bytes, bytes]:
+        """Every ref with its commit, but those that put one object in another's place."""
+        found = {
+            name: commit for commit, _, name in (line.partition(b" ") for line in self._packed_refs().split(b"\n"))
+        }
+        for path in _files_below(os.path.join(self.common, "refs"), _MAX_LOOSE_REFS):
+            name = os.fsencode(os.path.relpath(path, self.common))
+            found[name] = self.commit_of(name)
+        return {
+            name: commit
+            for name, commit in found.items()
+            if _REF.fullmatch(name) and _COMMIT.fullmatch(commit) and not name.startswith(b"refs/replace/")
+        }
+
+    def _packed_refs(self) -> bytes:
+        path = os.path.join(self.common, "packed-refs")
+        data = read_plain_file(path, _MAX_PACKED_BYTES)
+        if data is None and os.path.lexists(path):
+            raise _strange(path)
+        return data or b""
+
+
+def find_repository(tree: str) -> Repository:
+    """The repository whose work tree is at `tree`. LeftOut where git must not be asked about it."""
+    pointer = os.path.join(tree, ".git")
+    if os.path.isdir(pointer) and not os.path.islink(pointer):
+        folder = common = pointer
+    elif is_plain_file(pointer):
+        folder = git_folder(tree)
+        common = common_git_folder(tree) or folder
+    elif os.path.lexists(pointer):
+        raise _strange(pointer)
+    else:
+        raise LeftOut("there is no git repository")
+    _check_owners(tree, pointer, folder, common)
+    path = os.path.join(common, "config")
+    data = read_plain_file(path, _MAX_CONFIG_BYTES)
+    if data is None:
+        raise _strange(path)
+    found = Repository(tree, folder, common, read_git_config(data))
+    _check_format(found)
+    if folder == common:
+        _check_work_tree(found, is_pointed_at=folder != pointer)
+    _check_objects(found.objects)
+    return found
+
+
+def _check_owners(*paths: str) -> None:
+    """As git does it before it reads a repository, which it does not where it is told which one to read."""
+    if not hasattr(os, "geteuid"):
+        raise LeftOut("on this system memdir cannot tell whose it is")
+    for path in dict.fromkeys(paths):
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError:
+            raise _strange(path) from None
+        if owner != os.geteuid() and not (os.geteuid() == 0 and str(owner) == os.environ.get("SUDO_UID")):
+            raise LeftOut(
+                f"{path} belongs to another user (number {owner}), and git there could run what they wrote",
+                "If you trust it, make it yours: `chown -R` on the project",
+            )
+
+
+def _check_format(repository: Repository) -> None:
+    version = repository.config.get("core.repositoryformatversion", ["0"])[-1]
+    extensions = {key.removeprefix("extensions.") for key in repository.config if key.startswith("extensions.")}
+    if version not in ("0", "1") or repository.object_format not in _HASHES or extensions - _EXTENSIONS:
+        raise LeftOut("it has a format that memdir does not know")
+
+
+def _check_work_tree(repository: Repository, *, is_pointed_at: bool) -> None:
+    """A git folder elsewhere, such as a submodule's, must name this work tree as its own; none may name another."""
+    named = repository.config.get("core.worktree", [""])[-1]
+    place = os.path.realpath(os.path.join(repository.folder, named)) if named else ""
+    if place != os.path.realpath(repository.tree) and (named or is_pointed_at):
+        raise LeftOut(f"{repository.folder} does not say that it belongs to this folder")
+
+
+def _check_objects(folder: str) -> None:
+    """Only real folders and plain files, and none of another repository: git opens them as they are."""
+    if os.path.lexists(os.path.join(folder, "info", "alternates")):
+        raise LeftOut(
+            "it takes objects from another repository (objects/info/alternates)",
+            "`git repack -a -d` and removing that file makes it whole",
+        )
+    for _ in _files_below(folder, _MAX_OBJECT_FILES):
+        pass
+
+
+def _files_below(folder: str, most: int) -> Iterator[str]:
+    """Every plain file below a real folder. LeftOut where anything else stands, or more than are worth a look."""
+    folders = [folder]
+    seen = 0
+    while folders:
+        with _entries(folders.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > most:
+                    raise LeftOut(f"more than {most:,} files are in {folder}", "`git gc` in the project packs them")
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.path
+                else:
+                    raise _strange(entry.path)
+
+
+def _entries(folder: str) -> os._ScandirIterator[str]:
+    if os.path.islink(folder):
+        raise _strange(folder)
+    try:
+        return os.scandir(folder)
+    except OSError:
+        raise _strange(folder) from None
+
+
+def _ref_value(path: str) -> bytes:
+    """What a file of a ref names: another ref, or a commit; empty when neither."""
+    value = (read_plain_file(path, _MAX_REF_BYTES) or b"").strip()
+    name = value.removeprefix(b"ref:").strip()
+    is_good = _COMMIT.fullmatch(value) or (value.startswith(b"ref:") and _REF.fullmatch(name))
+    return name if is_good else b""
+
+
+def _packed(ref: bytes, packed: bytes) -> bytes:
+    before, found, _ = packed.partition(b" " + ref + b"\n")
+    commit = before.rpartition(b"\n")[2]
+    return commit if found and _COMMIT.fullmatch(commit) else b""
+
+
+def _strange(path: str) -> LeftOut:
+    return LeftOut(f"{path} is missing, or is not what git puts there", "`git status` in the project tells more")

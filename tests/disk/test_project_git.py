@@ -1,0 +1,219 @@
+"""Git on a project through a folder of ours: what it still tells, and what is not believed (S15, ADR 0040)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memdir.disk.git_root import canonical_root
+from memdir.disk.project_git import ProjectGit
+from memdir.disk.repository import LeftOut
+from memdir.store.identity import identify
+
+Git = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def in_time() -> Iterator[None]:
+    """Nothing here may wait: what does is broken off instead of holding up the tests."""
+
+    def give_up(*_: object) -> None:
+        raise AssertionError("it waits for something in the project")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def ask(tree: Path, *words: str) -> str:
+    with ProjectGit(str(tree), refs="all") as git:
+        status, output, errors = git.run(*words, timeout_seconds=20)
+    assert status == 0, errors
+    return output.decode()
+
+
+def first_commit(tree: Path, git: Git) -> tuple[str, ...]:
+    return (git("rev-list", "--max-parents=0", "HEAD", cwd=tree).strip(),)
+
+
+@pytest.mark.parametrize("state", ["loose", "packed", "detached", "worktree", "submodule", "split index", "sha256"])
+def test_an_honest_repository_is_read_in_every_shape(state: str, repository: Path, tmp_path: Path, git: Git) -> None:
+    tree = shaped(state, repository, tmp_path, git)
+    assert identify(str(tree)).root_commits == first_commit(tree, git)
+    for words in (("log", "--format=%H %d"), ("ls-files", "--stage"), ("status", "--short"), ("tag",), ("branch",)):
+        told = ask(tree, *words)
+        assert told == git(*words, cwd=tree) or words[0] == "log", words
+        assert told.split()[:1] == git(*words, cwd=tree).split()[:1]
+
+
+def shaped(state: str, repository: Path, tmp_path: Path, git: Git) -> Path:
+    git("tag", "v1", cwd=repository)
+    git("branch", "topic/deep", cwd=repository)
+    if state == "packed":
+        git("pack-refs", "--all", cwd=repository)
+        git("gc", "--quiet", cwd=repository)
+    elif state == "detached":
+        git("checkout", "--quiet", "--detach", cwd=repository)
+        git("branch", "--delete", "topic/deep", cwd=repository)
+    elif state == "split index":
+        git("update-index", "--split-index", cwd=repository)
+    elif state == "worktree":
+        git("worktree", "add", "--quiet", "-b", "second", str(tmp_path / "second"), cwd=repository)
+        git("worktree", "lock", str(tmp_path / "second"), cwd=repository)
+        git("checkout", "--quiet", "--detach", cwd=repository)
+        return tmp_path / "second"
+    elif state == "submodule":
+        add_submodule(repository, tmp_path, git)
+        return repository / "lib"
+    elif state == "sha256":
+        tree = tmp_path / "other"
+        git("init", "--quiet", "--object-format=sha256", str(tree), cwd=tmp_path)
+        git("commit", "--quiet", "--allow-empty", "--message=first", cwd=tree)
+        return tree
+    return repository
+
+
+def add_submodule(repository: Path, tmp_path: Path, git: Git) -> None:
+    git("clone", "--quiet", str(repository), str(tmp_path / "library"), cwd=tmp_path)
+    allow = ("-c", "protocol.file.allow=always")
+    git(*allow, "submodule", "--quiet", "add", str(tmp_path / "library"), "lib", cwd=repository)
+
+
+def test_a_repository_without_a_commit_is_one(tmp_path: Path, git: Git) -> None:
+    git("init", "--quiet", cwd=tmp_path)
+    assert identify(str(tmp_path)).root_commits == ()
+    assert "No commits yet" in ask(tmp_path, "status")
+
+
+def test_a_bare_repository_is_known_by_its_worktrees(repository: Path, tmp_path: Path, git: Git) -> None:
+    git("clone", "--quiet", "--bare", str(repository), str(tmp_path / "bare.git"), cwd=tmp_path)
+    git("worktree", "add", "--quiet", str(tmp_path / "one"), cwd=tmp_path / "bare.git")
+    bare, tree = str(tmp_path / "bare.git"), str(tmp_path / "one")
+    assert canonical_root(tree) == bare
+    assert identify(bare, tree).root_commits == first_commit(repository, git)
+    assert identify(bare).root_commits == (), "looking like one proves nothing"
+
+
+def test_git_in_a_shell_does_not_look_into_submodules(repository: Path, tmp_path: Path, git: Git) -> None:
+    add_submodule(repository, tmp_path, git)
+    git("commit", "--quiet", "--message=lib", cwd=repository)
+    before = (repository / ".git" / "index").read_bytes()
+    assert "lib" not in ask(repository, "ls-files").split("\n")
+    assert "README" in ask(repository, "ls-files")
+    assert (repository / ".git" / "index").read_bytes() == before
+
+
+def test_nothing_is_left_of_the_folder_and_nothing_changed_in_the_project(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    before = {path: path.lstat().st_mtime_ns for path in repository.rglob("*")}
+    ask(repository, "status")
+    identify(str(repository))
+    (repository / ".git" / "HEAD").write_text("nonsense")
+    with pytest.raises(LeftOut), ProjectGit(str(repository)):
+        pass
+    assert list((tmp_path / "temporary").iterdir()) == []
+    after = {path: path.lstat().st_mtime_ns for path in repository.rglob("*")}
+    assert {path.name for path in after if after[path] != before.get(path)} == {"HEAD"}
+
+
+PLACES = (
+    *(".git", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/shallow", ".git/refs/heads/main"),
+    *(".git/refs", ".git/objects", ".git/objects/pack", ".git/objects/pack/pack-1.idx", ".git/objects/aa"),
+    *(".git/objects/info/alternates", ".git/commondir", ".git/gitdir", ".git/sharedindex.1", ".git/info"),
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["pipe", "device", "link out", "huge"])
+def test_what_is_no_plain_file_neither_blocks_nor_is_believed(
+    place: str, kind: str, repository: Path, tmp_path: Path, git: Git
+) -> None:
+    """Every answer comes at once, and is the true one or none."""
+    true = first_commit(repository, git)
+    path = repository / place
+    other = make_other(tmp_path, git)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    put(kind, path, other / place)
+    assert canonical_root(str(repository)) == str(repository)
+    assert identify(str(repository)).root_commits in ((), true)
+    with suppress(LeftOut), ProjectGit(str(repository), refs="all") as git_there:
+        git_there.run("status", timeout_seconds=10)
+
+
+def put(kind: str, path: Path, other: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "link out":
+        path.symlink_to(other)
+    else:
+        path.touch()
+        os.truncate(path, 3 << 30)
+
+
+def make_other(tmp_path: Path, git: Git) -> Path:
+    """Another project, of which nothing may be learned."""
+    other = tmp_path / "other"
+    git("init", "--quiet", str(other), cwd=tmp_path)
+    git("commit", "--quiet", "--allow-empty", "--message=secret", cwd=other)
+    return other
+
+
+@pytest.mark.parametrize("trick", ["git file", "git link", "worktree", "objects", "alternates", "core.worktree"])
+def test_a_checkout_cannot_pass_for_another_project(trick: str, repository: Path, tmp_path: Path, git: Git) -> None:
+    """Or it would be given that project's memories (I1)."""
+    hostile = tmp_path / "hostile"
+    victim = repository / ".git"
+    git("init", "--quiet", str(hostile), cwd=tmp_path)
+    if trick in ("git file", "git link"):
+        shutil.rmtree(hostile / ".git")
+        if trick == "git link":
+            (hostile / ".git").symlink_to(victim)
+        else:
+            (hostile / ".git").write_text(f"gitdir: {victim}\n")
+    elif trick == "worktree":
+        shutil.rmtree(hostile / ".git")
+        forged = hostile / "worktrees" / "w"
+        forged.mkdir(parents=True)
+        (hostile / ".git").write_text("gitdir: worktrees/w\n")
+        (forged / "gitdir").write_text(f"{hostile}/.git\n")
+        (forged / "commondir").write_text(f"{victim}\n")
+        (forged / "HEAD").write_text("ref: refs/heads/main\n")
+    else:
+        pretend(trick, hostile, victim)
+    assert canonical_root(str(hostile)) == str(hostile)
+    assert identify(str(hostile)).root_commits == ()
+
+
+def pretend(trick: str, hostile: Path, victim: Path) -> None:
+    (hostile / ".git" / "HEAD").write_text((victim / "refs" / "heads" / "main").read_text())
+    if trick == "objects":
+        shutil.rmtree(hostile / ".git" / "objects")
+        (hostile / ".git" / "objects").symlink_to(victim / "objects")
+    elif trick == "alternates":
+        (hostile / ".git" / "objects" / "info" / "alternates").write_text(f"{victim}/objects\n")
+    else:
+        with (hostile / ".git" / "config").open("a") as file:
+            file.write(f"[core]\n\tworktree = {victim.parent}\n")
+
+
+def test_a_path_on_another_machine_is_not_looked_at(tmp_path: Path) -> None:
+    for path in ("//example.invalid/share/x", r"\\example.invalid\share\x"):
+        (tmp_path / ".git").write_text(f"gitdir: {path}\n")
+        assert canonical_root(str(tmp_path)) == str(tmp_path)
+        with pytest.raises(LeftOut):
+            ProjectGit(str(tmp_path))
