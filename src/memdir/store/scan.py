@@ -1,4 +1,4 @@
-"""What memories there are, read from the first lines of each file (S9), and the manifest of them (S10).
+"""What memories there are, read from the first lines of each file (S9).
 
 Everything that cannot be read is named in the result and costs nothing else. `Scanner` remembers what it read and
 re-reads only files whose time, size or inode changed.
@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import stat
 
-from memdir.store.age import iso_time
 from memdir.store.frontmatter import BOM, FENCE, find_block, find_simple_block, newline_of, read_fields
 from memdir.store.taxonomy import parse_type
 from memdir.store.walk import OPEN_FLAGS, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from memdir.store.taxonomy import MemoryType
 
     _Seen = tuple[int, int, int, "Header | Unreadable"]
@@ -124,16 +121,6 @@ class Scanner:
 def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
     """One scan of a memory directory."""
     return Scanner(root).scan(limit=limit)
-
-
-def manifest(headers: Iterable[Header]) -> str:
-    """One line a memory, as a model reads it: `- [type] file.md (time): description` (S10)."""
-    lines = []
-    for header in headers:
-        kind = f"[{found}] " if (found := header.type) else ""
-        description = " ".join(header.description.split())
-        lines.append(f"- {kind}{header.key} ({iso_time(header.mtime)}){': ' + description if description else ''}")
-    return "\n".join(lines)
 
 
 _GONE = os.stat_result((0,) * 10)
