@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
+from memdir.doctor.catalogue import check_index
 from memdir.doctor.examine import mend
 from memdir.store.archive import import_memories
 from memdir.store.catalogue import save_memory
@@ -85,7 +86,11 @@ def by_the_doctor(store: MemoryStore, tmp_path: Path) -> None:
     Path(store.root).mkdir(parents=True, exist_ok=True)
     Path(store.root, "setup.md").write_bytes(MARKED)
     Path(store.root, "MEMORY.md").write_text(OLD_LINE, encoding="utf-8")
+    assert [finding.message for finding in check_index(store)] == [
+        "lines that tell what nobody vouched for (1): setup.md"
+    ]
     mend(store)
+    assert not list(check_index(store))
 
 
 WAYS = [

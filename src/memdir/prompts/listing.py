@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
 
+    Runs = frozenset[tuple[str, ...]]
+
 MAX_DESCRIPTION = 400  # characters in a manifest; a description is a line
-MIN_COPIED = 20  # characters of a description that do not stand in another line by chance
 
 
 def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
@@ -44,7 +45,7 @@ def index_of(store: MemoryStore) -> str:
         return ""
     doubted = [header for header in store.scan(limit=None).headers if doubt_of(header)]
     by_key = {_folded(header.key): header for header in doubted}
-    copied = [line for header in doubted if len(line := " ".join(header.description.split())) >= MIN_COPIED]
+    copied = frozenset([run for header in doubted for run in _runs(header.description)])
     return "\n".join([_index_line(line, by_key, copied) for line in shown(text).split("\n")])
 
 
@@ -56,7 +57,7 @@ def _told(header: Header, scope: str) -> str:
     return doubt or description
 
 
-def _index_line(line: str, doubted: dict[str, Header], copied: list[str]) -> str:
+def _index_line(line: str, doubted: dict[str, Header], copied: Runs) -> str:
     """A line of an index; without the description of a memory of low trust, its own or one that was copied."""
     from memdir.store.store import entry_for
 
@@ -64,9 +65,15 @@ def _index_line(line: str, doubted: dict[str, Header], copied: list[str]) -> str
     header = doubted.get(_folded(entry.key)) if entry else None
     if header:
         return entry_for(header.key, header).render()
-    if any(text in " ".join(line.split()) for text in copied):
+    if copied and copied & _runs(line):
         return f"> {line}" if entry is None else f"- [{entry.title}]({entry.key}) — (not verified)"
     return line
+
+
+def _runs(text: str) -> Runs:
+    from memdir.store.phrases import runs_of, split_words
+
+    return runs_of(split_words(text))
 
 
 def _folded(key: str) -> str:
