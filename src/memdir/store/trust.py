@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from memdir.store.frontmatter import TRUST_FIELD
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
         def fields(self) -> Mapping[str, str]: ...
 
 
-FIELD = "trust"
 _FROM = {"tool": "a tool", "web": "the web", "team": "the team"}
 _SAME = {"mcp": "web", "file": "tool", "teammate": "team"}  # other words for what L1 puts into one class
 
@@ -48,7 +49,7 @@ class Trust(IntEnum):
 
 def mark_of(memory: Marked) -> str | None:
     """The class that a file names, however it is written; None for a file without a mark."""
-    marks = [value for key, value in memory.fields.items() if key.lower() == FIELD]
+    marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
     if not marks:
         return None
     word = marks[0].partition(" #")[0].strip().strip("\"'").strip().lower()
@@ -73,4 +74,4 @@ def doubt_of(memory: Marked) -> str:
 def with_trust(topic: Topic, trust: Trust) -> Topic:
     """The same memory, marked if its trust is low. A mark that is there is never raised."""
     lowest = min(trust, marked_trust(topic))
-    return topic.with_field(FIELD, lowest.word) if lowest.is_low else topic
+    return topic.with_field(TRUST_FIELD, lowest.word) if lowest.is_low else topic
