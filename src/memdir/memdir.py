@@ -107,10 +107,12 @@ class MemDir:
         """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
         if not self.settings.enabled or self.settings.skip_index:
             return ""
-        text = self.store.load_index().text
-        if not text.strip():
-            return ""
-        return f"Contents of {self.place.index} (the user's memory, kept across conversations):\n\n{text}"
+        from memdir.prompts.door import shown_line
+        from memdir.prompts.listing import index_of
+
+        text = index_of(self.store)
+        place = shown_line(self.place.index)
+        return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
 
     def recaller(self, scope: str = "project") -> Recaller:
         """Finds the memories that help with a message (R1)."""

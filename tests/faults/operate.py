@@ -22,7 +22,7 @@ from memdir.model.model import Request
 from memdir.store.archive import import_memories
 from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
-from memdir.store.store import MemoryStore, entry_of
+from memdir.store.store import MemoryStore, entry_for
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
@@ -61,7 +61,9 @@ def delete(store: MemoryStore, material: str) -> None:
 def index(store: MemoryStore, material: str) -> None:
     """No topic file is written: only the lines of the index."""
     with store.changing(CLI, "repair the index") as change:
-        entries = [entry_of(header) for header in sorted(store.scan().headers, key=lambda header: header.key)]
+        entries = [
+            entry_for(header.key, header) for header in sorted(store.scan().headers, key=lambda header: header.key)
+        ]
         change.edit_index(lambda current: current.repaired(entries))
 
 

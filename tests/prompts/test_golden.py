@@ -18,16 +18,18 @@ MANIFEST = (
     "- [feedback] testing.md (2026-11-02T09:15:00Z): tests use a real database\n- [user] ann.md (2026-10-01T08:00:00Z)"
 )
 TEAM = "- [project] freeze.md (2026-11-12T17:00:00Z): no merges until the mobile release is cut"
+HELLO = '{"role": "user", "content": [{"text": "Hello!"}]}'
+CALL = '{"role": "assistant", "content": [{"call": "c1", "tool": "Read", "arguments": {}}]}'
 
 VALUES: dict[str, dict[str, str]] = {
     "behaviour.md": {"directory": f"{HOME}/memory"},
     "behaviour_without_index.md": {"directory": f"{HOME}/memory"},
-    "command/answer.md": {"system": "Be brief.", "conversation": "[user]\nHello!", "schema": '{"type": "object"}'},
+    "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {
         "system": "Be brief.",
         "tools": '### Read\nRead a text file.\nArguments: {"type": "object"}',
-        "conversation": "[user]\nHello!\n\n[assistant]\n(calls Read as c1 with {})",
+        "conversation": f"{HELLO}\n{CALL}",
     },
     "compact/continued.md": {"summary": "The summary.", "transcript": f"{HOME}/one.jsonl"},
     "compact/keep.md": {"wish": "the numbers"},

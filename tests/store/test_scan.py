@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.store.age import age_words, iso_time
-from memdir.store.scan import MAX_RETURNED, Scanner, manifest, scan
+from memdir.store.scan import MAX_RETURNED, Scanner, scan
 
 
 def write(root: Path, key: str, text: str | bytes, mtime: float = 1_000_000_000) -> None:
@@ -126,15 +126,6 @@ def test_ten_thousand_files_are_scanned(tmp_path: Path) -> None:
     for number in range(10_000):
         (tmp_path / f"m{number}.md").write_text(f"---\nname: n\ndescription: d{number}\ntype: user\n---\n")
     assert scan(str(tmp_path)).total == 10_000
-
-
-def test_the_manifest_is_one_line_a_memory(tmp_path: Path) -> None:
-    """S10."""
-    write(tmp_path, "a.md", '---\nname: n\ndescription: "two\\nlines"\ntype: user\n---\n', 1_000_000_000)
-    write(tmp_path, "b.md", "---\nname: n\n---\n", 999_999_999)
-    assert manifest(scan(str(tmp_path)).headers) == (
-        "- [user] a.md (2001-09-09T01:46:40Z): two lines\n- b.md (2001-09-09T01:46:39Z)"
-    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from memdir.agent.gate import WRITING, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.agent.verdict import Allow, Deny
 from memdir.model.model import Model, Reply, Request, Usage
+from memdir.prompts.door import shown
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
 INTERRUPTED = "Interrupted before it had finished."
@@ -128,7 +129,7 @@ class _Run:
             verdict = self._judge(use)
             if isinstance(verdict, Deny):
                 self.refusals += 1
-                return ToolResult(use.id, f"Refused: {verdict.reason}.", is_error=True)
+                return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
         return await self.tools.run(use, room=room)
 
     def _judge(self, use: ToolUse) -> Allow | Deny:

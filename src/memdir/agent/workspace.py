@@ -197,9 +197,9 @@ def _merger(draft: Draft) -> Callable[[Index], Index]:
 def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index]:
     """Gives a memory the line that its writer forgot, and one that still tells the old description the new one; a
     line that somebody worded otherwise stays as it is."""
-    entry = entry_for(draft.key, topic.name, topic.description)
+    entry = entry_for(draft.key, topic)
     old = Topic(draft.before or b"")
-    outdated = entry_for(draft.key, old.name, old.description).render()
+    outdated = entry_for(draft.key, old).render()
 
     def complete(index: Index) -> Index:
         line = next((known.render() for known in index.entries() if known.key == draft.key), None)

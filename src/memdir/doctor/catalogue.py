@@ -10,7 +10,7 @@ from memdir.doctor.finding import Finding
 from memdir.errors import MemdirError, PathEscape
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.scan import Header
-from memdir.store.store import MemoryStore
+from memdir.store.store import MemoryStore, entry_for
 
 _SHOWN = 5
 
@@ -34,6 +34,7 @@ def check_index(store: MemoryStore) -> Iterator[Finding]:
     missing = sorted(present - listed.keys())
     dead = sorted(key for key in listed.keys() - present if store_lacks(store, key))
     twice = sorted(key for key, count in listed.items() if count > 1)
+    told = _told_unverified(store, index)
     if missing:
         yield Finding(
             "index",
@@ -51,7 +52,16 @@ def check_index(store: MemoryStore) -> Iterator[Finding]:
         yield Finding(
             "index", "warning", f"memories with two lines ({len(twice)}): {_some(twice)}", INDEX_NAME, "", fixable=True
         )
+    if told:
+        message = f"lines that tell what nobody vouched for ({len(told)}): {_some(told)}"
+        yield Finding("index", "warning", message, INDEX_NAME, "", fixable=True)
     yield from _check_size(data)
+
+
+def _told_unverified(store: MemoryStore, index: Index) -> list[str]:
+    """Memories of low trust whose line says more than their title and where they are from (L3)."""
+    notes = {entry.key: entry for header in own_headers(store) if (entry := entry_for(header.key, header)).is_note}
+    return sorted({line.key for line in index.entries() if line.key in notes and line.hook != notes[line.key].hook})
 
 
 def store_lacks(store: MemoryStore, key: str) -> bool:

@@ -24,7 +24,7 @@ from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
-from memdir.store.store import Memory, MemoryStore, entry_of
+from memdir.store.store import Memory, MemoryStore, entry_for
 
 _MAX_INSTRUCTIONS_BYTES = 1 << 20
 
@@ -74,13 +74,14 @@ def mend(store: MemoryStore) -> list[str]:
 
 
 def _mend_index(store: MemoryStore) -> bool:
-    entries = [entry_of(header) for header in own_headers(store)]
+    entries = [entry_for(header.key, header) for header in own_headers(store)]
     try:
         before = store.read_bytes(INDEX_NAME)
     except PathEscape:
         return False  # not a file: that is for its owner to look at, and among the findings
     with store.changing(Origin("doctor"), "repair the index") as change:
-        change.edit_index(lambda index: index.repaired(entries))
+        notes = [entry for entry in entries if entry.is_note]  # what a line of low trust told before goes (L3)
+        change.edit_index(lambda index: index.repaired(entries).with_entries(notes))
     return store.read_bytes(INDEX_NAME) != before
 
 

@@ -8,7 +8,7 @@ from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.phrases import runs_of, split_words
 from memdir.store.topic import Topic
-from memdir.store.trust import FIELD, Trust, marked_trust, with_trust
+from memdir.store.trust import Trust, marked_trust, with_trust
 
 Runs = frozenset[tuple[str, ...]]
 
@@ -51,8 +51,8 @@ def _old_texts(workspace: Workspace) -> dict[str, tuple[Runs, Trust]]:
     for store in workspace.stores:
         for header in store.scan(limit=None).headers:
             path = store.place.prefix + header.key
-            if path not in texts and FIELD in header.fields and (data := store.read_bytes(header.key)):
-                texts[path] = data
+            if path not in texts and marked_trust(header).is_low:
+                texts[path] = store.read_found(header.key).topic.data
     return {path: (_runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
 
 

@@ -25,10 +25,11 @@ from memdir.errors import MemdirError
 from memdir.events import memory_dreamt
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.door import shown_line
+from memdir.prompts.listing import manifest
 from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.lineage import tell_derived
-from memdir.store.scan import manifest
 from memdir.store.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Dreamer:
         text = prompt.render(
             directory=store.root,
             sessions_directory=self.plan.sessions_folder,
-            sessions="\n".join(f"- {session}" for session in self.plan.sessions) or "(none)",
+            sessions="\n".join(f"- {shown_line(session)}" for session in self.plan.sessions) or "(none)",
             manifest=_listing(store),
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
@@ -194,7 +195,7 @@ def _listing(store: MemoryStore) -> str:
     """The memories as the job lists them: the newest, and how many there are besides."""
     scan = store.scan(limit=MAX_LISTED)
     older = scan.total - len(scan.headers)
-    listed = manifest(scan.headers) or "(none)"
+    listed = manifest(scan.headers, scope=store.scope) or "(none)"
     return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
 
 

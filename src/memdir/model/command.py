@@ -19,11 +19,12 @@ from memdir.model.command_reply import ANSWER_SCHEMA, claude_reply, codex_reply,
 from memdir.model.failures import failed
 from memdir.model.model import Reply, Request
 from memdir.model.raw import plain_request
-from memdir.prompts.compose import load_prompt
-from memdir.transcript.message import Message, Text, ToolResult, ToolUse
+from memdir.prompts.compose import AsSaid, load_prompt
+from memdir.transcript.message import Json, Message, Text, ToolResult, ToolUse
 
 Program = Literal["claude", "codex"]
 MAX_OUTPUT_BYTES = 32 << 20  # an answer is kilobytes; what is larger is a program gone wrong
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # which JSON leaves as they are
 _CLAUDE = (
     "-p",
     "--output-format",
@@ -105,29 +106,34 @@ def _codex_arguments(request: Request) -> list[str]:
 
 
 def render_prompt(request: Request) -> str:
-    """Instructions, tools and conversation as one text: a command line has no room for them."""
-    system = "\n\n".join(block.text for block in request.system) or "None."
-    conversation = "\n\n".join(_told(message) for message in request.messages)
+    """Instructions, tools and conversation as one text: a command line has no room for them. Whatever somebody said is
+    a string of JSON: nothing in it can pass for another message, a result or a heading of ours."""
+    system = AsSaid("\n\n".join(block.text for block in request.system) or "None.")
+    conversation = AsSaid("\n".join(_told(message) for message in request.messages))
     schema = request.settings.json_schema
     if schema is not None:
         prompt = load_prompt("command/answer.md")
-        return prompt.render(system=system, conversation=conversation, schema=json.dumps(schema))
-    tools = "\n\n".join(
-        f"### {tool.name}\n{tool.description}\nArguments: {json.dumps(tool.input_schema)}" for tool in request.tools
+        return prompt.render(system=system, conversation=conversation, schema=AsSaid(json.dumps(schema)))
+    tools = AsSaid(
+        "\n\n".join(
+            f"### {tool.name}\n{tool.description}\nArguments: {json.dumps(tool.input_schema)}" for tool in request.tools
+        )
     )
     return load_prompt("command/turn.md").render(system=system, tools=tools or "None.", conversation=conversation)
 
 
 def _told(message: Message) -> str:
-    parts = [f"[{message.role}]"]
+    """A message as one line of JSON."""
+    parts: list[Json] = []
     for block in message.content:
         match block:
             case Text(text):
-                parts.append(text)
+                parts.append({"text": text})
             case ToolUse(tool_id, name, arguments):
-                parts.append(f"(calls {name} as {tool_id} with {json.dumps(dict(arguments), ensure_ascii=False)})")
+                parts.append({"call": tool_id, "tool": name, "arguments": dict(arguments)})
             case ToolResult(tool_use_id, content, is_error):
-                parts.append(f"({'failure' if is_error else 'result'} of {tool_use_id}:\n{content}\n)")
+                parts.append({"failure" if is_error else "result": content, "of": tool_use_id})
             case _:
                 continue
-    return "\n".join(parts)
+    line = json.dumps({"role": message.role, "content": parts}, ensure_ascii=False)
+    return line.translate(_LINE_ENDS)

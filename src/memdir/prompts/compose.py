@@ -3,6 +3,7 @@
 A prompt file starts with frontmatter: `variables: a, b` names what it needs, `override: user` lets a file of the same
 name below `<home>/prompts/` take its place, also where it is a part of another. `{{a}}` stands for a variable, a line
 `{{> shared/part.md}}` for a part. Nothing here reads a clock, a path or the environment: dates and paths are variables.
+Every value goes through the door (S15); one in the midst of a line stays in that line.
 """
 
 from __future__ import annotations
@@ -39,12 +40,33 @@ class Prompt:
 
     def render(self, **values: str) -> str:
         """The text with every variable filled in; the values are not searched for variables again."""
+        from memdir.prompts.door import shown, shown_line
+
         missing, unknown = self.variables - values.keys(), values.keys() - self.variables
         if missing or unknown:
             words = [f"no value for {', '.join(sorted(missing))}"] if missing else []
             words += [f"no such variable: {', '.join(sorted(unknown))}"] if unknown else []
             raise PromptError(f"the prompt {self.name} cannot be rendered: {'; '.join(words)}")
-        return _VARIABLE.sub(lambda match: values[match[1]], self.text)
+
+        def filled(match: re.Match[str]) -> str:
+            value = values[match[1]]
+            if isinstance(value, AsSaid):
+                return value
+            return shown(value) if _stands_alone(match) else shown_line(value)
+
+        return _VARIABLE.sub(filled, self.text)
+
+
+class AsSaid(str):
+    """A conversation as the host's model has seen it: passed on, not judged. Nothing else may go around the door."""
+
+    __slots__ = ()
+
+
+def _stands_alone(match: re.Match[str]) -> bool:
+    """Whether a variable has a line, or lines, for itself."""
+    text = match.string
+    return text[: match.start()][-1:] in ("", "\n") and text[match.end() :][:1] in ("", "\n")
 
 
 def load_prompt(name: str, *, overrides: str = "", own: str = "") -> Prompt:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from memdir.errors import ModelError
 from memdir.model.model import Model, ModelSettings, Request, SystemBlock
 from memdir.prompts.compose import Prompt, load_prompt
-from memdir.store.scan import Header, manifest
+from memdir.prompts.door import shown, shown_line
+from memdir.prompts.listing import keys_by_name, manifest
+from memdir.store.scan import Header
 from memdir.transcript.message import Json, user
 
 MAX_SELECTED = 5
@@ -43,16 +45,17 @@ async def select_by_model(
     """The keys of the memories that the model is certain about. Raises ModelError, also for an answer that
     holds no list of names; the caller falls back."""
     prompt = prompt or select_prompt()
-    tools = f"\n\nRecently used tools: {', '.join(recent_tools)}" if recent_tools else ""
+    used = ", ".join([shown_line(tool) for tool in recent_tools])
+    tools = f"\n\nRecently used tools: {used}" if used else ""
     request = Request(
         name,
         (SystemBlock(prompt.render()),),
-        messages=(user(f"Message:\n{query}\n\nMemories:\n{manifest(headers)}{tools}"),),
+        messages=(user(f"Message:\n{shown(query)}\n\nMemories:\n{manifest(headers)}{tools}"),),
         settings=ModelSettings(max_tokens=MAX_TOKENS, json_schema=SCHEMA, timeout_seconds=TIMEOUT_SECONDS),
     )
     reply = await model.complete(request)
-    known = {header.key for header in headers}
-    return [key for key in _names(reply.message.text) if key in known][:MAX_SELECTED]
+    known = keys_by_name(headers)
+    return [known[name] for name in _names(reply.message.text) if name in known][:MAX_SELECTED]
 
 
 def _names(text: str) -> list[str]:

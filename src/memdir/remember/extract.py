@@ -23,13 +23,13 @@ from memdir.errors import MemdirError
 from memdir.events import memory_extracted
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.listing import manifest
 from memdir.remember.lineage import Lineage, fault_of_trust, trace
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
 from memdir.store.history import Origin
-from memdir.store.scan import manifest
 from memdir.store.secrets import find_secrets
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
@@ -173,7 +173,7 @@ class Extraction:
         for store, prefix in zip(self.plan.stores, ("", "team_"), strict=False):
             headers = [header for header in store.scan().headers if prefix or not header.key.startswith("team/")]
             values[f"{prefix}directory"] = store.root
-            values[f"{prefix}manifest"] = manifest(headers) or NOTHING_YET
+            values[f"{prefix}manifest"] = manifest(headers, scope=store.scope) or NOTHING_YET
         name = "extract/combined.md" if len(self.plan.stores) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)

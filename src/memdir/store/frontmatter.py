@@ -9,6 +9,8 @@ from __future__ import annotations
 
 BOM = b"\xef\xbb\xbf"
 FENCE = b"---"
+TRUST_FIELD = "trust"
+LONG_HEAD_BYTES = 64 * 1024  # a head longer than this is not prose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +87,13 @@ def read_fields(block: bytes, newline: bytes = b"\n") -> dict[str, str]:
                 text = _long_scalar(text, lines[number + 1 :])
             fields[name] = _scalar(text) if text[:1] in _QUOTES or " # " in text else text
     return fields
+
+
+def read_unclosed(data: bytes, key: str) -> dict[str, str]:
+    """What the head of a file says of one key, in any case, where a frontmatter was begun and is never closed."""
+    if not data.removeprefix(BOM).startswith(FENCE):
+        return {}
+    return {name: value for name, value in read_fields(data, newline_of(data)).items() if name.lower() == key}
 
 
 def find_simple_block(data: bytes) -> bytes | None:

@@ -6,6 +6,8 @@ import re
 
 from memdir.store.frontmatter import line_ending_of
 from memdir.store.merge import merge_bytes
+from memdir.text.lookalikes import defused
+from memdir.text.printable import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,20 +27,24 @@ _ENTRY = re.compile(
 class Entry:
     """One line of the index that names a memory."""
 
-    __slots__ = ("hook", "key", "title")
+    __slots__ = ("hook", "is_note", "key", "title")
 
-    def __init__(self, key: str, title: str, hook: str) -> None:
+    def __init__(self, key: str, title: str, hook: str, *, is_note: bool = False) -> None:
         self.key = key
         self.title = title
         self.hook = hook
+        self.is_note = is_note  # the hook is a word of ours about the memory, and is never cut
 
     def render(self) -> str:
-        """`- [Title](file.md) — hook`, cut at a word to the length of a catalogue line."""
+        """`- [Title](file.md) — hook`, cut at a word to the length of a catalogue line, with nothing in it that would
+        end the line or pass for a host's tag: other programs put this file into prompts as it is."""
         title = _one_line(self.title or self.key).replace("[", "(").replace("]", ")")
         target = f"<{self.key}>" if " " in self.key or "(" in self.key else self.key
         head = f"- [{title}]({target})"
         hook = _one_line(self.hook)
         room = MAX_ENTRY_CHARACTERS - len(head) - 3
+        if self.is_note:
+            return f"{head} — {hook}"
         if not hook or room < 10:
             return head
         return f"{head} — {_cut_at_word(hook, room)}"
@@ -197,7 +203,7 @@ def parse_entry(line: bytes) -> Entry | None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return defused(" ".join(one_line(text).split()))
 
 
 def _cut_at_word(text: str, room: int) -> str:

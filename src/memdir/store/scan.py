@@ -1,4 +1,4 @@
-"""What memories there are, read from the first lines of each file (S9), and the manifest of them (S10).
+"""What memories there are, read from the first lines of each file (S9).
 
 Everything that cannot be read is named in the result and costs nothing else. `Scanner` remembers what it read and
 re-reads only files whose time, size or inode changed.
@@ -9,15 +9,22 @@ from __future__ import annotations
 import os
 import stat
 
-from memdir.store.age import iso_time
-from memdir.store.frontmatter import BOM, FENCE, find_block, find_simple_block, newline_of, read_fields
+from memdir.store.frontmatter import (
+    BOM,
+    FENCE,
+    LONG_HEAD_BYTES,
+    TRUST_FIELD,
+    find_block,
+    find_simple_block,
+    newline_of,
+    read_fields,
+    read_unclosed,
+)
 from memdir.store.taxonomy import parse_type
 from memdir.store.walk import OPEN_FLAGS, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from memdir.store.taxonomy import MemoryType
 
     _Seen = tuple[int, int, int, "Header | Unreadable"]
@@ -25,7 +32,6 @@ if TYPE_CHECKING:
 MAX_RETURNED = 200  # more than a model can judge by their descriptions
 HEAD_LINES = 30  # frontmatter and a first paragraph
 HEAD_BYTES = 4096  # one page: nearly every head fits
-LONG_HEAD_BYTES = 64 * 1024  # 30 lines longer than this are not prose
 
 
 class Header:
@@ -126,16 +132,6 @@ def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
     return Scanner(root).scan(limit=limit)
 
 
-def manifest(headers: Iterable[Header]) -> str:
-    """One line a memory, as a model reads it: `- [type] file.md (time): description` (S10)."""
-    lines = []
-    for header in headers:
-        kind = f"[{found}] " if (found := header.type) else ""
-        description = " ".join(header.description.split())
-        lines.append(f"- {kind}{header.key} ({iso_time(header.mtime)}){': ' + description if description else ''}")
-    return "\n".join(lines)
-
-
 _GONE = os.stat_result((0,) * 10)
 
 
@@ -170,8 +166,10 @@ def _read(path: str, key: str) -> _Seen:
 
 
 def _is_open_head(data: bytes) -> bool:
-    """Whether the frontmatter goes on beyond what was read, and within the lines that count."""
-    return find_block(data) is None and data.count(newline_of(data)) < HEAD_LINES
+    """Whether the frontmatter goes on beyond what was read: within the lines that count, or where a mark may follow."""
+    if find_block(data) is not None:
+        return False
+    return data.count(newline_of(data)) < HEAD_LINES or data.removeprefix(BOM).startswith(FENCE)
 
 
 def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unreadable:
@@ -182,7 +180,8 @@ def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unrea
         return Unreadable(key, "it is not a text file")
     opened = data.removeprefix(BOM).startswith(FENCE)
     problem = "its frontmatter is never closed, or longer than 30 lines" if opened else "it has no frontmatter"
-    return Header.of_fields(key, status, {"description": _first_words(data)}, problem)
+    fields = {"description": _first_words(data), **read_unclosed(data, TRUST_FIELD)}
+    return Header.of_fields(key, status, fields, problem)
 
 
 def _first_words(data: bytes) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
-from memdir.errors import EditConflict, LockBusy, MemoryNotFound
+from memdir.errors import EditConflict, LockBusy, MemdirError, MemoryNotFound
 from memdir.events import Nowhere, index_truncated, memory_changed
 from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
@@ -21,6 +21,7 @@ from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
 from memdir.store.topic import Topic
+from memdir.store.trust import doubt_of, marked_trust
 from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.layout import Place
+
+MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
 
 
 class Memory:
@@ -100,7 +103,7 @@ class Change:
 
     def put_entry(self, key: str, topic: Topic) -> None:
         """Give a memory its line in the index."""
-        self._edit_in_a_row(Index.with_entries, entry_for(key, topic.name, topic.description))
+        self._edit_in_a_row(Index.with_entries, entry_for(key, topic))
 
     def drop_entry(self, key: str) -> None:
         self._edit_in_a_row(Index.without, key)
@@ -114,6 +117,7 @@ class Change:
                 index = edit(index)
             if index.data != before:
                 self._files[key] = (index.data, None)
+        self._hold_back_low_trust()
         prefix = self._store.place.prefix
         found = []
         for key, (after, mtime_ns) in self._files.items():
@@ -123,6 +127,26 @@ class Change:
                 operation.mtime_before_ns = mtime_before_ns
                 found.append(operation)
         return found
+
+    def _hold_back_low_trust(self) -> None:
+        """No change, whoever worded it, brings the description of a memory of low trust into an index (L3)."""
+        for key in [key for key, (data, _) in self._files.items() if data and _is_index(key)]:
+            index = Index(self._files[key][0] or b"")
+            known = {entry.render() for entry in Index(self._before(key)[0] or b"").entries()}
+            touched = self._files.keys()
+            folder = key[: -len(INDEX_NAME)]
+            entries = [e for e in index.entries() if e.render() not in known or folder + e.key in touched]
+            held = [entry for e in entries if (entry := self._entry_of_low_trust(folder, e.key))]
+            if held:
+                self._files[key] = (index.with_entries(held).data, self._files[key][1])
+
+    def _entry_of_low_trust(self, folder: str, key: str) -> Entry | None:
+        try:
+            data = self.read(folder + key)
+        except MemdirError:
+            return None  # a line that names no file of ours
+        topic = Topic(data or b"")
+        return entry_for(key, topic) if marked_trust(topic).is_low else None
 
     def _edit_in_a_row(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
         edits = self._index_edits.get(INDEX_NAME)
@@ -244,11 +268,15 @@ class MemoryStore:
         return self._writer.keep_draft(key, data)
 
 
-def entry_for(key: str, name: str, description: str) -> Entry:
-    """The index line of a memory: its name as the title, its description as the hook."""
-    title = name or key.rsplit("/", 1)[-1][:-3]
-    return Entry(key, title, "" if description == title else description)
+def entry_for(key: str, memory: Topic | Header) -> Entry:
+    """The index line of a memory: its name as the title, its description as the hook. Of one that nobody here vouched
+    for only the title, cut short, and where it is from: the index stands in every prompt (L3)."""
+    title = memory.name or key.rsplit("/", 1)[-1][:-3]
+    doubt = doubt_of(memory)
+    if doubt:
+        return Entry(key, title[:MAX_DOUBTED_TITLE], doubt, is_note=True)
+    return Entry(key, title, "" if memory.description == title else memory.description)
 
 
-def entry_of(header: Header) -> Entry:
-    return entry_for(header.key, header.name, header.description)
+def _is_index(key: str) -> bool:
+    return key.rsplit("/", 1)[-1] == INDEX_NAME

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from memdir.errors import BadMemoryFile
-from memdir.store.frontmatter import find_block, line_ending_of, newline_of, read_fields, replace_field
+from memdir.store.frontmatter import (
+    LONG_HEAD_BYTES,
+    TRUST_FIELD,
+    find_block,
+    line_ending_of,
+    newline_of,
+    read_fields,
+    read_unclosed,
+    replace_field,
+)
 from memdir.store.taxonomy import MemoryType, parse_type
 
 MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is read in part and reported
@@ -19,7 +28,9 @@ class Topic:
         self.data = data
         block = find_block(data)
         self.has_frontmatter = block is not None
-        self.fields = read_fields(data[block.start : block.end], newline_of(data)) if block else {}
+        # A mark of low trust holds also where nothing else can be read.
+        unclosed = {} if block else read_unclosed(data[:LONG_HEAD_BYTES], TRUST_FIELD)
+        self.fields = read_fields(data[block.start : block.end], newline_of(data)) if block else unclosed
         self._body_start = block.body_start if block else 0
 
     @staticmethod

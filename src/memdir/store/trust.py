@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from memdir.store.frontmatter import TRUST_FIELD
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
     from memdir.store.topic import Topic
 
-FIELD = "trust"
+    class Marked(Protocol):
+        """A file, or what a scan knows of one."""
+
+        @property
+        def fields(self) -> Mapping[str, str]: ...
+
+
+_FROM = {"tool": "a tool", "web": "the web", "team": "the team"}
 _SAME = {"mcp": "web", "file": "tool", "teammate": "team"}  # other words for what L1 puts into one class
 
 
@@ -35,24 +47,31 @@ class Trust(IntEnum):
         return self <= Trust.TOOL
 
 
-def mark_of(topic: Topic) -> str | None:
+def mark_of(memory: Marked) -> str | None:
     """The class that a file names, however it is written; None for a file without a mark."""
-    marks = [value for key, value in topic.fields.items() if key.lower() == FIELD]
+    marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
     if not marks:
         return None
     word = marks[0].partition(" #")[0].strip().strip("\"'").strip().lower()
     return _SAME.get(word, word)
 
 
-def marked_trust(topic: Topic) -> Trust:
+def marked_trust(memory: Marked) -> Trust:
     """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
-    mark = mark_of(topic)
+    mark = mark_of(memory)
     if mark is None:
         return Trust.USER
     return Trust.__members__.get(mark.upper(), Trust.TEAM)
 
 
+def doubt_of(memory: Marked) -> str:
+    """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
+    if not marked_trust(memory).is_low:
+        return ""
+    return f"(from {_FROM.get(mark_of(memory) or '', 'an unknown source')}, not verified)"
+
+
 def with_trust(topic: Topic, trust: Trust) -> Topic:
     """The same memory, marked if its trust is low. A mark that is there is never raised."""
     lowest = min(trust, marked_trust(topic))
-    return topic.with_field(FIELD, lowest.word) if lowest.is_low else topic
+    return topic.with_field(TRUST_FIELD, lowest.word) if lowest.is_low else topic

@@ -12,6 +12,7 @@ from memdir.agent.files import Files
 from memdir.agent.tools.schema import fault_of_arguments
 from memdir.errors import MemdirError
 from memdir.model.model import ToolSpec
+from memdir.prompts.door import shown
 from memdir.transcript.message import Json, ToolResult, ToolUse
 
 MAX_RESULT_CHARACTERS = 60_000  # about 15,000 tokens: what a result may cost the conversation
@@ -68,12 +69,12 @@ class Toolbox:
         return Toolbox(tuple(self._tools.values()), ToolContext(self.context.cwd, files, self.context.state.clone()))
 
     async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
-        """Run one call. Whatever goes wrong comes back to the model as a result."""
+        """Run one call. Whatever goes wrong comes back to the model as a result; what a tool tells is never ours."""
         outcome = self._fault(use)
         if outcome is None:
             async with self._slots:
                 outcome = await self._outcome(use)
-        return ToolResult(use.id, shortened(outcome.content, room), outcome.is_error)
+        return ToolResult(use.id, shown(shortened(outcome.content, room)), outcome.is_error)
 
     async def _outcome(self, use: ToolUse) -> Outcome:
         try:

@@ -31,6 +31,7 @@ _NOW = re.compile(r"^Now it is \w+, (\S+?)\.?$", re.MULTILINE)
 _INSTRUCTIONS = re.compile(
     r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
 )
+_UNVERIFIED = re.compile(r"^\(from [\w ]+, not verified\)$")  # in the place of a description (L3)
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 _SHARED_TYPES = (MemoryType.PROJECT, MemoryType.REFERENCE)
 
@@ -47,7 +48,8 @@ class _Known:
     def existing(self) -> Existing:
         name = self.topic.name if self.topic else os.path.basename(self.path)[:-3].replace("_", " ")
         body = self.topic.body.strip() if self.topic else ""
-        return Existing(self.path, name, self.description, self.kind or None, body)
+        description = self.topic.description if self.topic else self.description
+        return Existing(self.path, name, description, self.kind or None, body)
 
 
 @dataclass
@@ -111,7 +113,7 @@ def _manifest(text: str, job: _Job) -> Iterator[_Known]:
     before, _, after = text.partition("Team memories that are there already:")
     for part, folder in ((before, job.directory), (after, job.team_directory)):
         for kind, key, _, description in _ENTRY.findall(part):
-            yield _Known(os.path.join(folder, key), kind, description)
+            yield _Known(os.path.join(folder, key), kind, _UNVERIFIED.sub("", description).strip('"'))
 
 
 def _follow(job: _Job, messages: Sequence[Message]) -> None:

@@ -1,0 +1,83 @@
+"""The memories as a prompt lists them: the manifest (S10) and the index (S7), through the door.
+
+Of a memory that nobody here vouched for neither tells the description, only where it is from (L3); what the team's
+directory holds is told as a quotation, since others write there too.
+"""
+
+from __future__ import annotations
+
+from memdir.prompts.door import shown, shown_line
+from memdir.store.age import iso_time
+from memdir.store.index import parse_entry
+from memdir.store.trust import doubt_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memdir.store.scan import Header
+    from memdir.store.store import MemoryStore
+
+    Runs = frozenset[tuple[str, ...]]
+
+MAX_DESCRIPTION = 400  # characters in a manifest; a description is a line
+
+
+def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
+    """One line a memory: `- [type] file.md (time): description`."""
+    lines = []
+    for header in headers:
+        kind = f"[{found}] " if (found := header.type) else ""
+        told = _told(header, scope)
+        lines.append(f"- {kind}{shown_line(header.key)} ({iso_time(header.mtime)}){': ' + told if told else ''}")
+    return "\n".join(lines)
+
+
+def keys_by_name(headers: Iterable[Header]) -> dict[str, str]:
+    """The keys by the names under which a manifest lists them."""
+    return {shown_line(header.key): header.key for header in headers}
+
+
+def index_of(store: MemoryStore) -> str:
+    """The index of a store as a model gets it: within its limits, whoever wrote its lines; empty when there is none."""
+    text = store.load_index().text
+    if not text.strip():
+        return ""
+    doubted = [header for header in store.scan(limit=None).headers if doubt_of(header)]
+    by_key = {_folded(header.key): header for header in doubted}
+    copied = frozenset([run for header in doubted for run in _runs(header.description)])
+    return "\n".join([_index_line(line, by_key, copied) for line in shown(text).split("\n")])
+
+
+def _told(header: Header, scope: str) -> str:
+    doubt = doubt_of(header)
+    description = "" if doubt else " ".join(shown_line(header.description, room=MAX_DESCRIPTION).split())
+    if description and (scope == "team" or header.key.lower().startswith("team/")):
+        return '"' + description.replace('"', "'") + '"'
+    return doubt or description
+
+
+def _index_line(line: str, doubted: dict[str, Header], copied: Runs) -> str:
+    """A line of an index; without the description of a memory of low trust, its own or one that was copied."""
+    from memdir.store.store import entry_for
+
+    entry = parse_entry(line.encode("utf-8", "replace"))
+    header = doubted.get(_folded(entry.key)) if entry else None
+    if header:
+        return entry_for(header.key, header).render()
+    if copied and copied & _runs(line):
+        return f"> {line}" if entry is None else f"- [{entry.title}]({entry.key}) — (not verified)"
+    return line
+
+
+def _runs(text: str) -> Runs:
+    from memdir.store.phrases import runs_of, split_words
+
+    return runs_of(split_words(text))
+
+
+def _folded(key: str) -> str:
+    """A key as a case-insensitive disk knows it, without ways around."""
+    from posixpath import normpath
+
+    return normpath(key).casefold()
