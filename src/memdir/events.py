@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from _thread import get_ident
+from contextlib import contextmanager
+
+from memdir.host import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Protocol
 
     FieldValue = str | int | float | bool | None | tuple[str, ...]
@@ -104,7 +108,7 @@ class Callbacks:
 
     def emit(self, event: Event) -> None:
         for function in self._functions:
-            function(event)
+            tell(function, event)
 
 
 class Several:
@@ -115,7 +119,7 @@ class Several:
 
     def emit(self, event: Event) -> None:
         for sink in self._sinks:
-            sink.emit(event)
+            tell(sink.emit, event)
 
 
 class Nowhere:
@@ -123,3 +127,54 @@ class Nowhere:
 
     def emit(self, event: Event) -> None:
         """Nothing to do."""
+
+
+class CarefulSink:
+    """A sink that never fails and is never entered twice: what it sets off while it is told is not told to it again."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._telling: set[int] = set()  # threads
+
+    def emit(self, event: Event) -> None:
+        thread = get_ident()
+        if thread in self._telling:
+            return
+        self._telling.add(thread)
+        try:
+            tell(self._sink.emit, event)
+        except AttributeError:
+            return  # it is no sink
+        finally:
+            self._telling.discard(thread)
+
+
+class HeldSink:
+    """Keeps events back while a lock is held: a sink may be slow, or may want that lock itself."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._waiting: list[Event] = []
+        self._depth = 0
+
+    def emit(self, event: Event) -> None:
+        if self._depth:
+            self._waiting.append(event)
+        else:
+            self._sink.emit(event)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Until the end of the block nothing is passed on."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            waiting, self._waiting = self._waiting, []
+            for event in waiting:
+                self._sink.emit(event)
+
+
+def careful_sink(sink: Sink) -> Sink:
+    return sink if isinstance(sink, CarefulSink) else CarefulSink(sink)

@@ -21,6 +21,7 @@ from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted
+from memdir.host import tell
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.remember.lineage import Lineage, fault_of_trust, trace
@@ -139,8 +140,8 @@ class Extraction:
         except MemdirError as error:
             self._skip(f"failed: {type(error).__name__}")
             return
-        if isinstance(outcome, Extracted) and outcome.files and self.on_saved:
-            self.on_saved(outcome.files)
+        if isinstance(outcome, Extracted) and outcome.files:
+            tell(self.on_saved, outcome.files)
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""

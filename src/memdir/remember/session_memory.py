@@ -16,6 +16,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
+from memdir.host import tell
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
@@ -172,8 +173,8 @@ class SessionMemory:
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
         self.sink.emit(session_memory_updated(work=work, prompt_hash=report.job.prompt_hash))
         title = notes.body(TITLE_SECTION).partition("\n")[0].strip()
-        if title and self.on_title:
-            self.on_title(title)
+        if title:
+            tell(self.on_title, title)
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(session_memory_updated(work={}, skipped=reason))

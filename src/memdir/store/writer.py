@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from memdir.disk.swap import Merge
-    from memdir.events import Sink
+    from memdir.events import HeldSink
     from memdir.layout import Place
 
 _EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when they are empty
@@ -42,7 +42,7 @@ _EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when 
 class Writer:
     """Writes to one memory directory and its history."""
 
-    def __init__(self, place: Place, history: History, *, clock: Callable[[], float], sink: Sink) -> None:
+    def __init__(self, place: Place, history: History, *, clock: Callable[[], float], sink: HeldSink) -> None:
         self.place = place
         self.history = history
         self.clock = clock
@@ -51,8 +51,8 @@ class Writer:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory's lock; every git that runs meanwhile holds it too."""
-        with locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
+        """Hold the directory's lock; every git that runs meanwhile holds it too. Events wait for its end."""
+        with self.sink.held(), locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
             yield
 
     def carry_out(self, journal: Journal, *, is_before_recorded: bool) -> None:
