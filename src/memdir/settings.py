@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from memdir.disk.plain_file import NotPlain, read_plain, reason_of
 from memdir.errors import SettingsError
 from memdir.layout import Layout, nfc
 
@@ -347,18 +348,17 @@ def _why_off(environment: Environment, values: Mapping[str, Value], origins: Map
 
 def _read_layer(layer: Layer, path: str, refused: list[Refusal]) -> dict[str, object]:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_SETTINGS_BYTES + 1)
+        if layer == UNTRUSTED and (os.path.islink(path) or os.path.islink(os.path.dirname(path))):
+            raise NotPlain("it is reached by a link, and a repository's links are not followed")
+        data = read_plain(path, max_bytes=MAX_SETTINGS_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        _refuse(Refusal("", layer, path, f"it cannot be read: {os.strerror(error.errno or 0)}"), refused)
+        _refuse(Refusal("", layer, path, f"it cannot be read: {reason_of(error)}"), refused)
         return {}
     import json
 
     try:
-        if len(data) > MAX_SETTINGS_BYTES:
-            raise ValueError(f"it is larger than {MAX_SETTINGS_BYTES:,} bytes")
         found = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         if not isinstance(found, dict):
             raise TypeError("it must hold one JSON object")

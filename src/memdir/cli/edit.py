@@ -8,7 +8,9 @@ import sys
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.disk.plain_file import read_plain, reason_of
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,8 +73,10 @@ def _edited(draft: str, context: Context) -> bytes:
             f"the editor {command[0]} ended with status {status}, so nothing was saved",
             remedy=f"Your text is kept in {draft}",
         )
-    with open(draft, "rb") as file:
-        return file.read()
+    try:
+        return read_plain(draft, max_bytes=MAX_MEMORY_BYTES)
+    except OSError as error:
+        raise BadMemoryFile(f"{draft} cannot be saved as a memory: {reason_of(error)}") from error
 
 
 def _wants_another_try(error: MemdirError) -> bool:

@@ -9,7 +9,6 @@ from memdir.doctor.finding import Finding
 from memdir.recall.verify import Verifier
 from memdir.store.secrets import find_secrets
 from memdir.store.store import Memory
-from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
@@ -29,21 +28,6 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
-
-
-def check_size(memory: Memory) -> Iterator[Finding]:
-    """Larger than a memory should be: then only its beginning is judged."""
-    size = len(memory.topic.data)
-    if size > MAX_MEMORY_BYTES:
-        message = f"it has {size:,} bytes, and only the first {MAX_MEMORY_BYTES:,} were looked at: a memory is a page"
-        yield Finding("size", "warning", message, memory.key, "Keep the point, drop the rest")
-
-
-def beginning_of(memory: Memory) -> Memory:
-    """A memory without what is beyond a memory's size: the checks take seconds for each megabyte."""
-    if len(memory.topic.data) <= MAX_MEMORY_BYTES:
-        return memory
-    return Memory(memory.key, memory.path, Topic(memory.topic.data[:MAX_MEMORY_BYTES]), memory.mtime_ns)
 
 
 def check_memory(memory: Memory) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import append_bytes, disk_error, make_folder
-from memdir.store.walk import OPEN_FLAGS
+from memdir.disk.plain_file import open_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class RecallLog:
 
         path = os.path.join(self._folder, name)
         try:
-            with open(path, "rb", opener=lambda path, _: os.open(path, OPEN_FLAGS)) as file:
+            with open_plain(path, follow=False) as file:
                 lines = file.readlines()
         except FileNotFoundError:
             return

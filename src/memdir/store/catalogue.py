@@ -6,7 +6,7 @@ import os
 import unicodedata
 
 from memdir.disk.safe_path import check_key
-from memdir.errors import MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
 
@@ -133,7 +133,10 @@ def _free_key(store: MemoryStore, stem: str, topic: Topic) -> str:
     number = 1
     while True:
         key = f"{stem}.md" if number == 1 else f"{stem}_{number}.md"
-        present = store.read_bytes(key)
+        try:
+            present = store.read_bytes(key)
+        except (BadMemoryFile, PathEscape):  # something else has that name
+            present = b""
         if present is None or present == topic.data:
             return key
         number += 1

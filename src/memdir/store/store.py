@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
-from memdir.errors import EditConflict, LockBusy, MemoryNotFound
+from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemoryNotFound
 from memdir.events import HeldSink, Nowhere, careful_sink, index_truncated, memory_changed
 from memdir.host import careful_clock
 from memdir.store.history import History, Origin
@@ -22,6 +22,7 @@ from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
 from memdir.store.topic import Topic
+from memdir.store.walk import most_bytes, too_large
 from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
@@ -89,6 +90,10 @@ class Change:
                         remedy="Read it again and repeat the change",
                     )
                 data = merged
+        if len(data) > most_bytes(key):
+            raise BadMemoryFile(
+                f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
+            )
         self._files[key] = (data, mtime_ns)
 
     def delete(self, key: str) -> None:
@@ -136,7 +141,7 @@ class Change:
     def _before(self, key: str) -> tuple[bytes | None, int | None]:
         """A file as it was when this change first looked: what is decided from it must not rest on another state."""
         if key not in self._seen:
-            self._seen[key] = read_with_time(self._store.path_of(key))
+            self._seen[key] = self._store.read_with_time(key)
         return self._seen[key]
 
 
@@ -183,7 +188,11 @@ class MemoryStore:
 
     def read_bytes(self, key: str) -> bytes | None:
         """A file's bytes, None when there is no such file."""
-        return read_with_time(self.path_of(key))[0]
+        return self.read_with_time(key)[0]
+
+    def read_with_time(self, key: str) -> tuple[bytes | None, int | None]:
+        """A file's bytes and its time; BadMemoryFile when it is larger than it may be."""
+        return read_with_time(self.path_of(key), max_bytes=most_bytes(key))
 
     def read(self, key: str) -> Memory:
         """One memory by its key; MemoryNotFound when there is none."""
@@ -194,7 +203,7 @@ class MemoryStore:
         return self._read(key, resolve_found(self.root, key))
 
     def _read(self, key: str, path: str) -> Memory:
-        data, mtime_ns = read_with_time(path)
+        data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))
         if data is None or mtime_ns is None:
             raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
         return Memory(key, path, Topic(data), mtime_ns)

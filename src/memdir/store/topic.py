@@ -6,7 +6,6 @@ from memdir.errors import BadMemoryFile
 from memdir.store.frontmatter import find_block, line_ending_of, newline_of, read_fields, replace_field
 from memdir.store.taxonomy import MemoryType, parse_type
 
-MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is read in part and reported
 _ORDER = ("name", "description", "type")
 
 

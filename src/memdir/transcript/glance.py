@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from memdir.disk.plain_file import open_descriptor, read_beginning
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
@@ -39,7 +40,7 @@ def glance(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> Gla
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
     """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
-        descriptor = os.open(ref.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor, _ = open_descriptor(ref.path, follow=False)
     except OSError:
         return [], []
     try:
@@ -81,8 +82,7 @@ def _given_title(lines: Sequence[bytes]) -> str:
 
 def _noted_title(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            text = file.read(END_BYTES).partition(NOTES_TITLE)[2].partition(b"\n# ")[0]
+        text = read_beginning(path, max_bytes=END_BYTES).partition(NOTES_TITLE)[2].partition(b"\n# ")[0]
     except OSError:
         return ""
     lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
