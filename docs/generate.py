@@ -102,8 +102,8 @@ def _tree_lines() -> dict[str, str]:
     """The sentences of the tree in the docstring of errors.py."""
     found = {}
     for line in (errors.__doc__ or "").splitlines():
-        words = line.strip("├└─ ").split(None, 1)
-        if line.startswith(("├", "└")) and len(words) == 2:
+        words = line.strip("│├└─ ").split(None, 1)
+        if line.startswith(("│", "├", "└")) and len(words) == 2:
             found[words[0]] = words[1]
     return found
 

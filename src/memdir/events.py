@@ -31,6 +31,12 @@ class Event:
         self.time = time.time()
         self.fields = fields
 
+    @staticmethod
+    def at(moment: float, name: str, fields: dict[str, FieldValue]) -> Event:
+        event = Event(name, **fields)
+        event.time = moment
+        return event
+
     def __repr__(self) -> str:
         return f"Event({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in self.fields.items())})"
 
@@ -53,6 +59,11 @@ def change_recovered(*, source: str, files: int) -> Event:
 def index_truncated(*, lines: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> Event:
     """An index was longer than may be loaded (S8)."""
     return Event("index.truncated", lines=lines, size_bytes=size_bytes, lines_cut=lines_cut, bytes_cut=bytes_cut)
+
+
+def secret_saved(*, file: str, found: str) -> Event:
+    """A person or another program saved a file with a secret in it (S15). `found`: what kind in which line."""
+    return Event("memory.secret", file=file, found=found)
 
 
 def request_refused(*, what: str, reason: str) -> Event:

@@ -12,6 +12,7 @@ from memdir.host import careful_clock
 from memdir.layout import Layout, Place
 from memdir.recall.surfacing import Surfacings
 from memdir.settings import Environment, Settings, load_settings, memory_root
+from memdir.store.secrets.sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class MemDir:
         self.layout = layout
         self.settings = settings
         self.clock = careful_clock(clock)
-        self.sink = careful_sink(sink)
+        self.sink = CleanSink(careful_sink(sink))
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None

@@ -24,6 +24,9 @@ EXAMPLES = ("memdir edit mocks", "EDITOR='code --wait' memdir edit feedback_no_m
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
+    parser.add_argument(
+        "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
+    )
     add_scope(parser)
 
 
@@ -35,6 +38,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     key = find_key(store, options.memory)
     before = store.read(key).topic.data
     draft = store.keep_draft(key, before)
+    origin = Origin("cli", trust="user")
     while True:
         after = _edited(draft, context)
         if after == before:
@@ -42,7 +46,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
             context.terminal.line("Nothing changed.")
             return 0
         try:
-            save_memory(store, key, after, origin=Origin("cli", trust="user"), base=before)
+            save_memory(store, key, after, origin=origin, base=before, allow_secret=options.allow_secret)
         except (BadMemoryFile, EditConflict) as error:
             if _wants_another_try(error):
                 continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.facts import all_facts, missing_from
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets import new_secrets
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
@@ -73,5 +73,4 @@ def _faults_of_draft(draft: Draft) -> list[str]:
 
 
 def _gains_secret(draft: Draft) -> bool:
-    after = find_secrets((draft.after or b"").decode("utf-8", "replace"))
-    return bool(after) and len(after) > len(find_secrets((draft.before or b"").decode("utf-8", "replace")))
+    return bool(new_secrets(*((text or b"").decode("utf-8", "replace") for text in (draft.before, draft.after))))

@@ -30,6 +30,7 @@ from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.lineage import tell_derived
 from memdir.store.scan import manifest
+from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
+MAX_REASON = 500  # characters of the model's own words in the history
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
 
 
@@ -130,7 +132,7 @@ class Dreamer:
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
-        origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
+        origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         written = workspace.commit(
             origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
         )

@@ -8,7 +8,7 @@ import stat
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
-from memdir.errors import ImportRefused, PathEscape
+from memdir.errors import ImportRefused, PathEscape, SecretRefused
 from memdir.store.topic import Topic
 from memdir.store.walk import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 
@@ -73,7 +73,10 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
             taken[key] = data
     with store.changing(origin, f"import {len(taken)} memories from {os.path.basename(source)}") as change:
         for key, data in sorted(taken.items()):
-            _take_in(change, key, data, result)
+            try:
+                _take_in(change, key, data, result)
+            except SecretRefused as error:
+                result.refused[key] = f"{error.message}; it is left out"
     return result
 
 

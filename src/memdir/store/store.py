@@ -78,8 +78,20 @@ class Change:
         """The bytes of a file as this change leaves it so far."""
         return self._files[key][0] if key in self._files else self._before(key)[0]
 
-    def write(self, key: str, data: bytes, *, base: bytes | None = None, mtime_ns: int | None = None) -> None:
-        """Set a file's bytes. `base` is what the caller started from: what others changed since is merged in (S13)."""
+    def write(
+        self,
+        key: str,
+        data: bytes,
+        *,
+        base: bytes | None = None,
+        mtime_ns: int | None = None,
+        allow_secret: bool = False,
+    ) -> None:
+        """Set a file's bytes. `base` is what the caller started from: what others changed since is merged in (S13).
+
+        SecretRefused when that brings a secret in; `allow_secret` when a person insists, which is heard outside of
+        what others get (S15).
+        """
         if base is not None:
             current = self.read(key)
             if current is not None and current != base:
@@ -94,6 +106,13 @@ class Change:
             raise BadMemoryFile(
                 f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
             )
+        from memdir.store.secrets.refuse import refuse_secrets
+
+        refuse_secrets(key, data, self.read(key), scope=self._store.scope, is_allowed=allow_secret)
+        self._files[key] = (data, mtime_ns)
+
+    def put_back(self, key: str, data: bytes, *, mtime_ns: int | None = None) -> None:
+        """Set a file's bytes to what the history has of it: what once stood here is not judged again."""
         self._files[key] = (data, mtime_ns)
 
     def delete(self, key: str) -> None:

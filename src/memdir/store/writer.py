@@ -23,7 +23,7 @@ from memdir.disk.plain_file import TooLarge, read_with_status
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError
-from memdir.events import history_failed
+from memdir.events import history_failed, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
 from memdir.store.journal import Journal, Operation, remove_journal, write_journal
@@ -130,6 +130,10 @@ class Writer:
         except (HistoryError, DiskError) as error:
             self.sink.emit(history_failed(reason=error.message))
             return False
+        from memdir.store.secrets.refuse import saved_secrets
+
+        for path, found in saved_secrets(self.place.base, paths):
+            self.sink.emit(secret_saved(file=path, found=found))
         self.drop_journal()
         return True
 
