@@ -118,7 +118,7 @@ async def test_no_tool_blocks_the_event_loop(tmp_path: Path) -> None:
     run = await run_agent(request, model, box(tmp_path), allow_all, max_turns=5)
     assert run.ending == "done"
     assert time.monotonic() - started < 15
-    assert all(result.is_error for result in run.messages[1].tool_results)
+    assert all(result.is_error for at, result in enumerate(run.messages[1].tool_results) if named[at] != "/dev/stdin")
     assert all("Nothing matches" in result.content or result.is_error for result in run.messages[3].tool_results)
 
 

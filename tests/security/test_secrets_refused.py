@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from memdir.agent.workspace import Workspace
+from memdir.dream.check import fault_of_dream
 from memdir.errors import SecretRefused
 from memdir.layout import Layout
+from memdir.remember.extract import _fault_of_draft
 from memdir.store.archive import import_memories
 from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
@@ -175,6 +178,24 @@ def test_a_text_saved_by_hand_is_reported_by_the_next_command_and_by_the_doctor(
     log = (tmp_path / "home" / "logs" / "events.jsonl").read_text()
     assert '"memory.secret"' in log
     assert github_token() not in ran.err + told + log
+
+
+def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) -> None:
+    """What the store would refuse is given up before: a run that failed would come again with the same messages."""
+    token = github_token()
+    hidden = f"extra: >\n  {token[:20]}\n  {token[20:]}"
+    for key, text in {
+        "body.md": f"---\nname: n\ndescription: d\n---\n\n{token}\n",
+        "field.md": f"---\nname: n\ndescription: d\n{hidden}\n---\n\nText.\n",
+        f"{token}.md": "---\nname: n\ndescription: d\n---\n\nText.\n",
+    }.items():
+        workspace = Workspace([store])
+        workspace.write(os.path.join(store.root, key), text.encode())
+        [draft] = workspace.changed()
+        assert _fault_of_draft(draft, []) == "it holds a secret"
+        assert fault_of_dream(workspace, max_lost_share=1.0) is not None
+        with pytest.raises(SecretRefused):
+            workspace.commit(Origin("extract"), "extract")
 
 
 def test_an_event_says_what_kind_was_saved_where(store: MemoryStore, events: Events) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memdir.doctor.finding import Finding
 from memdir.recall.verify import Verifier
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory
 
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
@@ -38,7 +38,7 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
         yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
     text = f"{memory.topic.description}\n{memory.topic.body}"
     yield from _relative_dates(memory, text)
-    for kind in sorted({match.kind for match in find_secrets(memory.topic.data.decode("utf-8", "replace"))}):
+    for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
 

@@ -31,7 +31,7 @@ from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
 from memdir.store.history import Origin
 from memdir.store.scan import manifest
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
@@ -223,7 +223,7 @@ def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
     if draft.after is None or draft.after == draft.before:
         return ""
     topic = Topic(draft.after) if _is_topic(draft) else _added_lines(draft)
-    if find_secrets(topic.data.decode("utf-8", "replace")):
+    if any(secrets_in(draft.key, topic.data)):
         return "it holds a secret"
     return fault_of_trust(topic, said)
 

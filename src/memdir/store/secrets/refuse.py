@@ -26,16 +26,20 @@ def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, i
     is_shared = scope.partition(":")[0] in _SHARED or key.startswith("team/")
     if is_allowed and not is_shared:
         return
-    text = _all_text(data)
-    found = new_secrets(_all_text(before or b""), text)
-    told = told_of(text, found)
-    if not found and before is None and find_secrets(key):
-        found = find_secrets(key)
-        told = f"its file name ({found[0].kind})"
-    if found:
-        kinds = tuple(dict.fromkeys(match.kind for match in found))
+    kinds, told = secrets_in(key, data, before)
+    if kinds:
         remedy = _REMEDY if is_shared else f"{_REMEDY}; {_INSIST}"
         raise SecretRefused(f"{_redacted(key)} would hold a secret: {told}", remedy=remedy, kinds=kinds)
+
+
+def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
+    """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
+    text = _all_text(data)
+    found = new_secrets(_all_text(before or b""), text)
+    named = find_secrets(key) if before is None else ()
+    told = [_told(text, found)] if found else []
+    told += [f"{match.kind} in its file name" for match in named]
+    return tuple(dict.fromkeys(match.kind for match in (*found, *named))), ", ".join(told)
 
 
 def saved_secrets(base: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -46,12 +50,12 @@ def saved_secrets(base: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
 
     for path in paths if len(paths) <= MAX_SAVED else ():
         try:
-            text = _all_text(read_plain(f"{base}/{path}", max_bytes=MAX_MEMORY_BYTES)) if path.endswith(".md") else ""
+            data = read_plain(f"{base}/{path}", max_bytes=MAX_MEMORY_BYTES) if path.endswith(".md") else b""
         except OSError:
             continue  # deleted, or no memory
-        found = find_secrets(text)
-        if found:
-            yield _redacted(path), told_of(text, found)
+        kinds, told = secrets_in(path, data)
+        if kinds:
+            yield _redacted(path), told
 
 
 def _all_text(data: bytes) -> str:
@@ -63,7 +67,7 @@ def _all_text(data: bytes) -> str:
     return "\n".join((text, *fields))
 
 
-def told_of(text: str, found: tuple[SecretMatch, ...]) -> str:
+def _told(text: str, found: tuple[SecretMatch, ...]) -> str:
     """What was found where, without a value: `github-token in line 3, password in line 9`."""
     lines = dict.fromkeys(f"{match.kind} in line {text.count(chr(10), 0, match.start) + 1}" for match in found)
     return ", ".join(lines)
