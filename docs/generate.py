@@ -40,21 +40,21 @@ def settings_page() -> str:
         "# Settings\n",
         NOTICE,
         "JSON objects in these files, strongest first; `memdir settings` shows where each value comes from.\n",
-        "| layer | file | may decide where we write, whom we talk to, what we run |",
+        "| layer | file | may set anything |",
         "|---|---|---|",
         "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",
         "| flags | `--set NAME=VALUE` on the command line | yes |",
         "| local | `<home>/projects/<slug>/settings.json` | yes |",
         "| user | `<home>/settings.json` | yes |",
-        "| project | `<project>/.memdir/settings.json`, committed | **no**: such a value is refused and reported |",
+        "| project | `<project>/.memdir/settings.json`, committed | **no**: `memdir doctor` reports the rest |",
         "",
         "| setting | type | default | from the project layer | meaning |",
         "|---|---|---|---|---|",
     ]
     for option in OPTIONS:
         kind = " \\| ".join(f"`{choice}`" for choice in option.choices) or option.kind
-        default = {True: "`true`", False: "`false`", None: "–"}.get(option.default, f"`{option.default}`")  # type: ignore[arg-type]
-        allowed = "refused" if option.trusted_only else "yes"
+        default = "–" if option.default is None else f"`{str(option.default).lower()}`"
+        allowed = " or ".join(f"`{str(value).lower()}`" for value in option.of_project) or "refused"
         lines.append(f"| `{option.name}` | {kind} | {default} | {allowed} | {option.doc} |")
     lines += ["", "## Environment\n", _environment_table()]
     return "\n".join(lines)
@@ -102,8 +102,8 @@ def _tree_lines() -> dict[str, str]:
     """The sentences of the tree in the docstring of errors.py."""
     found = {}
     for line in (errors.__doc__ or "").splitlines():
-        words = line.strip("├└─ ").split(None, 1)
-        if line.startswith(("├", "└")) and len(words) == 2:
+        words = line.strip("│├└─ ").split(None, 1)
+        if line.startswith(("│", "├", "└")) and len(words) == 2:
             found[words[0]] = words[1]
     return found
 

@@ -53,7 +53,10 @@ def test_without_any_file_everything_is_default_and_memory_is_on(layers: Layers)
 
 
 def test_the_strongest_layer_wins(layers: Layers) -> None:
-    for layer, size in (("project", 1), ("user", 2), ("local", 3)):
+    layers.write("project", {"skipIndex": True})
+    layers.write("user", {"skipIndex": False})
+    assert not layers.load().skip_index
+    for layer, size in (("user", 2), ("local", 3)):
         layers.write(layer, {"eventLogMaxBytes": size})
         settings = layers.load()
         assert (settings.event_log_max_bytes, settings.origins["eventLogMaxBytes"]) == (size, layer)
@@ -63,17 +66,37 @@ def test_the_strongest_layer_wins(layers: Layers) -> None:
     assert layers.load({"eventLogMaxBytes": "4"}).event_log_max_bytes == 5
 
 
-@pytest.mark.parametrize("option", [option.name for option in OPTIONS if option.trusted_only])
-def test_a_repository_cannot_decide_where_we_write(layers: Layers, option: str) -> None:
-    """S2: a hostile repository could otherwise point memory at ~/.ssh."""
-    value = {"memoryDirectory": "~/.ssh", "worktrees": "isolated"}.get(option, "x")
-    layers.write("project", {option: value, "skipIndex": True})
+_ANY_VALUE = {"bool": (True, False), "int": (0, 1, 7), "text": ("x",), "path": ("~/.ssh", "/etc")}
+
+
+def _every_value() -> list[tuple[str, object]]:
+    values = [(option, value) for option in OPTIONS for value in (*_ANY_VALUE.get(option.kind, ()), *option.choices)]
+    return [(option.name, value) for option, value in values]
+
+
+def test_a_repository_may_switch_off_and_drop_the_index_and_nothing_else(layers: Layers) -> None:
+    """S2: every setting with every kind of value, in both spellings."""
+    allowed = {("memoryEnabled", False), ("dreamEnabled", False), ("skipIndex", True), ("skipIndex", False)}
+    tried = _every_value()
+    assert len(tried) > 40
+    for name, value in tried:
+        section, dot, rest = name.partition(".")
+        for content in ({name: value}, {section: {rest: value}} if dot else {name: value}):
+            layers.write("project", content)
+            settings = layers.load()
+            is_allowed = (name, value) in allowed and isinstance(value, bool)
+            assert (name in settings.origins) == is_allowed, (name, value)
+            if not is_allowed:
+                [refusal] = settings.refused
+                assert (refusal.name, refusal.layer) == (name, "project")
+                assert "repository" in refusal.reason
+
+
+def test_what_is_refused_costs_the_rest_of_the_file_nothing(layers: Layers) -> None:
+    layers.write("project", {"memoryDirectory": "~/.ssh", "memoryEnabled": True, "dreamEnabled": 0, "skipIndex": True})
     settings = layers.load()
-    assert option not in settings.origins
-    assert settings.skip_index, "harmless settings of the same file are used"
-    [refusal] = settings.refused
-    assert (refusal.name, refusal.layer) == (option, "project")
-    assert "repository" in refusal.reason
+    assert settings.skip_index
+    assert {refusal.name for refusal in settings.refused} == {"memoryDirectory", "memoryEnabled", "dreamEnabled"}
     assert layers.root() == layers.layout.default_memory
 
 

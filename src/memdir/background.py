@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memdir.agent.tools.box import memory_tools
-from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.dream.lock import last_dream
 from memdir.dream.task import DreamTask
 from memdir.errors import BudgetReached, MemdirError
 from memdir.events import memory_dreamt
+from memdir.host import tell
 from memdir.model.choose import model_name
 from memdir.model.model import Request, SystemBlock, Usage
 from memdir.model.window import window_of
@@ -129,7 +130,7 @@ class Background:
         *,
         since: float | None = None,
         is_dry: bool = False,
-        confirm: Callable[[DreamReport], bool] | None = None,
+        confirm: Confirm | None = None,
     ) -> DreamReport | NotDreamt:
         """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
         from_when = since if since is not None else last_dream(self._memory.place.root, self._memory.clock()) or 0.0
@@ -160,8 +161,8 @@ class Background:
             files = await machine.run(self._session.id)
         except MemdirError:
             return
-        if files and self.extraction.on_saved:
-            self.extraction.on_saved(files)
+        if files:
+            tell(self.extraction.on_saved, files)
 
     def _compaction_plan(self) -> CompactionPlan:
         settings = self._memory.settings

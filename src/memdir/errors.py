@@ -4,6 +4,7 @@ MemdirError              any failure a person can act on
 ├─ SettingsError         a settings file or value cannot be used
 ├─ PathEscape            a key or path from outside that may not be touched
 ├─ BadMemoryFile         a file that is not what a memory must be
+│  └─ SecretRefused      a text that holds a secret; its kind and line, never its value
 ├─ MemoryNotFound        no memory of that name, or more than one
 ├─ EditConflict          the file changed meanwhile and the two versions do not merge
 ├─ ImportRefused         an archive or folder that will not be taken in
@@ -65,6 +66,16 @@ class PathEscape(MemdirError):
 
 class BadMemoryFile(MemdirError):
     exit_code = 5
+
+
+class SecretRefused(BadMemoryFile):
+    """A text that holds a secret. `kinds` says what was found; the value is nowhere in this error."""
+
+    exit_code = 15
+
+    def __init__(self, message: str, *, remedy: str = "", kinds: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy=remedy)
+        self.kinds = kinds
 
 
 class MemoryNotFound(MemdirError):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from _thread import get_ident
+from contextlib import contextmanager
+
+from memdir.host import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Protocol
 
     FieldValue = str | int | float | bool | None | tuple[str, ...]
@@ -26,6 +30,12 @@ class Event:
         self.name = name
         self.time = time.time()
         self.fields = fields
+
+    @staticmethod
+    def at(moment: float, name: str, fields: dict[str, FieldValue]) -> Event:
+        event = Event(name, **fields)
+        event.time = moment
+        return event
 
     def __repr__(self) -> str:
         return f"Event({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in self.fields.items())})"
@@ -49,6 +59,11 @@ def change_recovered(*, source: str, files: int) -> Event:
 def index_truncated(*, lines: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> Event:
     """An index was longer than may be loaded (S8)."""
     return Event("index.truncated", lines=lines, size_bytes=size_bytes, lines_cut=lines_cut, bytes_cut=bytes_cut)
+
+
+def secret_saved(*, file: str, found: str) -> Event:
+    """A person or another program saved a file with a secret in it (S15). `found`: what kind in which line."""
+    return Event("memory.secret", file=file, found=found)
 
 
 def request_refused(*, what: str, reason: str) -> Event:
@@ -104,7 +119,7 @@ class Callbacks:
 
     def emit(self, event: Event) -> None:
         for function in self._functions:
-            function(event)
+            tell(function, event)
 
 
 class Several:
@@ -115,7 +130,7 @@ class Several:
 
     def emit(self, event: Event) -> None:
         for sink in self._sinks:
-            sink.emit(event)
+            tell(sink.emit, event)
 
 
 class Nowhere:
@@ -123,3 +138,54 @@ class Nowhere:
 
     def emit(self, event: Event) -> None:
         """Nothing to do."""
+
+
+class CarefulSink:
+    """A sink that never fails and is never entered twice: what it sets off while it is told is not told to it again."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._telling: set[int] = set()  # threads
+
+    def emit(self, event: Event) -> None:
+        thread = get_ident()
+        if thread in self._telling:
+            return
+        self._telling.add(thread)
+        try:
+            tell(self._sink.emit, event)
+        except AttributeError:
+            return  # it is no sink
+        finally:
+            self._telling.discard(thread)
+
+
+class HeldSink:
+    """Keeps events back while a lock is held: a sink may be slow, or may want that lock itself."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._waiting: list[Event] = []
+        self._depth = 0
+
+    def emit(self, event: Event) -> None:
+        if self._depth:
+            self._waiting.append(event)
+        else:
+            self._sink.emit(event)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Until the end of the block nothing is passed on."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            waiting, self._waiting = self._waiting, []
+            for event in waiting:
+                self._sink.emit(event)
+
+
+def careful_sink(sink: Sink) -> Sink:
+    return sink if isinstance(sink, CarefulSink) else CarefulSink(sink)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.git_root import canonical_root, work_tree_root
-from memdir.disk.safe_path import INDEX_NAME, is_inside
+from memdir.disk.safe_path import INDEX_NAME, has_link_below
 from memdir.errors import PathEscape
 
 TYPE_CHECKING = False
@@ -121,10 +121,8 @@ class Layout:
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
-        if not is_inside(root, self.work_tree):  # a link that the repository carries
-            raise PathEscape(
-                f"{root} leads out of the project by a link", remedy="Remove the link; it came with the repository"
-            )
+        if has_link_below(self.work_tree, root):
+            raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
         return Place(root, state=state)
 
     def session(self, session_id: str) -> str:

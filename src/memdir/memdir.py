@@ -7,10 +7,12 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, SettingsError
-from memdir.events import Nowhere, Several, store_adopted
+from memdir.events import Nowhere, Several, careful_sink, request_refused, store_adopted
+from memdir.host import careful_clock
 from memdir.layout import Layout, Place
 from memdir.recall.surfacing import Surfacings
 from memdir.settings import Environment, Settings, load_settings, memory_root
+from memdir.store.secrets.sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class MemDir:
         self.environment = environment
         self.layout = layout
         self.settings = settings
-        self.clock = clock
-        self.sink = sink
+        self.clock = careful_clock(clock)
+        self.sink = CleanSink(careful_sink(sink))
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
@@ -244,7 +246,7 @@ class MemDir:
         from memdir.model.budget import BudgetedModel, under_budget
 
         with self._choosing:
-            model = self._given_model or self._chosen_model
+            model = self._careful_model()
             if model is None:
                 from memdir.model.choose import choose_model
 
@@ -252,15 +254,22 @@ class MemDir:
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
 
+    def _careful_model(self) -> Model | None:
+        if self._given_model is None:
+            return self._chosen_model
+        from memdir.model.careful import careful_model  # a hook that asks no model loads none of it
+
+        return careful_model(self._given_model)
+
     async def close(self) -> None:
         """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
-        for recaller in self._recallers.values():
-            await recaller.close()
-        if self._background is not None:
-            await self._background.close()
-        if self._chosen_model is not None:
-            await self._chosen_model.close()
-            self._chosen_model = None
+        chosen, self._chosen_model = self._chosen_model, None
+        for part in (*self._recallers.values(), self._background, chosen):
+            try:
+                if part is not None:
+                    await part.close()
+            except Exception as error:  # noqa: BLE001 - what one part cannot end must not keep the others from it
+                self.sink.emit(request_refused(what="close", reason=type(error).__name__))
 
     def reload(self, *, session: str | None = None) -> None:
         """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
@@ -324,7 +333,7 @@ def open_memory(
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
-    sinks: list[Sink] = [sink] if sink else []
+    sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log:
         from memdir.telemetry.jsonl import JsonlLog
 

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_plain
 from memdir.layout import Layout
 from memdir.transcript.branch import Branch
 from memdir.transcript.transcript import Transcript
+
+MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 
 
 @dataclass
@@ -33,13 +36,12 @@ class Session:
         """A session as a crash left it, or a new one."""
         session = Session(session_id, layout)
         try:
-            with open(layout.session_state(session_id), encoding="utf-8") as file:
-                found = json.load(file)
+            found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
             session.extract_cursor = str(found["extractCursor"])
             session.summarized_up_to = str(found.get("summarizedUpTo", ""))
             session.tokens_at_summary = int(found.get("tokensAtSummary", 0))
             session.catch_up_failures = int(found.get("catchUpFailures", 0))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Session(session_id, layout)
         return session
 
@@ -107,9 +109,8 @@ def fork_session(
 
 def _copy(before: str, after: str) -> None:
     try:
-        with open(before, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
+        data = read_plain(before, max_bytes=MAX_STATE_BYTES)
+    except OSError:
         return
     make_folder(os.path.dirname(after))
     write_bytes_atomic(after, data)

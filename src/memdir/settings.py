@@ -1,7 +1,7 @@
 """Settings: five layers, how far each is trusted (S2), whether memory is on (S5). The only reader of the environment.
 
 Strongest first: managed policy, command-line flags, local (this machine, this project), user, project (committed).
-What decides where we write, whom we talk to or what we run is never taken from the project layer.
+A repository may switch memory or dreaming off and say whether there is an index, nothing else (`of_project`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from memdir.disk.plain_file import NotPlain, read_plain, reason_of
 from memdir.errors import SettingsError
 from memdir.layout import Layout, nfc
 
@@ -32,9 +33,9 @@ _FALSE = frozenset(("0", "false", "no", "off"))
 
 
 class Option:
-    """One setting: its name in files, its type, its default, whether a repository may set it, and what it does."""
+    """One setting: its name in files, its type, its default, what it does, and the values a repository may give it."""
 
-    __slots__ = ("attribute", "choices", "default", "doc", "kind", "name", "trusted_only")
+    __slots__ = ("attribute", "choices", "default", "doc", "kind", "name", "of_project")
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Option:
         default: Value,
         *,
         doc: str,
-        trusted_only: bool = False,
+        of_project: tuple[bool, ...] = (),
         choices: tuple[str, ...] = (),
     ) -> None:
         self.name = name
@@ -51,26 +52,38 @@ class Option:
         self.kind = kind
         self.default = default
         self.doc = doc
-        self.trusted_only = trusted_only
+        self.of_project = of_project
         self.choices = choices
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("memoryEnabled", "bool", True, doc="Whether memories are read and written at all (S5)."),
+    Option(
+        "memoryEnabled", "bool", True, of_project=(False,), doc="Whether memories are read and written at all (S5)."
+    ),
     Option(
         "memoryDirectory",
         "path",
         None,
-        trusted_only=True,
         doc="The memory directory of the project, `~/` expanded; without it `<home>/projects/<slug>/memory` (S1).",
     ),
-    Option("dreamEnabled", "bool", True, doc="Whether memories are consolidated in the background (S5)."),
-    Option("skipIndex", "bool", False, doc="Write topic files only and leave `MEMORY.md` alone (S12)."),
+    Option(
+        "dreamEnabled",
+        "bool",
+        True,
+        of_project=(False,),
+        doc="Whether memories are consolidated in the background (S5).",
+    ),
+    Option(
+        "skipIndex",
+        "bool",
+        False,
+        of_project=(True, False),
+        doc="Write topic files only and leave `MEMORY.md` alone (S12).",
+    ),
     Option(
         "worktrees",
         "choice",
         "shared",
-        trusted_only=True,
         choices=("shared", "isolated"),
         doc="Whether all worktrees of a repository share one memory, or each has its own (S3, I2).",
     ),
@@ -82,7 +95,6 @@ OPTIONS: tuple[Option, ...] = (
         "recall.selector",
         "choice",
         "auto",
-        trusted_only=True,
         choices=("auto", "local", "model"),
         doc="Who chooses memories: this machine, a model, or a model where one is configured (R2, R3).",
     ),
@@ -111,23 +123,20 @@ OPTIONS: tuple[Option, ...] = (
         "model.provider",
         "choice",
         "auto",
-        trusted_only=True,
         choices=("auto", "anthropic", "openai", "command", "builtin"),
         doc="Who answers. `auto`: the first provider whose key is in the environment, else the built-in model.",
     ),
-    Option("model.name", "text", None, trusted_only=True, doc="The model's name at its provider."),
+    Option("model.name", "text", None, doc="The model's name at its provider."),
     Option(
         "model.baseUrl",
         "text",
         None,
-        trusted_only=True,
         doc="Another server that speaks the provider's API: Ollama, vLLM, llama.cpp, OpenRouter …",
     ),
     Option(
         "model.api",
         "choice",
         "chat",
-        trusted_only=True,
         choices=("chat", "responses"),
         doc="Which of OpenAI's two dialects to speak.",
     ),
@@ -135,7 +144,6 @@ OPTIONS: tuple[Option, ...] = (
         "model.command",
         "choice",
         "claude",
-        trusted_only=True,
         choices=("claude", "codex"),
         doc="The program that is the model when `model.provider` is `command`.",
     ),
@@ -143,7 +151,6 @@ OPTIONS: tuple[Option, ...] = (
         "model.contextTokens",
         "int",
         0,
-        trusted_only=True,
         doc="The size of the model's window in tokens; 0: what is known of the model by its name.",
     ),
     Option(
@@ -163,21 +170,18 @@ OPTIONS: tuple[Option, ...] = (
         "budget.tokensPerDay",
         "int",
         2_000_000,
-        trusted_only=True,
         doc="Tokens a day for background work in all projects; 0: no limit (B2).",
     ),
     Option(
         "budget.tokensPerProject",
         "int",
         1_000_000,
-        trusted_only=True,
         doc="Tokens a day for background work in one project; 0: no limit (B2).",
     ),
     Option(
         "budget.centsPerDay",
         "int",
         200,
-        trusted_only=True,
         doc="US cents a day for background work, by list price; 0: no limit (B2).",
     ),
 )
@@ -344,25 +348,24 @@ def _why_off(environment: Environment, values: Mapping[str, Value], origins: Map
 
 def _read_layer(layer: Layer, path: str, refused: list[Refusal]) -> dict[str, object]:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_SETTINGS_BYTES + 1)
+        if layer == UNTRUSTED and (os.path.islink(path) or os.path.islink(os.path.dirname(path))):
+            raise NotPlain("it is reached by a link, and a repository's links are not followed")
+        data = read_plain(path, max_bytes=MAX_SETTINGS_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        _refuse(Refusal("", layer, path, f"it cannot be read: {os.strerror(error.errno or 0)}"), refused)
+        _refuse(Refusal("", layer, path, f"it cannot be read: {reason_of(error)}"), refused)
         return {}
     import json
 
     try:
-        if len(data) > MAX_SETTINGS_BYTES:
-            raise ValueError(f"it is larger than {MAX_SETTINGS_BYTES:,} bytes")
         found = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         if not isinstance(found, dict):
             raise TypeError("it must hold one JSON object")
+        return _flattened(found)
     except (ValueError, TypeError, RecursionError) as error:
         _refuse(Refusal("", layer, path, str(error)), refused)
         return {}
-    return _flattened(found)
 
 
 def _flattened(found: dict[str, object], prefix: str = "") -> dict[str, object]:
@@ -392,8 +395,8 @@ def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Va
     option = next((option for option in OPTIONS if option.name == name), None)
     if option is None:
         return None, f"there is no such setting{_nearest(name)}", None
-    if option.trusted_only and layer == UNTRUSTED:
-        return option, "a repository may not decide where we write, whom we talk to or what we run (S2)", None
+    if layer == UNTRUSTED and not any(raw is value for value in option.of_project):
+        return option, _why_not_of_project(option), None
     if isinstance(raw, str) and layer == "flags":
         raw = _from_text(option, raw)
     reason = _fault_of_value(option, raw)
@@ -401,6 +404,14 @@ def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Va
         return option, reason, None
     value: Value = raw  # type: ignore[assignment]  # _fault_of_value has seen to it
     return option, "", _expand(str(value), os.environ) if option.kind == "path" and value else value
+
+
+def _why_not_of_project(option: Option) -> str:
+    if option.of_project:
+        return (
+            "a repository may set it to false only (S2)" if len(option.of_project) == 1 else "it must be true or false"
+        )
+    return "a repository may not decide it: only that memory or dreaming is off, and whether there is an index (S2)"
 
 
 def _fault_of_value(option: Option, raw: object) -> str:

@@ -190,12 +190,15 @@ def test_a_change_cut_short_is_reported_and_completed(memdir: Memdir, folder: Pa
     assert (folder / "n.md").read_bytes() == b"new"
 
 
-def test_of_a_huge_file_the_beginning_is_judged_and_that_is_said(memdir: Memdir, folder: Path) -> None:
-    """50 MB would take minutes; a memory is a page."""
-    write(folder, "huge.md", "words and more words\n" * 2_500_000)
+def test_a_file_larger_than_a_memory_is_named(memdir: Memdir, folder: Path) -> None:
+    """S15: a memory is a page. What is even too large for the history is named whatever it is called."""
+    write(folder, "large.md", "words and more words\n" * 60_000)
+    (folder / "film.mp4").touch()
+    os.truncate(folder / "film.mp4", 3 << 30)
     findings = found(memdir)
-    assert [finding["file"] for finding in findings["size"]] == ["huge.md"]
-    assert "only the first" in findings["size"][0]["message"]
+    assert [finding["file"] for finding in findings["unreadable"]] == ["large.md"]
+    assert "at most 1,048,576" in findings["unreadable"][0]["message"]
+    assert [finding["file"] for finding in findings["size"]] == ["film.mp4"]
 
 
 def test_an_index_that_is_no_file_is_a_finding_and_not_mended(memdir: Memdir, folder: Path) -> None:

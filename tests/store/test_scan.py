@@ -9,6 +9,7 @@ import pytest
 
 from memdir.store.age import age_words, iso_time
 from memdir.store.scan import MAX_RETURNED, Scanner, scan
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 
 def write(root: Path, key: str, text: str | bytes, mtime: float = 1_000_000_000) -> None:
@@ -68,8 +69,8 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(tmp_path: Path) -> 
     assert [header.key for header in found.headers] == ["good.md"]
     assert {item.key: item.reason for item in found.unreadable} == {
         "junk.md": "it is not a text file",
-        "link.md": "it is a link",
-        "fifo.md": "it is not a plain file",
+        "link.md": "it is a link, no plain file",
+        "fifo.md": "it is a FIFO, no plain file",
     }
 
 
@@ -94,12 +95,13 @@ def test_only_the_first_30_lines_count(tmp_path: Path) -> None:
     assert headers["late.md"].description != "not seen"
 
 
-def test_a_file_of_50_megabytes_is_read_no_further_than_its_head(tmp_path: Path) -> None:
-    path = tmp_path / "huge.md"
-    path.write_bytes(topic("huge").encode())
-    os.truncate(path, 50_000_000)
-    [header] = scan(str(tmp_path)).headers
-    assert (header.description, header.size) == ("huge", 50_000_000)
+def test_a_file_larger_than_a_memory_is_none(tmp_path: Path) -> None:
+    write(tmp_path, "most.md", topic("most").encode().ljust(MAX_MEMORY_BYTES))
+    write(tmp_path, "more.md", topic("more").encode().ljust(MAX_MEMORY_BYTES + 1))
+    found = scan(str(tmp_path))
+    assert [header.key for header in found.headers] == ["most.md"]
+    [left_out] = found.unreadable
+    assert (left_out.key, "1,048,577 bytes" in left_out.reason) == ("more.md", True)
 
 
 def test_a_missing_directory_is_empty(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ Both are `Files`, so the tools do not know the difference.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from typing import Protocol
 
 from memdir.disk.atomic import disk_error
+from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound
 
@@ -44,16 +44,13 @@ class DiskFiles:
 
     def read(self, path: str) -> bytes:
         try:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                what = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
-                raise BadMemoryFile(f"{path} is {what}", remedy="Name a file; Glob lists what there is")
-            if status.st_size > MAX_FILE_BYTES:
-                raise BadMemoryFile(
-                    f"{path} has {status.st_size:,} bytes, too many to read", remedy="Search it with Grep"
-                )
-            with open(path, "rb") as file:
-                return file.read()
+            return read_plain(path, max_bytes=MAX_FILE_BYTES)
+        except NotPlain as error:
+            raise BadMemoryFile(
+                f"{path} cannot be read: {error}", remedy="Name a file; Glob lists what there is"
+            ) from None
+        except TooLarge as error:
+            raise BadMemoryFile(f"{path} cannot be read: {error}", remedy="Search it with Grep") from None
         except FileNotFoundError:
             raise MemoryNotFound(
                 f"there is no file {path}", remedy="Check the path; Glob lists what there is"

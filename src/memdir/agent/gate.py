@@ -6,7 +6,7 @@ A fork keeps its parent's list of tools, because tools are part of the cache key
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,9 +18,9 @@ WRITING = frozenset(("Write", "Edit"))
 
 
 class Gate(Protocol):
-    """Judges one tool call."""
+    """Judges one tool call. Anything but `Allow` is a refusal; a gate that asks a person is awaited."""
 
-    def __call__(self, call: ToolUse) -> Allow | Deny: ...
+    def __call__(self, call: ToolUse) -> Allow | Deny | Awaitable[Allow | Deny]: ...
 
 
 @dataclass(frozen=True)

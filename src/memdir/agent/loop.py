@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -12,7 +13,9 @@ from memdir.agent.abort import Abort, Aborted
 from memdir.agent.gate import WRITING, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.agent.verdict import Allow, Deny
-from memdir.model.model import Model, Reply, Request, Usage
+from memdir.host import tell
+from memdir.model.careful import ask
+from memdir.model.model import Model, Request, Usage
 from memdir.prompts.door import shown
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
@@ -97,7 +100,7 @@ class _Run:
         """One request and the tools it calls; True when the model is done."""
         self.abort.check()
         asked = replace(self.request, messages=(*self.request.messages, *self.added))
-        reply: Reply = await self.abort.guard(self.model.complete(asked, on_text=on_text))
+        reply = await self.abort.guard(ask(self.model, asked, on_text=on_text))
         self.answered = asked
         self.turns += 1
         self.usage += reply.usage
@@ -126,22 +129,26 @@ class _Run:
 
     async def _run_tool(self, use: ToolUse, room: int) -> ToolResult:
         if self.tools.knows(use.name) and not use.fault:
-            verdict = self._judge(use)
-            if isinstance(verdict, Deny):
+            verdict = await self._judge(use)
+            if not isinstance(verdict, Allow):
                 self.refusals += 1
                 return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
         return await self.tools.run(use, room=room)
 
-    def _judge(self, use: ToolUse) -> Allow | Deny:
+    async def _judge(self, use: ToolUse) -> Allow | Deny:
+        """The gate's verdict. Only an `Allow` opens it: one that breaks, or answers something else, stays shut."""
         try:
-            return self.gate(use)
-        except Exception as error:  # noqa: BLE001 - a gate that breaks stays shut
+            answer = self.gate(use)
+            verdict: object = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # noqa: BLE001 - gates are a host's own code
             return Deny(f"the gate could not judge this call ({type(error).__name__})")
+        if isinstance(verdict, Allow | Deny):
+            return verdict
+        return Deny(f"the gate gave no verdict on this call but {type(verdict).__name__}")
 
     def _add(self, message: Message) -> None:
         self.added = (*self.added, message)
-        if self.on_message:
-            self.on_message(message)
+        tell(self.on_message, message)
 
     def result(self, ending: Ending) -> AgentRun:
         return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, self.answered or self.request)

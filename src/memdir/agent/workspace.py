@@ -20,6 +20,7 @@ from memdir.store.index import MAX_LINES, Index, merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.store import Change, MemoryStore, entry_for
 from memdir.store.topic import Topic
+from memdir.store.walk import most_bytes, too_large
 
 # A fork has no tool to delete, since it must keep its parent's list of tools (G1): it writes this instead.
 TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DOTALL)
@@ -62,6 +63,10 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> None:
         store, key = self.locate(path)
+        if len(data) > most_bytes(key):
+            raise BadMemoryFile(
+                f"{path}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
+            )
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)

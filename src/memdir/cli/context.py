@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from memdir.events import Event
     from memdir.memdir import MemDir
     from memdir.store.store import MemoryStore
 
@@ -88,9 +89,12 @@ class Context:
     def memory(self) -> MemDir:
         """The project's memory, opened; nothing on disk is touched yet."""
         if self._memory is None:
+            from memdir.events import Callbacks
             from memdir.memdir import open_memory
 
-            self._memory = open_memory(self._options.project, environment=self.environment, flags=self._flags())
+            sink = Callbacks([self._tell_secret])
+            flags = self._flags()
+            self._memory = open_memory(self._options.project, environment=self.environment, flags=flags, sink=sink)
         return self._memory
 
     def start(self) -> MemDir:
@@ -116,6 +120,12 @@ class Context:
         """The store of the scope that was asked for."""
         memory = self.start() if for_writing else self.require_enabled()
         return memory.store_for(getattr(self._options, "scope", "project"))
+
+    def _tell_secret(self, event: Event) -> None:
+        """What somebody saved by hand is recorded as it is; that it holds a secret is said at once (S15)."""
+        if event.name == "memory.secret":
+            file, found = event.fields["file"], event.fields["found"]
+            self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
 
     def note(self, text: str) -> None:
         """A remark beside the output."""

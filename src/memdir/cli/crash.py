@@ -9,12 +9,16 @@ from memdir.disk.atomic import append_bytes, make_folder
 from memdir.errors import MemdirError
 from memdir.settings import Environment
 
+MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
+
 
 def report_crash(error: Exception) -> None:
-    """Tell in one line, keep the details in the home's logs."""
+    """Tell in one line, keep the details, without secrets, in the home's logs."""
     import traceback
 
-    details = "".join(traceback.format_exception(error))
+    from memdir.store.secrets import beginning
+
+    details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
     path = os.path.join(Environment.read().home, "logs", "crash.log")
     where = f"The details are in {path}"
     try:

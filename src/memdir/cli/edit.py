@@ -9,8 +9,10 @@ import sys
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ EXAMPLES = ("memdir edit mocks", "EDITOR='code --wait' memdir edit feedback_no_m
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
+    parser.add_argument(
+        "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
+    )
     add_scope(parser)
 
 
@@ -35,6 +40,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     key = find_key(store, options.memory)
     before = store.read(key).topic.data
     draft = store.keep_draft(key, before)
+    origin = Origin("cli", trust="user")
     while True:
         after = _edited(draft, context)
         if after == before:
@@ -42,7 +48,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
             context.terminal.line("Nothing changed.")
             return 0
         try:
-            save_memory(store, key, after, origin=Origin("cli", trust="user"), base=before)
+            save_memory(store, key, after, origin=origin, base=before, allow_secret=options.allow_secret)
         except (BadMemoryFile, EditConflict) as error:
             if _wants_another_try(error):
                 continue
@@ -76,8 +82,10 @@ def _edited(draft: str, context: Context) -> bytes:
             f"the editor {command[0]} ended with status {status}, so nothing was saved",
             remedy=f"Your text is kept in {draft}",
         )
-    with open(draft, "rb") as file:
-        return file.read()
+    try:
+        return read_plain(draft, max_bytes=MAX_MEMORY_BYTES)
+    except OSError as error:
+        raise BadMemoryFile(f"{draft} cannot be saved as a memory: {reason_of(error)}") from error
 
 
 def _wants_another_try(error: MemdirError) -> bool:

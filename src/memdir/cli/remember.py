@@ -29,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", default="", help="a short title (default: the first words)")
     parser.add_argument("--description", default="", help="one line to find it by (default: the first sentence)")
+    parser.add_argument(
+        "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
+    )
     add_scope(parser)
     add_json(parser)
 
@@ -37,14 +40,16 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.catalogue import add_memory
     from memdir.store.history import Origin
     from memdir.store.taxonomy import guess_type, parse_type
+    from memdir.store.walk import MAX_MEMORY_BYTES
 
-    text = sys.stdin.read() if options.text == "-" else options.text
+    text = sys.stdin.read(MAX_MEMORY_BYTES + 1) if options.text == "-" else options.text
     if not text.strip():
         raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
     kind = parse_type(options.type) or guess_type(text)
     store = context.store(for_writing=True)
     origin = Origin("cli", trust="user")
-    added = add_memory(store, text, kind=kind, name=options.name, description=options.description, origin=origin)
+    words = {"name": options.name, "description": options.description}
+    added = add_memory(store, text, kind=kind, **words, origin=origin, allow_secret=options.allow_secret)
     if options.json:
         context.print_json(
             {"file": added.memory.key, "path": added.memory.path, "type": str(kind), "new": added.is_new}

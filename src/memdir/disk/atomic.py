@@ -11,6 +11,7 @@ import sys
 from contextlib import contextmanager
 
 from memdir.disk.flock import try_lock
+from memdir.disk.plain_file import NEVER_WAIT, open_descriptor, reason_of, require_plain
 from memdir.errors import DiskError
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY
 
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NEVER_WAIT | _NOFOLLOW | _BINARY
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then run the same command again",
     errno.EDQUOT: "Your disk quota is used up: free some space, then run the same command again",
@@ -35,14 +37,14 @@ _REMEDIES = {
     errno.ENAMETOOLONG: "Choose a shorter name",
     errno.ELOOP: "A symbolic link stands there: remove it",
     errno.ENOTDIR: "A file stands where a folder is needed: move it away",
+    errno.ENXIO: "A FIFO or a socket stands where a file is needed: move it away",
     errno.EISDIR: "A folder stands where a file is needed: move it away",
 }
 
 
 def disk_error(error: OSError, doing: str, path: str) -> DiskError:
     """An OSError in words that name the path and the remedy."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return DiskError(f"cannot {doing} {path}: {reason}", remedy=_REMEDIES.get(error.errno or 0, ""))
+    return DiskError(f"cannot {doing} {path}: {reason_of(error)}", remedy=_REMEDIES.get(error.errno or 0, ""))
 
 
 def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:
@@ -114,8 +116,9 @@ def delete_tree(folder: str) -> None:
 def append_bytes(path: str, data: bytes) -> None:
     """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1)."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NOFOLLOW | _BINARY, FILE_MODE)
+        descriptor = os.open(path, _APPEND, FILE_MODE)
         try:
+            require_plain(os.fstat(descriptor))
             os.write(descriptor, data)
         finally:
             os.close(descriptor)
@@ -171,7 +174,7 @@ def flush_folder(folder: str) -> None:
     if sys.platform == "win32":
         return  # Windows has no descriptor for a folder; NTFS journals its metadata
     try:
-        descriptor = os.open(folder or ".", os.O_RDONLY)
+        descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise disk_error(error, "open the folder", folder) from error
     try:
@@ -198,7 +201,7 @@ def _open_temporary(folder: str) -> tuple[int, str]:
 
 def _is_abandoned(path: str) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY)
+        descriptor, _ = open_descriptor(path, follow=False)
     except OSError:
         return False  # moved into place, or removed, a moment ago
     try:

@@ -9,6 +9,8 @@ import os
 import sys
 from contextlib import contextmanager
 
+from memdir.disk.plain_file import open_descriptor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +47,7 @@ else:
 def left_alone(path: str) -> Iterator[bool]:
     """Whether nobody writes the file; if so, it stays ours for the length of the `with` block."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor, _ = open_descriptor(path, follow=False)
     except OSError:
         yield False
         return

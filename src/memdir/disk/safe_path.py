@@ -95,6 +95,16 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(real_root.rstrip(os.sep) + os.sep)
 
 
+def has_link_below(root: str, path: str) -> bool:
+    """Whether a part of `path` below `root` is a link: those of a stranger's folder are not followed anywhere."""
+    current = root
+    for component in os.path.relpath(path, root).split(os.sep):
+        current = os.path.join(current, component)
+        if os.path.islink(current):
+            return True
+    return False
+
+
 def _refused(
     key: object, reason: str, remedy: str = 'Use letters, digits, spaces and . _ - + ( ), ending in ".md"'
 ) -> PathEscape:

@@ -13,6 +13,7 @@ import sys
 import time
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, written_aside
+from memdir.disk.plain_file import open_plain
 from memdir.errors import EditConflict
 
 TYPE_CHECKING = False
@@ -195,7 +196,7 @@ def _rename_if_free(source: str, target: str) -> None:
 def _settled(path: str) -> tuple[bytes, bool]:
     """A file's bytes once nobody writes to it any more, and whether somebody still does after all our patience."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
-    with open(path, "rb") as file:
+    with open_plain(path, follow=False) as file:
         while (is_open := _has_writer(file.fileno())) and time.monotonic() < deadline:
             time.sleep(_PAUSE_SECONDS)
         return file.read(), is_open

@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.plain_file import read_beginning
+from memdir.disk.safe_path import INDEX_NAME, is_inside
 from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import beginning_of, check_claims, check_memory, check_size
+from memdir.doctor.files import check_claims, check_memory
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
     check_history,
+    check_large,
     check_orphans,
     check_permissions,
     check_project_git,
@@ -97,8 +99,7 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
         except MemdirError as error:
             findings.append(Finding("unreadable", "error", error.message, header.key, error.remedy))
             continue
-        findings += check_size(memory)
-        memories.append(beginning_of(memory))
+        memories.append(memory)
     return memories, findings
 
 
@@ -107,6 +108,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_unfinished(store)
     yield from check_history(store)
     yield from check_project_git(memory)
+    yield from check_large(store)
     yield from check_permissions(store)
     yield from check_orphans(memory)
 
@@ -114,9 +116,11 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
 def _instructions(memory: MemDir) -> dict[str, str]:
     found = {}
     for path in memory.layout.instruction_files:
+        if not is_inside(path, memory.layout.work_tree):
+            continue  # a link that leads out of the project
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                found[os.path.relpath(path, memory.layout.work_tree)] = file.read(_MAX_INSTRUCTIONS_BYTES)
+            text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
+            found[os.path.relpath(path, memory.layout.work_tree)] = text.decode("utf-8", "replace")
         except OSError:
             continue
     return found

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from memdir.doctor.finding import Finding
 from memdir.recall.verify import Verifier
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory
-from memdir.store.topic import MAX_MEMORY_BYTES, Topic
 
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
@@ -31,21 +30,6 @@ _RELATIVE = re.compile(
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
 
 
-def check_size(memory: Memory) -> Iterator[Finding]:
-    """Larger than a memory should be: then only its beginning is judged."""
-    size = len(memory.topic.data)
-    if size > MAX_MEMORY_BYTES:
-        message = f"it has {size:,} bytes, and only the first {MAX_MEMORY_BYTES:,} were looked at: a memory is a page"
-        yield Finding("size", "warning", message, memory.key, "Keep the point, drop the rest")
-
-
-def beginning_of(memory: Memory) -> Memory:
-    """A memory without what is beyond a memory's size: the checks take seconds for each megabyte."""
-    if len(memory.topic.data) <= MAX_MEMORY_BYTES:
-        return memory
-    return Memory(memory.key, memory.path, Topic(memory.topic.data[:MAX_MEMORY_BYTES]), memory.mtime_ns)
-
-
 def check_memory(memory: Memory) -> Iterator[Finding]:
     """Everything that one file alone can tell."""
     for problem in memory.topic.problems():
@@ -54,7 +38,7 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
         yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
     text = f"{memory.topic.description}\n{memory.topic.body}"
     yield from _relative_dates(memory, text)
-    for kind in sorted({match.kind for match in find_secrets(memory.topic.data.decode("utf-8", "replace"))}):
+    for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
 

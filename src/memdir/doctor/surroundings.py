@@ -14,7 +14,7 @@ from memdir.errors import HistoryError
 from memdir.memdir import MemDir
 from memdir.store.identity import stores
 from memdir.store.store import MemoryStore
-from memdir.store.walk import walk
+from memdir.store.walk import MAX_FILE_BYTES, large_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
@@ -66,6 +66,13 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
     if os.path.exists(store.place.journal):
         message = "a change was cut short; the next one completes it"
         yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
+
+
+def check_large(store: MemoryStore) -> Iterator[Finding]:
+    """Files that the history leaves out; a memory among them cannot be read either, and is named as such."""
+    for key, size in large_files(store.root):
+        message = f"it has {size:,} bytes: files above {MAX_FILE_BYTES:,} are neither read nor recorded in the history"
+        yield Finding("size", "warning", message, key, "Move it out of the memory directory")
 
 
 def check_permissions(store: MemoryStore) -> Iterator[Finding]:

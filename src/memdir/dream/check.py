@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.facts import all_facts, missing_from
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
@@ -61,7 +61,7 @@ def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
 
 def _faults_of_draft(draft: Draft) -> list[str]:
     found = []
-    if draft.after is not None and _gains_secret(draft):
+    if draft.after is not None and any(secrets_in(draft.key, draft.after, draft.before)):
         found.append(f"{draft.key} would hold a secret")
     if draft.key == INDEX_NAME:
         return found
@@ -70,8 +70,3 @@ def _faults_of_draft(draft: Draft) -> list[str]:
     if draft.after is None and not draft.reason:
         found.append(f"{draft.key} would be deleted without a reason")
     return found
-
-
-def _gains_secret(draft: Draft) -> bool:
-    after = find_secrets((draft.after or b"").decode("utf-8", "replace"))
-    return bool(after) and len(after) > len(find_secrets((draft.before or b"").decode("utf-8", "replace")))

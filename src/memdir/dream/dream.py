@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from memdir.prompts.listing import manifest
 from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.lineage import tell_derived
+from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
+MAX_REASON = 500  # characters of the model's own words in the history
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
 
 
@@ -74,6 +77,9 @@ class NotDreamt:
     kept: str = ""
 
 
+Confirm = Callable[[DreamReport], bool | Awaitable[bool]]
+
+
 @dataclass
 class Dreamer:
     """Runs dreams over one memory directory."""
@@ -82,7 +88,7 @@ class Dreamer:
     model: Model
     sink: Sink
     clock: Callable[[], float]
-    confirm: Callable[[DreamReport], bool] | None = None
+    confirm: Confirm | None = None
 
     async def dream(self, parent: Request, task: DreamTask, *, is_dry: bool = False) -> DreamReport | NotDreamt:
         """One dream: take the lock, let the fork work on drafts, check them, write them. A failure changes nothing."""
@@ -121,17 +127,25 @@ class Dreamer:
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
         if is_dry:
             return proposal
-        if self.confirm and proposal.written and not self.confirm(proposal):
+        if self.confirm and proposal.written and not await self._is_confirmed(self.confirm, proposal):
             return NotDreamt("it was declined")
         if not lock.is_mine():
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
         kept_theirs = workspace.drop_conflicts()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
-        origin = Origin("dream", trust="assistant", reason=" ".join(report.run.final_text.split())[:500])
+        origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         written = workspace.commit(
             origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
         )
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
+
+    async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
+        """Only True says yes: a host's function that breaks, or answers something else, has not."""
+        try:
+            answer = confirm(proposal)
+            return (await answer if inspect.isawaitable(answer) else answer) is True
+        except Exception:  # noqa: BLE001 - it is a host's own code
+            return False
 
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))

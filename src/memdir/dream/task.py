@@ -8,6 +8,7 @@ from typing import Literal
 
 from memdir.agent.abort import Abort
 from memdir.agent.gate import WRITING
+from memdir.host import tell
 from memdir.transcript.message import Message
 
 Phase = Literal["starting", "updating", "done", "failed", "stopped"]
@@ -40,5 +41,4 @@ class DreamTask:
 
     def _move(self, phase: Phase) -> None:
         self.phase = phase
-        if self.on_change:
-            self.on_change(self)
+        tell(self.on_change, self)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memdir.disk.atomic import append_bytes, disk_error, make_folder
+from memdir.disk.plain_file import open_plain
 from memdir.model.model import Usage
 
 FIRST_TAIL_BYTES = 1 << 18  # about a day of busy background work; doubled until it reaches far enough back
@@ -50,7 +51,7 @@ class Ledger:
 
     def _ends_whole(self) -> bool:
         try:
-            with open(self._path, "rb") as file:
+            with open_plain(self._path) as file:
                 file.seek(-1, os.SEEK_END)
                 return file.read(1) == b"\n"
         except OSError:  # there is none yet, or it is empty
@@ -59,7 +60,7 @@ class Ledger:
     def _tail(self, moment: float) -> bytes:
         """The end of the file, far enough back to hold everything since then."""
         try:
-            with open(self._path, "rb") as file:
+            with open_plain(self._path) as file:
                 size = file.seek(0, os.SEEK_END)
                 wanted = FIRST_TAIL_BYTES
                 while True:

@@ -6,6 +6,7 @@ import json
 import os
 from importlib import resources
 
+from memdir.disk.plain_file import read_plain
 from memdir.errors import SettingsError
 from memdir.model.model import Usage
 
@@ -41,12 +42,14 @@ def _plain_name(model: str) -> str:
     return model.lower().replace(".", "-")
 
 
+MAX_PRICES_BYTES = 1 << 20  # a table written by hand
+
+
 def _own_prices(path: str) -> dict[str, dict[str, float]]:
     if not path or not os.path.exists(path):
         return {}
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(read_plain(path, max_bytes=MAX_PRICES_BYTES))
         return {str(name): _own_price(price) for name, price in found.items()}
     except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         told = f"the prices in {path} cannot be read: {error!r}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 
+from memdir.disk.plain_file import read_plain
 from memdir.errors import PromptError
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAX_DEPTH = 8  # parts inside parts; deeper is a circle
+MAX_PROMPT_BYTES = 1 << 20  # prose that a model reads every time
 
 _INCLUDE = re.compile(r"^\{\{> *([\w/.-]+) *\}\}\n?", re.MULTILINE)
 _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -114,8 +116,7 @@ def _source(name: str, overrides: str, own: str = "") -> _Source:
 
 def _read(path: str, name: str) -> tuple[dict[str, str], str]:
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = read_plain(path, max_bytes=MAX_PROMPT_BYTES).decode("utf-8").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"the prompt {name} cannot be read from {path}: {error}") from error
     head, fence, body = text.removeprefix("---\n").partition("---\n")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+from memdir.disk.plain_file import read_beginning
+from memdir.disk.safe_path import is_inside
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,8 +84,8 @@ def _is_script(text: str, target: str) -> bool | None:
 
 
 def _read(project: str, name: str) -> str:
+    path = os.path.join(project, name)
     try:
-        with open(os.path.join(project, name), encoding="utf-8", errors="replace") as file:
-            return file.read(_MAX_BYTES)
+        return read_beginning(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace") if is_inside(path, project) else ""
     except OSError:
         return ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
+from memdir.disk.plain_file import open_descriptor, open_plain
 from memdir.errors import DiskError, LockBusy
 from memdir.recall.card import make_cards
 from memdir.recall.segment import Segment, kept_stamp, pack, unpack
@@ -245,11 +246,11 @@ def _record(data: bytes) -> bytes:
 
 def _records(path: str) -> tuple[list[bytes], bool]:
     """Whole records of a journal, and whether something else follows: a torn tail ends the reading."""
-    if not os.path.isfile(path):
-        return [], os.path.lexists(path)
     try:
-        with open(path, "rb") as source:
+        with open_plain(path) as source:
             data = source.read()
+    except FileNotFoundError:
+        return [], os.path.lexists(path)
     except OSError:
         return [], True
     found, at = [], 0
@@ -267,14 +268,11 @@ def _map(path: str) -> tuple[bytes | memoryview, Identity]:
     """A file's bytes where they lie, and which file that is; no bytes when it is missing, empty or no plain file."""
     import mmap
 
-    if not os.path.isfile(path):
-        return b"", (0, 0, 0)
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor, status = open_descriptor(path)
     except OSError:
         return b"", (0, 0, 0)
     try:
-        status = os.fstat(descriptor)
         data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         return data, (status.st_ino, status.st_mtime_ns, status.st_size)
     except (OSError, ValueError):

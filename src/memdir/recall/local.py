@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from memdir.disk.plain_file import read_with_status
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
@@ -14,7 +15,7 @@ from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
-from memdir.store.walk import OPEN_FLAGS, walk
+from memdir.store.walk import MAX_MEMORY_BYTES, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class LocalSelector:
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # deleted meanwhile
-            current[key] = (status.st_mtime_ns, status.st_size)
+            if status.st_size <= MAX_MEMORY_BYTES:
+                current[key] = (status.st_mtime_ns, status.st_size)
         return self._derived.refresh(current, self._read, on_progress=on_progress)
 
     def update(self, key: str) -> None:
@@ -94,19 +96,13 @@ class LocalSelector:
 
     def _read(self, key: str) -> Document | None:
         """A memory as a document; None when it cannot be read. Time, size and text come from one open file (S9)."""
-        from memdir.store.topic import MAX_MEMORY_BYTES, Topic  # a start that reads no file needs no parser
+        from memdir.store.topic import Topic  # a start that reads no file needs no parser
 
         try:
-            descriptor = os.open(os.path.join(self._root, key), OPEN_FLAGS)
+            path = os.path.join(self._root, key)
+            data, status = read_with_status(path, max_bytes=MAX_MEMORY_BYTES, follow=False)
         except OSError:
             return None
-        try:
-            status = os.fstat(descriptor)
-            data = os.read(descriptor, min(status.st_size, MAX_MEMORY_BYTES))
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
         topic = Topic(data)
         return Document(
             key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import append_bytes, disk_error, make_folder
-from memdir.store.walk import OPEN_FLAGS
+from memdir.disk.plain_file import open_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LOG_NAME = "recalled.jsonl"
 PINS_NAME = "pinned-recalls.jsonl"
 MESSAGE_CHARACTERS = 80  # of a message: enough to know it again
-REDACTED_CHARACTERS = 2_000  # looked through before the cut: a secret cut in half would not be seen
+LOOKED_AT = 500  # characters of a message from which those are taken, line breaks and blanks among them
 
 
 class Injection:
@@ -68,8 +68,10 @@ class RecallLog:
                 continue
 
     def pin(self, pin: Pin) -> None:
+        from memdir.store.secrets.find import redact
+
         expected, tools = list(pin.expected), list(pin.recent_tools)
-        line: dict[str, object] = {"query": pin.query, "expected": expected, "recent_tools": tools}
+        line: dict[str, object] = {"query": redact(pin.query), "expected": expected, "recent_tools": tools}
         self._append(PINS_NAME, {**line, "scope": pin.scope} if pin.scope else line)
 
     def pins(self) -> Iterator[Pin]:
@@ -96,7 +98,7 @@ class RecallLog:
 
         path = os.path.join(self._folder, name)
         try:
-            with open(path, "rb", opener=lambda path, _: os.open(path, OPEN_FLAGS)) as file:
+            with open_plain(path, follow=False) as file:
                 lines = file.readlines()
         except FileNotFoundError:
             return
@@ -115,9 +117,9 @@ def _beginning(message: str) -> str:
     """The first words of a message in one line, without secrets."""
     if not message:
         return ""
-    from memdir.store.secrets.find import redact
+    from memdir.store.secrets.find import beginning
 
-    words = " ".join(redact(message[:REDACTED_CHARACTERS]).split())
+    words = " ".join(beginning(message.lstrip(), LOOKED_AT).split())
     return words if len(words) <= MESSAGE_CHARACTERS else words[: MESSAGE_CHARACTERS - 1].rstrip() + "…"
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from stat import S_ISREG
 
+from memdir.disk.plain_file import open_plain
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
@@ -22,7 +22,7 @@ from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Candidate, rank
 from memdir.recall.segment import kept_stamp
-from memdir.store.walk import OPEN_FLAGS, walk
+from memdir.store.walk import walk
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef
@@ -208,7 +208,7 @@ def _count(text: str, words: Iterable[str]) -> int:
 
 def _messages_between(path: str, start: int, end: int) -> list[Message]:
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             file.seek(start)
             data = file.read(max(0, end - start))
     except OSError:
@@ -220,17 +220,12 @@ def _messages_between(path: str, start: int, end: int) -> list[Message]:
 def _read(path: str) -> tuple[str, tuple[int, int] | None]:
     """A log's text and its stamp, from one open file; no stamp when it cannot be read or is no plain file (S9)."""
     try:
-        descriptor = os.open(path, OPEN_FLAGS)
+        with open_plain(path, follow=False) as file:
+            status = os.fstat(file.fileno())
+            data = file.read(MAX_LOG_BYTES)
     except OSError:
         return "", None
-    try:
-        status = os.fstat(descriptor)
-        data = os.read(descriptor, MAX_LOG_BYTES) if S_ISREG(status.st_mode) else None
-    except OSError:
-        return "", None
-    finally:
-        os.close(descriptor)
-    return ("", None) if data is None else (data.decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size))
+    return data.decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size)
 
 
 def _nanoseconds(moment: str, otherwise: float) -> int:

@@ -21,6 +21,7 @@ from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted
+from memdir.host import tell
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
@@ -30,7 +31,7 @@ from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
 from memdir.store.history import Origin
-from memdir.store.secrets import find_secrets
+from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
@@ -139,8 +140,8 @@ class Extraction:
         except MemdirError as error:
             self._skip(f"failed: {type(error).__name__}")
             return
-        if isinstance(outcome, Extracted) and outcome.files and self.on_saved:
-            self.on_saved(outcome.files)
+        if isinstance(outcome, Extracted) and outcome.files:
+            tell(self.on_saved, outcome.files)
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
@@ -222,7 +223,7 @@ def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
     if draft.after is None or draft.after == draft.before:
         return ""
     topic = Topic(draft.after) if _is_topic(draft) else _added_lines(draft)
-    if find_secrets(topic.data.decode("utf-8", "replace")):
+    if any(secrets_in(draft.key, topic.data)):
         return "it holds a secret"
     return fault_of_trust(topic, said)
 

@@ -14,15 +14,17 @@ from memdir.agent.single_file import SingleFile, SingleFileGate
 from memdir.agent.tools.box import memory_tools
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
+from memdir.host import tell
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
 from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after
-from memdir.session import Session
+from memdir.session import MAX_STATE_BYTES, Session
 from memdir.store.secrets import redact
 
 if TYPE_CHECKING:
@@ -86,8 +88,8 @@ class SessionMemory:
     def notes(self) -> Notes | None:
         """The notes as they are on disk; None when there are none, or nothing in them."""
         try:
-            with open(self.path, encoding="utf-8", errors="replace") as file:
-                notes = Notes.parse(file.read(), self._template())
+            text = read_plain(self.path, max_bytes=MAX_STATE_BYTES).decode("utf-8", "replace")
+            notes = Notes.parse(text, self._template())
         except OSError:
             return None
         return None if notes.is_empty else notes
@@ -172,8 +174,8 @@ class SessionMemory:
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
         self.sink.emit(session_memory_updated(work=work, prompt_hash=report.job.prompt_hash))
         title = notes.body(TITLE_SECTION).partition("\n")[0].strip()
-        if title and self.on_title:
-            self.on_title(title)
+        if title:
+            tell(self.on_title, title)
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(session_memory_updated(work={}, skipped=reason))

@@ -6,10 +6,11 @@ import os
 import stat
 
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
-from memdir.errors import ImportRefused, PathEscape
+from memdir.errors import ImportRefused, PathEscape, SecretRefused
 from memdir.store.topic import Topic
-from memdir.store.walk import walk
+from memdir.store.walk import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from memdir.store.store import Change, MemoryStore
 
 MAX_FILES = 20_000  # more memories than any store we have seen
-MAX_FILE_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 512 << 20
 MAX_RATIO = 200  # text packs 3 to 10 times; a bomb packs 1,000
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # zip's first day: the same memories always give the same archive
@@ -66,14 +66,27 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
     for key, data in found:
         if key.rsplit("/", 1)[-1] == INDEX_NAME:
             continue  # lines are made from the memories; an index from elsewhere may name other files
-        try:
-            taken[check_key(key)] = data
-        except PathEscape as error:
-            result.refused[key] = error.message
+        reason = _why_not(key, data)
+        if reason:
+            result.refused[key] = reason
+        else:
+            taken[key] = data
     with store.changing(origin, f"import {len(taken)} memories from {os.path.basename(source)}") as change:
         for key, data in sorted(taken.items()):
-            _take_in(change, key, data, result)
+            try:
+                _take_in(change, key, data, result)
+            except SecretRefused as error:
+                result.refused[key] = f"{error.message}; it is left out"
     return result
+
+
+def _why_not(key: str, data: bytes) -> str:
+    """Why a file of an import is left out; empty when it is taken in."""
+    try:
+        check_key(key)
+    except PathEscape as error:
+        return error.message
+    return f"{key} is left out: {too_large(len(data))}" if len(data) > MAX_MEMORY_BYTES else ""
 
 
 def _take_in(change: Change, key: str, data: bytes, result: Imported) -> None:
@@ -101,11 +114,12 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
     for number, (key, entry) in enumerate(walk(source)):
         if entry.is_symlink() or not entry.is_file(follow_symlinks=False):
             raise ImportRefused(f"{key} in {source} is a link or no plain file", remedy="Replace it by a plain file")
-        total += entry.stat(follow_symlinks=False).st_size
-        _check_limits(source, number + 1, entry.stat(follow_symlinks=False).st_size, total)
+        size = entry.stat(follow_symlinks=False).st_size
+        total += min(size, MAX_MEMORY_BYTES)
+        _check_limits(source, number + 1, total)
         try:
-            with open(entry.path, "rb") as file:
-                yield key, file.read()
+            # One byte too many says that it is too large; the rest of it need not be read for that.
+            yield key, read_beginning(entry.path, max_bytes=MAX_MEMORY_BYTES + 1, follow=False)
         except OSError as error:
             raise disk_error(error, "read", entry.path) from error
 
@@ -139,16 +153,16 @@ def _check_members(source: str, members: list[ZipInfo]) -> None:
         if member.filename.casefold() in seen:
             raise ImportRefused(f"{source} holds {member.filename} twice", remedy="Pack each file once")
         seen.add(member.filename.casefold())
-        total += member.file_size
-        _check_limits(source, number + 1, member.file_size, total)
+        total += min(member.file_size, MAX_MEMORY_BYTES)
+        _check_limits(source, number + 1, total)
         if member.file_size > 1 << 20 and member.file_size > MAX_RATIO * max(1, member.compress_size):
             raise ImportRefused(f"{member.filename} in {source} unpacks to {member.file_size:,} bytes: a zip bomb")
 
 
-def _check_limits(source: str, files: int, size: int, total: int) -> None:
-    if files > MAX_FILES or size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
+def _check_limits(source: str, files: int, total: int) -> None:
+    if files > MAX_FILES or total > MAX_TOTAL_BYTES:
         raise ImportRefused(
-            f"{source} is over a limit: {MAX_FILES:,} files of {MAX_FILE_BYTES:,} bytes, {MAX_TOTAL_BYTES:,} in all",
+            f"{source} is over a limit: {MAX_FILES:,} files, {MAX_TOTAL_BYTES:,} bytes in all",
             remedy="Import it in parts",
         )
 
@@ -160,7 +174,7 @@ def _member_key(member: ZipInfo) -> str:
 
 def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
     with archive.open(member) as file:
-        data = file.read(member.file_size + 1)
+        data = file.read(min(member.file_size, MAX_MEMORY_BYTES) + 1)
     if len(data) > member.file_size:  # the directory lied about the size
         raise ImportRefused(f"{member.filename} in {source} is larger than it claims")
     return data
@@ -171,20 +185,12 @@ def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, byte
     index = [(INDEX_NAME, store.place.index)] if os.path.lexists(store.place.index) else []
     for key, path in index + sorted((key, entry.path) for key, entry in walk(store.root)):
         try:
-            if not stat.S_ISREG(os.lstat(path).st_mode):
-                result.left_out[key] = "it is a link or no plain file"
-                continue
-            data, mtime_ns = _read_file(path)
+            data, status = read_with_status(path, max_bytes=most_bytes(path), follow=False)
         except OSError as error:
-            result.left_out[key] = os.strerror(error.errno or 0)
+            result.left_out[key] = reason_of(error)
             continue
         result.memories += key != INDEX_NAME
-        yield key, data, mtime_ns
-
-
-def _read_file(path: str) -> tuple[bytes, int]:
-    with open(path, "rb") as file:
-        return file.read(), os.fstat(file.fileno()).st_mtime_ns
+        yield key, data, status.st_mtime_ns
 
 
 def _write_folder(files: Iterator[tuple[str, bytes, int]], target: str) -> None:

@@ -6,7 +6,7 @@ import os
 import unicodedata
 
 from memdir.disk.safe_path import check_key
-from memdir.errors import MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
 
@@ -31,10 +31,20 @@ class Added:
         self.is_new = is_new
 
 
-def add_memory(
-    store: MemoryStore, body: str, *, kind: MemoryType | None, origin: Origin, name: str = "", description: str = ""
+def add_memory(  # noqa: PLR0913 - what a memory consists of
+    store: MemoryStore,
+    body: str,
+    *,
+    kind: MemoryType | None,
+    origin: Origin,
+    name: str = "",
+    description: str = "",
+    allow_secret: bool = False,
 ) -> Added:
-    """Write a new memory. The same text twice is one memory: a command repeated after a crash adds nothing."""
+    """Write a new memory. The same text twice is one memory: a command repeated after a crash adds nothing.
+
+    SecretRefused when it holds a secret; `allow_secret` is for a person who insists (S15).
+    """
     description = description or describe(body)
     name = name or short_name(description)
     topic = Topic.compose(name=name, description=description, kind=kind, body=body)
@@ -43,16 +53,25 @@ def add_memory(
         key = _free_key(store, stem, topic)
         is_new = store.read_bytes(key) is None
         if is_new:
-            change.write(key, topic.data)
+            change.write(key, topic.data, allow_secret=allow_secret)
         change.put_entry(key, topic)
     return Added(store.read(key), is_new=is_new)
 
 
-def save_memory(store: MemoryStore, key: str, data: bytes, *, origin: Origin, base: bytes | None = None) -> Memory:
-    """Write a changed memory and its index line; what others changed since `base` is merged in."""
+def save_memory(
+    store: MemoryStore,
+    key: str,
+    data: bytes,
+    *,
+    origin: Origin,
+    base: bytes | None = None,
+    allow_secret: bool = False,
+) -> Memory:
+    """Write a changed memory and its index line; what others changed since `base` is merged in. SecretRefused when that
+    brings a secret in and nobody insists."""
     topic = require_valid(data, key)
     with store.changing(origin, f"edit {key}") as change:
-        change.write(key, data, base=base)
+        change.write(key, data, base=base, allow_secret=allow_secret)
         change.put_entry(key, topic)
     return store.read(key)
 
@@ -133,7 +152,10 @@ def _free_key(store: MemoryStore, stem: str, topic: Topic) -> str:
     number = 1
     while True:
         key = f"{stem}.md" if number == 1 else f"{stem}_{number}.md"
-        present = store.read_bytes(key)
+        try:
+            present = store.read_bytes(key)
+        except (BadMemoryFile, PathEscape):  # something else has that name
+            present = b""
         if present is None or present == topic.data:
             return key
         number += 1

@@ -6,6 +6,7 @@ import os
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
+from memdir.disk.plain_file import read_plain
 from memdir.errors import DiskError
 from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.disk.project_git import ProjectGit
 
+MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
 MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
 
@@ -113,10 +115,9 @@ def read_identity(path: str) -> Identity | None:
     import json
 
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            found = json.load(file)
+        found = json.loads(read_plain(path, max_bytes=MAX_IDENTITY_BYTES).decode("utf-8", "surrogateescape"))
         return Identity(str(found["root"]), tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"])))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -7,8 +7,8 @@ re-reads only files whose time, size or inode changed.
 from __future__ import annotations
 
 import os
-import stat
 
+from memdir.disk.plain_file import open_descriptor, reason_of
 from memdir.store.frontmatter import (
     BOM,
     FENCE,
@@ -21,7 +21,7 @@ from memdir.store.frontmatter import (
     read_unclosed,
 )
 from memdir.store.taxonomy import parse_type
-from memdir.store.walk import OPEN_FLAGS, walk
+from memdir.store.walk import MAX_MEMORY_BYTES, too_large, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,14 +144,12 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result:
 
 def _read(path: str, key: str) -> _Seen:
     try:
-        descriptor = os.open(path, OPEN_FLAGS)
+        descriptor, status = open_descriptor(path, follow=False)
     except OSError as error:
-        reason = "it is a link" if os.path.islink(path) else os.strerror(error.errno or 0)
-        return 0, -1, 0, Unreadable(key, reason)
+        return 0, -1, 0, Unreadable(key, reason_of(error))
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return 0, -1, 0, Unreadable(key, "it is not a plain file")
+        if status.st_size > MAX_MEMORY_BYTES:
+            return status.st_mtime_ns, status.st_size, status.st_ino, Unreadable(key, too_large(status.st_size))
         data = os.read(descriptor, HEAD_BYTES)
         if len(data) == HEAD_BYTES and _is_open_head(data):
             data += os.read(descriptor, LONG_HEAD_BYTES)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from memdir.store.topic import MAX_MEMORY_BYTES, Topic
-from memdir.store.walk import OPEN_FLAGS, walk
+from memdir.disk.plain_file import read_plain
+from memdir.store.topic import Topic
+from memdir.store.walk import MAX_MEMORY_BYTES, walk
 
 MAX_RESULTS = 20
 _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
 _SNIPPET_CHARACTERS = 160
-_FIRST_READ = 16 * 1024  # holds nearly every memory; a larger buffer costs more than a second read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,17 +106,8 @@ def _snippet(topic: Topic, words: tuple[str, ...]) -> str:
 
 
 def _read(path: str) -> bytes:
-    """A file's text up to the size of a memory; nothing for what cannot be read."""
+    """A file's text; nothing for what cannot be read or is no memory."""
     try:
-        descriptor = os.open(path, OPEN_FLAGS)
+        return read_plain(path, max_bytes=MAX_MEMORY_BYTES, follow=False)
     except OSError:
         return b""
-    try:
-        data = os.read(descriptor, _FIRST_READ)
-        while len(data) >= _FIRST_READ and len(data) < MAX_MEMORY_BYTES and (more := os.read(descriptor, _FIRST_READ)):
-            data += more
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-    return data

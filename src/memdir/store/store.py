@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
-from memdir.errors import EditConflict, LockBusy, MemdirError, MemoryNotFound
-from memdir.events import Nowhere, index_truncated, memory_changed
+from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
+from memdir.events import HeldSink, Nowhere, careful_sink, index_truncated, memory_changed
+from memdir.host import careful_clock
 from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation
@@ -22,6 +23,7 @@ from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
 from memdir.store.topic import Topic
 from memdir.store.trust import doubt_of, marked_trust
+from memdir.store.walk import most_bytes, too_large
 from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
@@ -79,8 +81,20 @@ class Change:
         """The bytes of a file as this change leaves it so far."""
         return self._files[key][0] if key in self._files else self._before(key)[0]
 
-    def write(self, key: str, data: bytes, *, base: bytes | None = None, mtime_ns: int | None = None) -> None:
-        """Set a file's bytes. `base` is what the caller started from: what others changed since is merged in (S13)."""
+    def write(
+        self,
+        key: str,
+        data: bytes,
+        *,
+        base: bytes | None = None,
+        mtime_ns: int | None = None,
+        allow_secret: bool = False,
+    ) -> None:
+        """Set a file's bytes. `base` is what the caller started from: what others changed since is merged in (S13).
+
+        SecretRefused when that brings a secret in; `allow_secret` when a person insists, which is heard outside of
+        what others get (S15).
+        """
         if base is not None:
             current = self.read(key)
             if current is not None and current != base:
@@ -91,6 +105,17 @@ class Change:
                         remedy="Read it again and repeat the change",
                     )
                 data = merged
+        if len(data) > most_bytes(key):
+            raise BadMemoryFile(
+                f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
+            )
+        from memdir.store.secrets.refuse import refuse_secrets
+
+        refuse_secrets(key, data, self.read(key), scope=self._store.scope, is_allowed=allow_secret)
+        self._files[key] = (data, mtime_ns)
+
+    def put_back(self, key: str, data: bytes, *, mtime_ns: int | None = None) -> None:
+        """Set a file's bytes to what the history has of it: what once stood here is not judged again."""
         self._files[key] = (data, mtime_ns)
 
     def delete(self, key: str) -> None:
@@ -159,7 +184,7 @@ class Change:
     def _before(self, key: str) -> tuple[bytes | None, int | None]:
         """A file as it was when this change first looked: what is decided from it must not rest on another state."""
         if key not in self._seen:
-            self._seen[key] = read_with_time(self._store.path_of(key))
+            self._seen[key] = self._store.read_with_time(key)
         return self._seen[key]
 
 
@@ -179,8 +204,8 @@ class MemoryStore:
         self.scope = scope
         self.skip_index = skip_index
         self.history = History(place)
-        self._sink: Sink = sink or Nowhere()
-        self._writer = Writer(place, self.history, clock=clock, sink=self._sink)
+        self._sink = HeldSink(careful_sink(sink or Nowhere()))
+        self._writer = Writer(place, self.history, clock=careful_clock(clock), sink=self._sink)
         self._scanner = Scanner(place.root)
 
     @property
@@ -206,7 +231,11 @@ class MemoryStore:
 
     def read_bytes(self, key: str) -> bytes | None:
         """A file's bytes, None when there is no such file."""
-        return read_with_time(self.path_of(key))[0]
+        return self.read_with_time(key)[0]
+
+    def read_with_time(self, key: str) -> tuple[bytes | None, int | None]:
+        """A file's bytes and its time; BadMemoryFile when it is larger than it may be."""
+        return read_with_time(self.path_of(key), max_bytes=most_bytes(key))
 
     def read(self, key: str) -> Memory:
         """One memory by its key; MemoryNotFound when there is none."""
@@ -217,7 +246,7 @@ class MemoryStore:
         return self._read(key, resolve_found(self.root, key))
 
     def _read(self, key: str, path: str) -> Memory:
-        data, mtime_ns = read_with_time(path)
+        data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))
         if data is None or mtime_ns is None:
             raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
         return Memory(key, path, Topic(data), mtime_ns)

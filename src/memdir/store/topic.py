@@ -15,7 +15,6 @@ from memdir.store.frontmatter import (
 )
 from memdir.store.taxonomy import MemoryType, parse_type
 
-MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is read in part and reported
 _ORDER = ("name", "description", "type")
 
 

@@ -67,7 +67,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     source, blob = _version(store, commits, path, revision)
     data = store.history.contents([blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
-        change.write(key, data, mtime_ns=_first_times(commits).get((path, blob)))
+        change.put_back(key, data, mtime_ns=_first_times(commits).get((path, blob)))
         if key.rsplit("/", 1)[-1] != INDEX_NAME:
             change.put_entry(key, Topic(data))
     return source
@@ -121,7 +121,7 @@ def _take_back(store: MemoryStore, change: Change, commit: Commit, file: _Versio
         change.delete(key)
     else:
         is_exact = target == before and key != INDEX_NAME
-        change.write(key, target, mtime_ns=file.mtime_ns if is_exact else None)
+        change.put_back(key, target, mtime_ns=file.mtime_ns if is_exact else None)
 
 
 def _first_times(commits: Sequence[Commit]) -> dict[tuple[str, str], int]:

@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is none, and the doctor says so
+MAX_FILE_BYTES = 16 << 20  # of any other file that we read or record: an index or a log that ran over its limits
 
 
 def walk(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -32,6 +33,30 @@ def walk(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                         yield prefix + name, entry
                 elif entry.is_dir(follow_symlinks=False) and not _is_daily_logs(prefix + name):
                     folders.append((entry.path, f"{prefix}{name}/"))
+
+
+def large_files(root: str) -> Iterator[tuple[str, int]]:
+    """Every file below `root`, of whatever name, that is too large for us to read or record, with its size."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                size = os.lstat(path).st_size
+            except OSError:
+                continue
+            if size > MAX_FILE_BYTES:
+                yield os.path.relpath(path, root).replace(os.sep, "/"), size
+
+
+def most_bytes(path: str) -> int:
+    """How large a file of a memory directory may be for us to read it."""
+    return MAX_FILE_BYTES if os.path.basename(path) == INDEX_NAME else MAX_MEMORY_BYTES
+
+
+def too_large(size: int, limit: int = MAX_MEMORY_BYTES) -> str:
+    """Why a file is left alone."""
+    return f"it has {size:,} bytes, and a memory has at most {limit:,}"
 
 
 def _is_daily_logs(folder: str) -> bool:

@@ -19,21 +19,23 @@ from memdir.disk.atomic import (
     write_bytes_atomic,
 )
 from memdir.disk.lock import locked
+from memdir.disk.plain_file import TooLarge, read_with_status
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
-from memdir.errors import DiskError, EditConflict, HistoryError
-from memdir.events import history_failed
+from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError
+from memdir.events import history_failed, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
 from memdir.store.journal import Journal, Operation, remove_journal, write_journal
 from memdir.store.merge import merge_bytes
+from memdir.store.walk import MAX_FILE_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from memdir.disk.swap import Merge
-    from memdir.events import Sink
+    from memdir.events import HeldSink
     from memdir.layout import Place
 
 _EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when they are empty
@@ -42,7 +44,7 @@ _EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when 
 class Writer:
     """Writes to one memory directory and its history."""
 
-    def __init__(self, place: Place, history: History, *, clock: Callable[[], float], sink: Sink) -> None:
+    def __init__(self, place: Place, history: History, *, clock: Callable[[], float], sink: HeldSink) -> None:
         self.place = place
         self.history = history
         self.clock = clock
@@ -51,8 +53,8 @@ class Writer:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory's lock; every git that runs meanwhile holds it too."""
-        with locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
+        """Hold the directory's lock; every git that runs meanwhile holds it too. Events wait for its end."""
+        with self.sink.held(), locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
             yield
 
     def carry_out(self, journal: Journal, *, is_before_recorded: bool) -> None:
@@ -119,7 +121,7 @@ class Writer:
         if os.path.lexists(self.place.journal):
             return False  # an older change set still waits for a history that fails
         try:
-            paths = self.history.unrecorded()
+            paths = [path for path in self.history.unrecorded() if not self._is_too_large(path)]
             if not paths:
                 return True
             journal = Journal(outside_message(paths), [], found=tuple(paths))
@@ -128,6 +130,10 @@ class Writer:
         except (HistoryError, DiskError) as error:
             self.sink.emit(history_failed(reason=error.message))
             return False
+        from memdir.store.secrets.refuse import saved_secrets
+
+        for path, found in saved_secrets(self.place.base, paths):
+            self.sink.emit(secret_saved(file=path, found=found))
         self.drop_journal()
         return True
 
@@ -164,6 +170,13 @@ class Writer:
     def current(self, path: str) -> bytes | None:
         """What a file of the directory holds now."""
         return read_with_time(os.path.join(self.place.base, path))[0]
+
+    def _is_too_large(self, path: str) -> bool:
+        """Whether a file is left out of the history, however it came here: gigabytes would be hashed and kept."""
+        try:
+            return os.lstat(os.path.join(self.place.base, path)).st_size > MAX_FILE_BYTES
+        except OSError:
+            return False  # deleted: that is a change, too
 
     def _roll_back(self, journal: Journal) -> None:
         """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
@@ -230,12 +243,16 @@ def outside_message(paths: Sequence[str]) -> str:
     return Origin(OUTSIDE).message(f"changed outside memdir: {shown}")
 
 
-def read_with_time(path: str) -> tuple[bytes | None, int | None]:
+def read_with_time(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> tuple[bytes | None, int | None]:
     """A file's bytes and its time, from one open file; None when there is none."""
     try:
-        with open(path, "rb") as file:
-            return file.read(), os.fstat(file.fileno()).st_mtime_ns
+        data, status = read_with_status(path, max_bytes=max_bytes)
     except FileNotFoundError:
         return None, None
+    except TooLarge as error:
+        raise BadMemoryFile(
+            f"{path} is no memory: {error}", remedy="Keep the point of it, or move it out of the directory"
+        ) from None
     except OSError as error:
         raise disk_error(error, "read", path) from error
+    return data, status.st_mtime_ns

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from memdir.disk.plain_file import open_descriptor
+
 FIRST_BLOCK = 64 << 10  # a few turns
 LARGEST_BLOCK = 4 << 20  # bounds what is read ahead of the need
 
 
 def lines_backwards(path: str) -> Iterator[bytes]:
     """The lines of a file as it was when it was opened, last one first. FileNotFoundError when there is none."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    descriptor, status = open_descriptor(path, follow=False)
     try:
-        yield from _lines(descriptor, os.fstat(descriptor).st_size)
+        yield from _lines(descriptor, status.st_size)
     finally:
         os.close(descriptor)
 

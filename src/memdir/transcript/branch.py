@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message
 from memdir.transcript.reader import read_records
@@ -46,7 +47,7 @@ class Branch:
             return
         make_folder(after)
         for name in names:
-            with open(os.path.join(before, name), "rb") as file:
+            with open_plain(os.path.join(before, name), follow=False) as file:
                 write_bytes_atomic(os.path.join(after, name), file.read())
 
     def is_behind(self, message_id: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_plain
 from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile
 from memdir.transcript.reader import read_records
@@ -142,8 +143,7 @@ def _name(value: object) -> str | None:
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_plain(path, max_bytes=MAX_KEPT_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

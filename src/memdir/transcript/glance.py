@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from memdir.disk.plain_file import open_descriptor, read_beginning
+from memdir.store.secrets import beginning
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
 LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
 TITLE_CHARACTERS = 80  # fits a line beside age and size
+LOOKED_AT = 500  # characters of a text from which those are taken
 FIRST_MESSAGES = 20  # among which somebody will have said something
 ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
@@ -39,7 +42,7 @@ def glance(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> Gla
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
     """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
-        descriptor = os.open(ref.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor, _ = open_descriptor(ref.path, follow=False)
     except OSError:
         return [], []
     try:
@@ -81,8 +84,7 @@ def _given_title(lines: Sequence[bytes]) -> str:
 
 def _noted_title(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            text = file.read(END_BYTES).partition(NOTES_TITLE)[2].partition(b"\n# ")[0]
+        text = read_beginning(path, max_bytes=END_BYTES).partition(NOTES_TITLE)[2].partition(b"\n# ")[0]
     except OSError:
         return ""
     lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
@@ -95,6 +97,7 @@ def _first_words(ref: SessionRef, source: TranscriptSource) -> str:
 
 
 def _shortened(text: str) -> str:
-    lines = (" ".join(line.split()) for line in text.splitlines())
+    """A title without secrets, which are looked for before it is cut: also those that go on in the next line."""
+    lines = (" ".join(line.split()) for line in beginning(text.lstrip(), LOOKED_AT).splitlines())
     line = next((line for line in lines if line), "")
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

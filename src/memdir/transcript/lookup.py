@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message
 from memdir.transcript.reader import read_line
@@ -34,7 +35,7 @@ def find_messages(path: str, ids: Collection[str]) -> dict[str, Message]:
     needles = {wanted.encode("utf-8", "replace"): wanted for wanted in ids if wanted}
     found: dict[str, Message] = {}
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             for raw in file:
                 if len(found) == len(needles):
                     break
@@ -50,7 +51,7 @@ def full_id(path: str, beginning: str) -> str:
     if not beginning or not os.path.exists(path):
         return beginning
     needle = b'"uuid":"' + beginning.encode("utf-8", "replace")
-    with open(path, "rb") as file:
+    with open_plain(path) as file:
         fitting = {
             record.uuid
             for raw in file

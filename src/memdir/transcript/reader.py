@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memdir.disk.plain_file import open_plain
 from memdir.transcript.record import (
     ATTRIBUTION,
     FILE_HISTORY,
@@ -48,7 +49,7 @@ def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
     """
     state = reading if reading is not None else Reading()
     try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below; a generator holds it across yields
+        file = open_plain(path)
     except OSError:
         return
     with file:

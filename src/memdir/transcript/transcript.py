@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
+from memdir.disk.plain_file import NEVER_WAIT, require_plain
 from memdir.disk.presence import mark_present
 from memdir.transcript.encode import encode, encode_fields, encode_message, encode_text
 from memdir.transcript.message import Message
 from memdir.version import __version__
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 VERSION = f"memdir {__version__}"  # tells our records from another agent's
 
 
@@ -131,14 +132,23 @@ class Transcript:
             os.close(self._descriptor)
             self._descriptor = None
 
+    @staticmethod
+    def _size(descriptor: int) -> int:
+        try:
+            require_plain(os.fstat(descriptor))
+        except OSError:
+            os.close(descriptor)
+            raise
+        return os.fstat(descriptor).st_size
+
     def _open(self) -> int:
         if self._descriptor is None:
             make_folder(os.path.dirname(self.path))
             try:
                 descriptor = os.open(self.path, _OPEN, FILE_MODE)
+                size = self._size(descriptor)
             except OSError as error:
                 raise disk_error(error, "open", self.path) from error
-            size = os.fstat(descriptor).st_size
             # A process that was killed in mid-write left half a line: ours begins on a fresh one (J3).
             self._is_torn = bool(size) and os.pread(descriptor, 1, size - 1) != b"\n"
             self._descriptor = descriptor

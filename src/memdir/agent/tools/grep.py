@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -175,10 +176,12 @@ async def _matched(arguments: list[str], stdin: bytes) -> ChildResult:
 
 
 def _is_small_file(path: str) -> bool:
+    """Whether there is something to search. What has no size may have no end: `/proc/kmsg` has none."""
     try:
-        return os.stat(path).st_size <= MAX_FILE_BYTES
+        status = os.stat(path)
     except OSError:
         return False
+    return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_FILE_BYTES
 
 
 def _parse(output: bytes) -> Iterator[_Match]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -70,19 +71,24 @@ class Toolbox:
 
     async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
         """Run one call. Whatever goes wrong comes back to the model as a result; what a tool tells is never ours."""
-        outcome = self._fault(use)
-        if outcome is None:
-            async with self._slots:
-                outcome = await self._outcome(use)
+        async with self._slots:
+            outcome = await self._outcome(use)
         return ToolResult(use.id, shown(shortened(outcome.content, room)), outcome.is_error)
 
     async def _outcome(self, use: ToolUse) -> Outcome:
         try:
-            return await self._tools[use.name].run(use.input, self.context)
+            fault = self._fault(use)
+            if fault:
+                return fault
+            answer: object = self._tools[use.name].run(use.input, self.context)
+            outcome: object = await answer if inspect.isawaitable(answer) else answer
         except MemdirError as error:
             return Outcome(str(error), is_error=True)
         except Exception as error:  # noqa: BLE001 - tools are a host's own code: one that breaks must not end the run
-            return Outcome(f"{use.name} failed: {type(error).__name__}: {error}", is_error=True)
+            return Outcome(f"{use.name} failed: {type(error).__name__}: {_words_of(error)}", is_error=True)
+        if isinstance(outcome, Outcome) and _is_text(outcome.content):
+            return outcome
+        return Outcome(f"{use.name} failed: it gave no text but {type(outcome).__name__}", is_error=True)
 
     def _fault(self, use: ToolUse) -> Outcome | None:
         if use.name not in self._tools:
@@ -90,6 +96,17 @@ class Toolbox:
             return Outcome(f"There is no tool {use.name!r}. The tools are: {names}.", is_error=True)
         fault = use.fault or fault_of_arguments(use.input, self._tools[use.name].spec.input_schema)
         return Outcome(f"The call of {use.name} cannot be run: {fault}.", is_error=True) if fault else None
+
+
+def _is_text(content: object) -> bool:
+    return isinstance(content, str)
+
+
+def _words_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error of a host's own code that cannot even be told
+        return ""
 
 
 def room_for_each(calls: int) -> int:

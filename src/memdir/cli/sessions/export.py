@@ -35,13 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.disk.project_file import write_project_file
     from memdir.transcript.export.story import filtered, tell
+    from memdir.transcript.export.without_secrets import without_secrets
 
     ref = chosen(context, options.session, options.agent)
     story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
     if not options.keep_secrets:
-        from memdir.store.secrets import redact
-
-        story = filtered(story, redact)
+        story = without_secrets(story)
     story = filtered(story, _harmless)
     data = _rendered(story, options.format or _format_of(options.to)).encode("utf-8", "replace")
     if not options.to:

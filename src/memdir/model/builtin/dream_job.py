@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from memdir.disk.plain_file import read_plain
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
 from memdir.model.model import Reply, Request
@@ -92,8 +93,7 @@ def plan_job(text: str) -> Planned:
 
 def _bytes_of(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_plain(path, max_bytes=MAX_INDEX_BYTES)
     except OSError:
         return None
 

@@ -6,7 +6,7 @@ out a value. It does not prove that a value works, and it cannot tell a password
 
 from __future__ import annotations
 
-from memdir.store.secrets.find import find_secrets, redact
+from memdir.store.secrets.find import beginning, find_secrets, new_secrets, redact, redact_parts
 from memdir.store.secrets.match import SecretMatch
 
-__all__ = ["SecretMatch", "find_secrets", "redact"]
+__all__ = ["SecretMatch", "beginning", "find_secrets", "new_secrets", "redact", "redact_parts"]

@@ -10,10 +10,12 @@ from memdir.store.secrets.view import MAX_DEPTH, View, compiled, decoded, plain,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memdir.store.secrets.match import Finding, SecretMatch
 
+MOST_PIECES = 4  # texts over which a secret is followed
+LONGEST_SECRET = 4_096  # looked at beyond a cut; more is a key block, which is known by how it begins
 MAX_ROUNDS = 4  # taking one secret out can lay another bare; more than a few layers is no text that people write
 
 
@@ -37,6 +39,69 @@ def redact(text: str) -> str:
         for match in reversed(found):
             text = f"{text[: match.start]}[removed: {match.kind}]{text[match.end :]}"
     return text
+
+
+def redact_parts(parts: Sequence[str]) -> list[str]:
+    """Texts that stand beside each other, without secrets: also without one that begins in one and ends in the next.
+
+    Those come first: the half of a secret that is found by itself leaves the other half unseen.
+    """
+    clean = list(parts)
+    for count in range(2, MOST_PIECES + 1):
+        for first in range(len(clean) - count + 1):
+            _redact_across(clean, first, count)
+    _redact_blocks(clean)
+    return [redact(part) for part in clean]
+
+
+def _redact_across(parts: list[str], first: int, count: int) -> None:
+    """Take out what goes over every border of so many texts in a row; only what is near a border is looked at."""
+    last = first + count - 1
+    left, right = parts[first][-LONGEST_SECRET:], parts[last][:LONGEST_SECRET]
+    middle = "".join(parts[first + 1 : last])
+    before, after = len(left), len(left) + len(middle)
+    if len(middle) > LONGEST_SECRET or not left or not right:
+        return
+    alone = {(start, end) for _, _, start, end in by_format(View(left))}
+    for _, kind, start, end in by_format(View(left + middle + right)):
+        if start < before and end > after and (start, before) not in alone:
+            parts[first] = f"{parts[first][: len(parts[first]) - before + start]}[removed: {kind}]"
+            parts[first + 1 : last] = [""] * (count - 2)
+            parts[last] = f"[removed: {kind}]{parts[last][end - after :]}"
+            return
+
+
+def _redact_blocks(parts: list[str]) -> None:
+    """Take out keys whose lines are spread over several texts."""
+    for _, kind, start, end in sorted(key_blocks("\n".join(parts)), reverse=True):
+        at = 0
+        for number, part in enumerate(list(parts)):
+            begin, finish = max(start - at, 0), min(end - at, len(part))
+            if begin < finish:
+                parts[number] = f"{part[:begin]}[removed: {kind}]{part[finish:]}"
+            at += len(part) + 1
+
+
+def beginning(text: str, limit: int) -> str:
+    """The first `limit` characters of a text, secrets taken out before it is cut: half a token is a token half told.
+
+    Nothing from behind the limit moves up, however much was taken out: there a secret may be cut in half unseen.
+    """
+    shown, at = "", 0
+    for match in find_secrets(text[: limit + LONGEST_SECRET]):
+        if match.start >= limit:
+            break
+        shown += f"{text[at : match.start]}[removed: {match.kind}]"
+        at = match.end
+    shown = redact(shown + text[at:limit])
+    return shown if len(text) <= limit else f"{shown.rstrip()}…"
+
+
+def new_secrets(before: str, after: str) -> tuple[SecretMatch, ...]:
+    """The secrets in `after` that `before` does not hold, too."""
+    found = find_secrets(after)
+    known = {before[match.start : match.end] for match in find_secrets(before)} if found and before else set()
+    return tuple(match for match in found if after[match.start : match.end] not in known)
 
 
 def _in_view(view: View) -> list[Finding]:

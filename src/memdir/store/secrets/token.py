@@ -24,6 +24,7 @@ _JOINTS = (
     r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
     r"""|(?<!\S\S)[ ](?=\S(?!\S))"""  # a b c d
 )
+_MARKUP = r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd: what a page shows without a gap
 
 
 def by_format(view: View) -> Iterator[Finding]:
@@ -70,19 +71,22 @@ def key_blocks(text: str) -> Iterator[Finding]:
 
 
 def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
-    """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter."""
+    """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter, by
+    markup."""
     for sign in (r"\d[A-Za-z]|[A-Za-z]\d|(?:\S ){15}", r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d|(?:\S ){15}"):
         if not compiled(sign).search(view.text):
             return  # no token is without, and most prose is: this saves building the view
     known = bytearray(len(text))
-    for _, _, start, end in found:
-        known[start:end] = b"\1" * (end - start)
-    joined = rewritten(view, _JOINTS, lambda _: "")
-    for rank, kind, start, end in by_format(joined):
-        pieces = _runs(text, joined, start, end)
-        is_cut = pieces[-1][1] - pieces[0][0] > end - start
-        if is_cut and not any(known[slice(*pieces[0])]):
-            yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
+    for rank, _, start, end in found:
+        if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
+            known[start:end] = b"\1" * (end - start)
+    for joints in (_JOINTS, _MARKUP):
+        joined = rewritten(view, joints, lambda _: "")
+        for rank, kind, start, end in by_format(joined):
+            pieces = _runs(text, joined, start, end)
+            is_cut = pieces[-1][1] - pieces[0][0] > end - start
+            if is_cut and not any(known[slice(*pieces[0])]):
+                yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
 
 
 def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:

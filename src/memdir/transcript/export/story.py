@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memdir.transcript.message import Block, Message, Text, ToolResult, ToolUse
+from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 from memdir.transcript.resume import history, resume
 from memdir.transcript.sources.source import SessionRef, TranscriptSource, transcripts_in
 from memdir.transcript.tree import Damage
@@ -46,14 +46,24 @@ def _asides(ref: SessionRef) -> list[tuple[str, tuple[Message, ...]]]:
 
 
 def filtered(story: Story, change: Callable[[str], str]) -> Story:
-    """The story with every text changed: that is how secrets are taken out of what leaves the machine."""
-    asides = tuple((name, _filtered(messages, change)) for name, messages in story.asides)
-    return replace(story, title=change(story.title), messages=_filtered(story.messages, change), asides=asides)
+    """The story with every text in it changed, names, keys and times too."""
+    return replace(
+        story,
+        ref=replace(story.ref, id=change(story.ref.id)),
+        title=change(story.title),
+        messages=_filtered(story.messages, change),
+        asides=tuple((change(name), _filtered(messages, change)) for name, messages in story.asides),
+    )
 
 
 def _filtered(messages: Sequence[Message], change: Callable[[str], str]) -> tuple[Message, ...]:
     return tuple(
-        replace(message, content=tuple(_changed(block, change) for block in message.content)) for message in messages
+        replace(
+            message,
+            content=tuple(_changed(block, change) for block in message.content),
+            timestamp=change(message.timestamp),
+        )
+        for message in messages
     )
 
 
@@ -63,8 +73,37 @@ def _changed(block: Block, change: Callable[[str], str]) -> Block:
             return Text(change(text))
         case ToolResult(_, content):
             return replace(block, content=change(content))
-        case ToolUse(_, _, arguments):
-            plain = {key: change(value) if isinstance(value, str) else value for key, value in arguments.items()}
-            return replace(block, input=plain)
+        case ToolUse(_, name, arguments):
+            return replace(block, name=change(name), input=changed_values(_with_keys(arguments, change), change))
         case _:
             return block
+
+
+def changed_values(found: Mapping[str, Json], change: Callable[[str], str]) -> dict[str, Json]:
+    """Arguments of a call with every text in them changed, in order, at any depth; names of fields stay."""
+    return {key: _changed_value(value, change) for key, value in found.items()}
+
+
+def _changed_value(value: Json, change: Callable[[str], str]) -> Json:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return changed_values(value, change)
+    return [_changed_value(item, change) for item in value] if isinstance(value, list) else value
+
+
+def _with_keys(found: Mapping[str, Json], change: Callable[[str], str]) -> dict[str, Json]:
+    """The same with the names of fields changed. Names that become equal get a number, so that no value is lost."""
+    renamed: dict[str, Json] = {}
+    for key, value in found.items():
+        name = unique = change(str(key))
+        while unique in renamed:
+            unique = f"{name} ({len(renamed)})"
+        renamed[unique] = _with_keys_below(value, change)
+    return renamed
+
+
+def _with_keys_below(value: Json, change: Callable[[str], str]) -> Json:
+    if isinstance(value, dict):
+        return _with_keys(value, change)
+    return [_with_keys_below(item, change) for item in value] if isinstance(value, list) else value

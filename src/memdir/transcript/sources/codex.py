@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memdir.disk.git_root import canonical_root
+from memdir.disk.plain_file import open_plain
 from memdir.disk.safe_path import is_inside
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
@@ -51,7 +52,7 @@ class CodexSessions:
     def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
         start, is_known = _place(since)
         try:
-            file = open(ref.path, "rb")  # noqa: SIM115 - closed below; a generator holds it across yields
+            file = open_plain(ref.path)
         except OSError:
             return
         with file:
@@ -83,7 +84,7 @@ def _rollouts(folder: str) -> Iterator[str]:
 def _folder_of(path: str) -> str:
     """Where a session was started; the root of the file system when its first line cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             meta = _decoded(file.readline(MAX_HEAD_BYTES))
     except OSError:
         return os.sep

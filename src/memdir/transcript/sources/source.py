@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from memdir.disk.plain_file import open_plain
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.record import Record
@@ -73,7 +74,7 @@ def _offset_after(path: str, uuid: str) -> int:
     """Where the line after a record begins. Only a line that names the id is decoded."""
     needle, offset = uuid.encode("utf-8", "replace"), 0
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             for raw in file:
                 offset += len(raw)
                 if needle in raw and any(record.uuid == uuid for record in read_line(raw).records):

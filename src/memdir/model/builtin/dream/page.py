@@ -12,7 +12,8 @@ from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import PathEscape
 from memdir.model.builtin.dream.prose import Sentence, sentences
 from memdir.model.builtin.dream.words import words_of
-from memdir.store.topic import MAX_MEMORY_BYTES, Topic
+from memdir.store.topic import Topic
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")

@@ -14,7 +14,7 @@ from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page import Page
 from memdir.store.secrets import find_secrets
 from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import MAX_MEMORY_BYTES
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
 RELATED = 0.33  # enough when the newer page also names the older one's value, or forbids the same thing

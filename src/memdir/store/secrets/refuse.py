@@ -1,0 +1,73 @@
+"""Whether a text may become a memory: the one place that says no to a secret and names its kind (S15, E5)."""
+
+from __future__ import annotations
+
+from memdir.errors import SecretRefused
+from memdir.store.secrets.find import find_secrets, new_secrets
+from memdir.store.secrets.find import redact as _redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memdir.store.secrets.match import SecretMatch
+
+MAX_SAVED = 50  # files that are looked through on the way of a command
+_REMEDY = "Take it out and say where it is kept instead"
+_INSIST = "--allow-secret saves it all the same, on this machine only"
+_SHARED = ("team", "agent-project")  # scopes whose files others get
+
+
+def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, is_allowed: bool = False) -> None:
+    """SecretRefused when a file would hold a secret that it did not hold before, in its text, its fields or its name.
+
+    `is_allowed`: a person insists. What others get is refused all the same.
+    """
+    is_shared = scope.partition(":")[0] in _SHARED or key.startswith("team/")
+    if is_allowed and not is_shared:
+        return
+    kinds, told = secrets_in(key, data, before)
+    if kinds:
+        remedy = _REMEDY if is_shared else f"{_REMEDY}; {_INSIST}"
+        raise SecretRefused(f"{_redacted(key)} would hold a secret: {told}", remedy=remedy, kinds=kinds)
+
+
+def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
+    """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
+    text = _all_text(data)
+    found = new_secrets(_all_text(before or b""), text)
+    named = find_secrets(key) if before is None else ()
+    told = [_told(text, found)] if found else []
+    told += [f"{match.kind} in its file name" for match in named]
+    return tuple(dict.fromkeys(match.kind for match in (*found, *named))), ", ".join(told)
+
+
+def saved_secrets(base: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Which of these memories, saved by somebody else, hold a secret, and what was found where; of a few only: many at
+    once were copied here, and the doctor looks through them."""
+    from memdir.disk.plain_file import read_plain
+    from memdir.store.walk import MAX_MEMORY_BYTES
+
+    for path in paths if len(paths) <= MAX_SAVED else ():
+        try:
+            data = read_plain(f"{base}/{path}", max_bytes=MAX_MEMORY_BYTES) if path.endswith(".md") else b""
+        except OSError:
+            continue  # deleted, or no memory
+        kinds, told = secrets_in(path, data)
+        if kinds:
+            yield _redacted(path), told
+
+
+def _all_text(data: bytes) -> str:
+    """A file as it stands, and behind it those of its fields that are written otherwise than they read."""
+    from memdir.store.topic import Topic
+
+    text = data.decode("utf-8", "replace")
+    fields = (f"{name}: {value}" for name, value in Topic(data).fields.items() if value not in text)
+    return "\n".join((text, *fields))
+
+
+def _told(text: str, found: tuple[SecretMatch, ...]) -> str:
+    """What was found where, without a value: `github-token in line 3, password in line 9`."""
+    lines = dict.fromkeys(f"{match.kind} in line {text.count(chr(10), 0, match.start) + 1}" for match in found)
+    return ", ".join(lines)
