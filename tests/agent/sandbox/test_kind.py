@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from memdir.agent.credentials import hidden_paths
 from memdir.agent.sandbox import NoSandbox, run_sandboxed, sandbox_kind
 from memdir.agent.sandbox import launch as launcher
-from memdir.agent.sandbox.environment import ENVIRONMENT, hidden_paths
+from memdir.agent.sandbox.environment import ENVIRONMENT
 from memdir.agent.sandbox.kind import works
 from memdir.agent.sandbox.landlock import landlock_abi, landlock_command, readable_roots
 from memdir.agent.sandbox.seccomp import filter_program
