@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.agent.shell.judge import judge
-from memdir.agent.shell.options import COMMANDS
+from memdir.agent.shell.tables import COMMANDS
 from memdir.agent.verdict import Allow, Deny
 
 SHELLISH = st.lists(

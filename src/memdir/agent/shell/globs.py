@@ -1,0 +1,47 @@
+"""What a file name pattern stands for in a folder: every name that bash may put in its place, and rather more."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from memdir.agent.shell.refusal import Refused, shown
+
+MAX_NAMES = 2_000  # a pattern that stands for more is not worth a look at each
+
+
+@cache
+def loose_pattern(part: str) -> re.Pattern[str]:
+    """What one part of a pattern may match. What follows a bracket or a backslash may be anything.
+
+    So every name that bash finds is found, however it reads brackets and what was quoted. A leading dot must be written
+    out, or a bracket come first.
+    """
+    unsure = re.search(r"[\[\\]", part)
+    sure = part[: unsure.start()] if unsure else part
+    text = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in sure) + (".*" if unsure else "")
+    return re.compile((r"(?!\.)" if part[:1] in ("*", "?") else "") + text, re.DOTALL)
+
+
+def expand(pattern: str, cwd: str) -> list[str]:
+    """The paths, as written or below, that the pattern may become in this folder; Refused when they are too many."""
+    found = ["/" if pattern.startswith("/") else ""]
+    for part in [part for part in pattern.split("/") if part]:
+        found = [path for folder in found for path in _below(folder, part, cwd)]
+        if len(found) > MAX_NAMES:
+            raise Refused(f"{shown(pattern)} stands for more than {MAX_NAMES} files: name a smaller folder.")
+    return found
+
+
+def _below(folder: str, part: str, cwd: str) -> Iterator[str]:
+    if not re.search(r"[*?\[\\]", part):
+        yield os.path.join(folder, part)
+        return
+    try:
+        entries = os.listdir(os.path.join(cwd, folder))
+    except OSError:  # no folder, or not ours to read: bash finds nothing either
+        return
+    fits = loose_pattern(part)
+    yield from (os.path.join(folder, name) for name in entries if fits.fullmatch(name))
