@@ -12,17 +12,29 @@ from memdir.agent.shell.refusal import Refused, shown
 MAX_NAMES = 2_000  # a pattern that stands for more is not worth a look at each
 
 
+_PIECE = re.compile(r"\*|\?|\[([^\[\]\\!^-]+)\]|\[[!^]?[^\[\]\\!^]+\]|[\[\\].*|.", re.DOTALL)
+
+
 @cache
 def loose_pattern(part: str) -> re.Pattern[str]:
-    """What one part of a pattern may match. What follows a bracket or a backslash may be anything.
+    """What one part of a pattern may match, and rather more: a bracket may be quoted, a range any character.
 
-    So every name that bash finds is found, however it reads brackets and what was quoted. A leading dot must be written
-    out, or a bracket come first.
+    What follows a bracket that is less plain, or a backslash, may be anything. So every name that bash finds is found,
+    however it reads them. A leading dot must be written out.
     """
-    unsure = re.search(r"[\[\\]", part)
-    sure = part[: unsure.start()] if unsure else part
-    text = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in sure) + (".*" if unsure else "")
-    return re.compile((r"(?!\.)" if part[:1] in ("*", "?") else "") + text, re.DOTALL)
+    text = "".join(_translated(piece) for piece in _PIECE.finditer(part))
+    return re.compile((r"(?!\.)" if part[:1] in ("*", "?", "[") else "") + text, re.DOTALL)
+
+
+def _translated(piece: re.Match[str]) -> str:
+    if piece[0] in ("*", "?"):
+        return {"*": ".*", "?": "."}[piece[0]]
+    if piece[0][0] not in "[\\":
+        return re.escape(piece[0])
+    if not piece[0].endswith("]") or piece[0].count("[") > 1 or "\\" in piece[0]:
+        return ".*"
+    members = f"[{re.escape(piece[1])}]" if piece[1] else "."
+    return f"(?:{members}|{re.escape(piece[0])})"
 
 
 def expand(pattern: str, cwd: str) -> list[str]:

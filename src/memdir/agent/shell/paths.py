@@ -46,9 +46,10 @@ def check_path(text: str, cwd: str | None, *, opens: bool = True) -> None:
         raise _special(text)
     is_folder = cwd is not None and os.path.isdir(os.path.join(cwd, text))
     is_pattern = opens and re.search(r"[*?\[]", text) is not None
-    if is_credential(text.replace(":", "/"), is_folder=is_folder) or (is_pattern and may_match_credential(text)):
+    name = text.replace(":", "/")  # git's HEAD:FILE
+    if is_credential(name, is_folder=is_folder) or (is_pattern and may_match_credential(name)):
         raise _credential(text)
-    if cwd is not None:
+    if cwd is not None and opens:
         _check_real(text, os.path.join(cwd, text))
 
 
