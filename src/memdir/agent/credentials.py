@@ -10,6 +10,7 @@ import os
 import re
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import product
 
 from memdir.errors import BadMemoryFile
 
@@ -47,8 +48,9 @@ def may_match_credential(pattern: str) -> bool:
 
 def _fits(parts: list[str], line: str) -> bool:
     """Whether the pattern fits an example of the line, from the last part back, and spells enough of it."""
-    names = line.rstrip("/").replace("*", "x").replace("?", "").split("/")
-    for last in range(len(parts)) if line.endswith("/") else [len(parts) - 1]:
+    examples = [line.rstrip("/").replace("*", filling).replace("?", "").split("/") for filling in ("", "x")]
+    lasts = range(len(parts)) if line.endswith("/") else [len(parts) - 1]
+    for names, last in product(examples, lasts):
         pairs = list(zip(reversed(parts[: last + 1]), reversed(names), strict=False))
         if all(_matches(part, name) for part, name in pairs) and any(_spells(part) for part, _ in pairs):
             return True

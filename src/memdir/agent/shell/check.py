@@ -61,7 +61,8 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
             check_walk(word.text, command.cwd)
     if arguments.does(spec.shows):
         endings = _endings(arguments)
-        for word in files or [HERE] * (not command.reads_pipe):
+        reads_pipe = command.reads_pipe and spec.shows == "always"  # `grep -r` never does
+        for word in files or [HERE] * (not reads_pipe):
             check_contents(word, command.cwd, endings=endings)
     return arguments
 

@@ -9,6 +9,7 @@ from functools import cache
 
 from memdir.agent.shell.refusal import Refused, shown
 
+MAX_STARS = 3  # in one part
 MAX_NAMES = 2_000  # a pattern that stands for more is not worth a look at each
 
 
@@ -22,6 +23,8 @@ def loose_pattern(part: str) -> re.Pattern[str]:
     What follows a bracket that is less plain, or a backslash, may be anything. So every name that bash finds is found,
     however it reads them. A leading dot must be written out.
     """
+    if part.count("*") > MAX_STARS:  # they could take for ever to match: anything may follow the first
+        part = part[: part.index("*") + 1]
     text = "".join(_translated(piece) for piece in _PIECE.finditer(part))
     return re.compile((r"(?!\.)" if part[:1] in ("*", "?", "[") else "") + text, re.DOTALL)
 

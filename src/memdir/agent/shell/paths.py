@@ -19,6 +19,7 @@ from memdir.agent.shell.refusal import Refused, shown
 from memdir.agent.shell.words import Word
 
 MAX_PARENT_STEPS = 3  # `../../..` and further up is the root of the disk in all but name
+MAX_WILDCARDS = 20  # in one word
 MAX_ENTRIES = 50_000  # of a tree that is looked through: about a second
 
 _SYSTEM_ROOTS = ("dev", "proc", "sys", "inet", "inet4", "inet6")  # gawk opens a connection for /inet/…
@@ -40,14 +41,16 @@ def check_word(word: Word, cwd: str | None, *, opens: bool = True) -> None:
 
 def check_path(text: str, cwd: str | None, *, opens: bool = True) -> None:
     """Refused when the path, or the quoted pattern, reaches something that is not plain project text."""
+    wildcards = len(re.findall(r"[*?\[]", text))
+    if wildcards > MAX_WILDCARDS:
+        raise Refused(f"{shown(text)} has more than {MAX_WILDCARDS} wildcards: write a plainer pattern.")
     if text.startswith("//"):
         raise Refused(f"{shown(text)} may name a network share: use a path with a single slash.")
     if _is_of_system(text) or any(fnmatchcase(posixpath.basename(text).lower(), name) for name in _WAITING):
         raise _special(text)
     is_folder = cwd is not None and os.path.isdir(os.path.join(cwd, text))
-    is_pattern = opens and re.search(r"[*?\[]", text) is not None
     name = text.replace(":", "/")  # git's HEAD:FILE
-    if is_credential(name, is_folder=is_folder) or (is_pattern and may_match_credential(name)):
+    if is_credential(name, is_folder=is_folder) or (opens and wildcards and may_match_credential(name)):
         raise _credential(text)
     if cwd is not None and opens:
         _check_real(text, os.path.join(cwd, text))
