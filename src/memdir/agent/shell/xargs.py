@@ -28,8 +28,11 @@ _FILTER_OPTIONS = names("n number r u v i E F e regexp invert-match ignore-case 
 def check_xargs(command: Simple) -> None:
     """Refused unless the input is file names and the inner command is harmless whatever its words."""
     arguments = read_arguments("xargs", _SPEC, command.arguments)
-    if any(value != "{}" for value in arguments.values("I")):
-        raise Refused("`xargs -I` could replace the command itself: use `{}` as the placeholder.")
+    is_part = any(
+        word.text != "{}" and "{}" in word.text for word in arguments.operands
+    )  # `.e{}` becomes what a name makes of it
+    if any(value != "{}" or is_part for value in arguments.values("I")):
+        raise Refused("`xargs -I` could make any word: use `{}` as the placeholder, and as a word of its own.")
     inner = command.inner(len(command.words) - len(arguments.operands))
     if inner.words:
         _check_inner(inner)
