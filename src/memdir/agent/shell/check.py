@@ -89,8 +89,11 @@ def _check_operands(title: str, spec: Spec, arguments: Arguments) -> None:
 def _files(spec: Spec, arguments: Arguments) -> list[Word]:
     if spec.operands in ("text", "none"):
         return []
-    has_pattern = spec.operands == "pattern" and not arguments.has_any(spec.pattern_options)
-    return arguments.operands[1:] if has_pattern else arguments.operands
+    if spec.operands != "pattern" or arguments.has_any(spec.pattern_options):
+        return arguments.operands
+    if arguments.operands and arguments.operands[0].is_pattern:
+        raise Refused(f"{shown(arguments.operands[0].text)} expands to files before it is searched for: quote it.")
+    return arguments.operands[1:]
 
 
 def _endings(arguments: Arguments) -> tuple[str, ...]:
@@ -178,7 +181,7 @@ class _Reader:
         self._at += 1
         if word.text.startswith("-") and word.text != "-" and not _NUMBER.fullmatch(word.text):
             raise Refused(f"{shown(word.text)} after `{option}` looks like an option: attach it, or leave it out.")
-        if word.is_pattern and not self._spec.harmless:
+        if word.is_pattern:
             raise Refused(f"{shown(word.text)} after `{option}` could expand to several words: quote it.")
         return word.text
 
