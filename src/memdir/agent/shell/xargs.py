@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.agent.shell.check import check_command, read_arguments
 from memdir.agent.shell.find import starting_points
-from memdir.agent.shell.paths import check_contents, check_word
+from memdir.agent.shell.paths import check_contents, check_path, check_word
 from memdir.agent.shell.refusal import Refused, shown
 from memdir.agent.shell.tables import COMMANDS, GIT_COMMANDS, Spec, names
 from memdir.agent.shell.words import HERE, Simple, Word
@@ -60,6 +60,8 @@ def _roots(stage: Simple) -> list[Word]:
         texts = [word.text for word in stage.arguments]
         if "-printf" in texts or "-ls" in texts:
             raise _not_names()
+        for text in texts:  # `-name .env` asks for it by name
+            check_path(text, None)
         return starting_points(stage) or [HERE]
     if stage.name == "git":
         spec, stage = GIT_COMMANDS["ls-files"], stage.inner(1)
