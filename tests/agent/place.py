@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def snapshot(place: Path) -> dict[str, tuple[int, int, str]]:
         for name in folders + files:
             path = os.path.join(folder, name)
             status = os.lstat(path)
-            is_file = name in files and not os.path.islink(path)
+            is_file = stat.S_ISREG(status.st_mode)
             held = hashlib.sha256(Path(path).read_bytes()).hexdigest() if is_file else ""
             found[os.path.relpath(path, place)] = (status.st_mode, status.st_mtime_ns, held)
     return found

@@ -115,3 +115,11 @@ def test_the_gate_for_a_fork_knows_its_machine(root: Path, project: Path) -> Non
     gate = memory_gate([str(root)], cwd=str(project))
     assert gate.roots == (str(root),)
     assert gate(call("Write", file_path=os.path.join(root, "a.md"))) == Allow()
+
+
+def test_a_command_is_judged_in_the_folder_where_it_will_run(gate: MemoryGate, project: Path) -> None:
+    """A pattern is what it stands for there."""
+    assert gate(call("Bash", command="cat ./*.txt")) == Allow()
+    (project / ".env").write_text("x", encoding="utf-8")
+    (project / "notes.txt").symlink_to(".env")
+    assert isinstance(gate(call("Bash", command="cat ./*.txt")), Deny)

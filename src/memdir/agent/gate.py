@@ -57,7 +57,7 @@ class MemoryGate:
             return Deny("Bash is not available on this machine (no kernel sandbox): use Read, Grep and Glob")
         from memdir.agent.shell.judge import judge
 
-        return judge(str(call.input.get("command", "")))
+        return judge(str(call.input.get("command", "")), cwd=self.cwd)
 
     def _places(self) -> str:
         return " or ".join(self.roots)

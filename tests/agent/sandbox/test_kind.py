@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.sandbox import NoSandbox, run_sandboxed, sandbox_kind
+from memdir.agent.credentials import hidden_paths
+from memdir.agent.sandbox import Kind, NoSandbox, run_sandboxed, sandbox_kind
 from memdir.agent.sandbox import launch as launcher
-from memdir.agent.sandbox.environment import ENVIRONMENT, hidden_paths
-from memdir.agent.sandbox.kind import works
+from memdir.agent.sandbox.environment import ENVIRONMENT
+from memdir.agent.sandbox.kind import probe_command, works
 from memdir.agent.sandbox.landlock import landlock_abi, landlock_command, readable_roots
 from memdir.agent.sandbox.seccomp import filter_program
 
@@ -32,14 +33,29 @@ def test_bubblewrap_is_preferred_where_it_works() -> None:
     assert sandbox_kind() == "bubblewrap"
 
 
-def test_without_a_known_processor_there_is_no_landlock_sandbox(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_known_processor_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "pdp11")
     assert filter_program() is None
-    assert not works("landlock")
-    with pytest.raises(NoSandbox, match="landlock is not available"):
-        asyncio.run(run_sandboxed("ls", cwd=str(tmp_path), timeout_seconds=5, max_output_bytes=100, kind="landlock"))
+    kinds: tuple[Kind, ...] = ("bubblewrap", "landlock")
+    for kind in kinds:
+        assert not works(kind)
+        with pytest.raises(NoSandbox):
+            asyncio.run(run_sandboxed("ls", cwd=str(tmp_path), timeout_seconds=5, max_output_bytes=100, kind=kind))
+
+
+def test_the_probe_tells_of_everything_it_can_do(tmp_path: Path) -> None:
+    """Without a sandbox it says so, and leaves nothing behind: what says only `works` is a sandbox."""
+    done = subprocess.run(
+        ["bash", "-c", probe_command(str(tmp_path))],
+        cwd=tmp_path,
+        env=dict(ENVIRONMENT),
+        capture_output=True,
+        text=True,
+    )
+    told = done.stdout.splitlines()
+    assert told[0] == "works"
+    assert {"writes .", "reads the caller's environment", "signals the caller", "opens a socket"} <= set(told)
+    assert os.listdir(tmp_path) == []
 
 
 def test_landlock_itself_stops_a_write_without_the_system_call_filter(tmp_path: Path) -> None:

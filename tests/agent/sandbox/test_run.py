@@ -92,6 +92,54 @@ def test_no_way_of_writing_changes_anything(command: str, kind: Kind, place: Pat
     assert not Path("/tmp/memdir-sandbox-probe").exists()
 
 
+OPENED = """\
+/proc/sys/kernel/core_pattern /proc/sys/kernel/domainname /proc/sys/vm/swappiness /proc/sysrq-trigger /proc/self/comm
+/proc/self/oom_score_adj /proc/irq/default_smp_affinity /sys/kernel/mm/ksm/run /sys/fs/cgroup/cgroup.procs /dev/shm/x
+/dev/x /tmp/memdir-sandbox-probe /var/tmp/memdir-sandbox-probe /run/memdir-sandbox-probe /dev/mqueue/x /dev/full
+/dev/ptmx"""
+
+
+def test_nothing_can_even_be_opened_for_writing(kind: Kind, place: Path) -> None:
+    """Least of all /proc/sys, which root may write without any capability."""
+    files = " ".join(OPENED.split())
+    result = run(f"for file in {files}; do (: >> $file) 2>/dev/null && echo $file; done; :", kind, place)
+    assert result.output == ""
+
+
+def test_root_of_the_machine_is_nobody_in_bubblewrap(place: Path) -> None:
+    if not works("bubblewrap"):
+        pytest.skip("bubblewrap does not work on this machine")
+    result = run("id -u; grep ^Cap /proc/self/status", "bubblewrap", place)
+    user, *capabilities = result.output.splitlines()
+    assert user == "65534"
+    assert {line.split()[1] for line in capabilities} == {"0000000000000000"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import resource; resource.prlimit({0}, resource.RLIMIT_NOFILE, (64, 64))",
+        "import os; os.setpriority(os.PRIO_PROCESS, {0}, 19)",
+        "import os; os.sched_setaffinity({0}, [0])",
+        "import os; os.kill({0}, 0)",
+        "import os; os.pidfd_open({0}) and os.kill({0}, 0)",
+        "import fcntl, os; fcntl.ioctl(os.open('a.txt', os.O_RDONLY), 0x40086602, (0x80).to_bytes(8, 'little'))",
+        "import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(16, {0}, 0, 0))",
+        "import ctypes; raise SystemExit(ctypes.CDLL(None).unshare(0x10000000))",
+        "import ctypes; raise SystemExit(ctypes.CDLL(None).mount(b'proc', b'/mnt', b'proc', 0, None))",
+    ],
+)
+def test_other_processes_and_the_flags_of_files_are_out_of_reach(code: str, kind: Kind, place: Path) -> None:
+    result = run(f"{shlex.quote(sys.executable)} -c {shlex.quote(code.format(os.getpid()))}", kind, place)
+    assert result.exit_code not in (0, None)
+
+
+def test_sockets_of_other_programs_are_not_even_seen(place: Path) -> None:
+    if not works("bubblewrap"):
+        pytest.skip("bubblewrap does not work on this machine")
+    assert run("ls -A /run /dev/shm 2>/dev/null | grep -v :", "bubblewrap", place).output.strip() == ""
+
+
 def test_output_and_exit_code_come_back(kind: Kind, place: Path) -> None:
     result = run("echo out; echo err >&2; exit 3", kind, place)
     assert result == ShellResult(3, "out\nerr\n", truncated=False, timed_out=False)
@@ -138,7 +186,7 @@ def test_there_is_no_network(kind: Kind, place: Path) -> None:
 
 def test_local_sockets_cannot_be_reached(kind: Kind, place: Path) -> None:
     """A socket such as a container engine's would be a way out, even of a read-only place."""
-    code = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('s'); print('connected')"
+    code = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('s'); print('conn' + 'ected')"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place / "s"))
         server.listen()

@@ -16,10 +16,8 @@ import pytest
 
 from memdir.agent.sandbox import run_sandboxed, sandbox_kind
 from memdir.agent.sandbox.environment import ENVIRONMENT
-from memdir.agent.shell.git_options import SUBCOMMANDS
 from memdir.agent.shell.judge import judge
-from memdir.agent.shell.options import COMMANDS
-from memdir.agent.shell.spec import long_options, short_options
+from memdir.agent.shell.tables import COMMANDS, GIT_COMMANDS, long_options, short_options
 from memdir.agent.verdict import Allow
 
 from ..place import build_place, lines, snapshot
@@ -115,7 +113,7 @@ def run_for_real(commands: list[str], place: Path) -> None:
 def from_tables() -> list[str]:
     """Every option of every row, alone, with a file or two behind it."""
     rows = {name: spec for name, spec in COMMANDS.items() if not spec.rule}
-    rows |= {f"git {name}": spec for name, spec in SUBCOMMANDS.items()}
+    rows |= {f"git {name}": spec for name, spec in GIT_COMMANDS.items()}
     made = []
     for name, spec in rows.items():
         shorts = [f"-{letter}{'' if arity == 'flag' else '2'}" for letter, arity in short_options(spec.short).items()]
@@ -128,7 +126,7 @@ def from_tables() -> list[str]:
 def mixed() -> list[str]:
     """Random words, bait among them, behind every command."""
     chance = random.Random(SEED)
-    names = [*COMMANDS, *(f"git {name}" for name in SUBCOMMANDS)]
+    names = [*COMMANDS, *(f"git {name}" for name in GIT_COMMANDS)]
     options = [f"-{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123"]
     words = [*BAIT, *BAIT, *options]
     return [f"{chance.choice(names)} {' '.join(chance.choices(words, k=chance.randint(1, 4)))}" for _ in range(MIXED)]

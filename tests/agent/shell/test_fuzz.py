@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.agent.shell.judge import judge
-from memdir.agent.shell.options import COMMANDS
+from memdir.agent.shell.tables import COMMANDS
 from memdir.agent.verdict import Allow, Deny
 
 SHELLISH = st.lists(
@@ -46,3 +49,31 @@ def test_a_writer_behind_any_separator_is_denied(first: str, separator: str, wra
 def test_deep_nesting_is_denied_without_trouble(depth: int, pair: str) -> None:
     half = len(pair) // 2 or 1
     assert isinstance(judge(pair[:half] * depth + "touch x" + pair[half:] * depth), Deny)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "cat " + "[" * 3_990,
+        "cat " + "*/" * 1_900 + "*",
+        "cat " + "*" * 3_900 + "x",
+        "awk '" + "(" * 3_900 + "' a.txt",
+        "awk '/" + "[[:alpha:]" * 380 + "' a.txt",
+        "sed '" + "{" * 3_900 + "' a.txt",
+        "sed 's/" + "\\[" * 1_900 + "' a.txt",
+        "jq '" + "[" * 3_900 + "' a.json",
+        "git log --format='" + "%h%" * 1_300 + "'",
+        "cat " + "{a,b}" * 790,
+        "ls \ud800 \udfff",
+        "cat '\udc80*'",
+        "ls a\x00b",
+        "cat " + "../" * 1_300 + "etc/passwd",
+        "cat " + "a" * 3_000 + "*",
+    ],
+)
+def test_monstrous_text_is_judged_at_once(text: str, tmp_path: Path) -> None:
+    began = time.process_time()
+    assert isinstance(judge(text), Allow | Deny)
+    assert isinstance(judge(text, cwd=str(tmp_path)), Allow | Deny)
+    assert time.process_time() - began < 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.shell.judge import MAX_CHARS, MAX_COMMANDS, MAX_WORDS, judge
-from memdir.agent.shell.options import COMMANDS, HINTS
+from memdir.agent.shell.tables import COMMANDS, HINTS
 from memdir.agent.verdict import Allow, Deny
 
 from ..place import lines

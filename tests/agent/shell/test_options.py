@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from memdir.agent.sandbox.environment import ENVIRONMENT, SEARCH_PATH
-from memdir.agent.shell.options import COMMANDS
-from memdir.agent.shell.spec import Arity, long_options, short_options
+from memdir.agent.shell.tables import COMMANDS, Arity, long_options, short_options
 
 # Programs whose --help is in the GNU form; the others are compared by running them (test_execution.py).
 GNU = [

@@ -16,7 +16,8 @@ from memdir.agent.tools.grep import GrepTool
 from memdir.agent.tools.tool import ToolContext
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile
-from memdir.transcript.message import Json
+from memdir.transcript.message import Json, ToolUse
+from tests.agent.boxes import box
 from tests.leaks import nothing_left_behind
 
 RIPGREP = find_program("rg")
@@ -295,3 +296,15 @@ async def test_very_many_are_counted_not_listed(tmp_path: Path) -> None:
     lines = await glob(tmp_path, "*.md")
     assert len(lines) == 201
     assert lines[-1] == "… 5 more"
+
+
+async def test_grep_leaves_credentials_out_and_glob_only_names_them(tmp_path: Path) -> None:
+    for name in ("server.pem", "id_rsa", "prod.env", "notes.txt"):
+        (tmp_path / name).write_text("needle\n", encoding="utf-8")
+    found = await box(tmp_path).run(ToolUse("1", "Grep", {"pattern": "needle"}))
+    assert found.content == f"{tmp_path / 'notes.txt'}:1:needle"
+    named = await box(tmp_path).run(ToolUse("1", "Grep", {"pattern": "needle", "path": "server.pem"}))
+    assert named.is_error
+    assert "needle" not in named.content
+    listed = await box(tmp_path).run(ToolUse("1", "Glob", {"pattern": "*"}))
+    assert "server.pem" in listed.content

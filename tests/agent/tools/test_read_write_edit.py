@@ -10,6 +10,8 @@ import pytest
 
 from memdir.agent import files
 from memdir.agent.tools.read import MAX_LINE_CHARACTERS, MAX_LINES
+from memdir.transcript.message import ToolUse
+from tests.agent.boxes import box
 from tests.agent.tools.conftest import Run
 
 # Read ----------------------------------------------------------------------------------------------------------------
@@ -205,3 +207,15 @@ async def test_windows_line_endings_are_met_and_kept(run: Run, folder: Path) -> 
     await run("Read", file_path="a.md")
     await edit(run, "one\ntwo", "1\n2\n2b")
     assert (folder / "a.md").read_bytes() == b"1\r\n2\r\n2b\r\nthree\r\n"
+
+
+async def test_read_opens_no_place_of_credentials_however_it_is_reached(tmp_path: Path) -> None:
+    secret = f"secret-{os.getpid()}"
+    (tmp_path / ".env").write_text(secret, encoding="utf-8")
+    (tmp_path / "notes.txt").symlink_to(".env")
+    (tmp_path / "src").mkdir()
+    for path in (".env", "./src/../.env", "notes.txt", str(tmp_path / ".env")):
+        result = await box(tmp_path).run(ToolUse("1", "Read", {"file_path": path}))
+        assert result.is_error
+        assert "ask the user" in result.content
+        assert secret not in result.content

@@ -1,4 +1,4 @@
-"""What a sandboxed command finds around it: a fixed environment, and the places that are hidden from it.
+"""What a sandboxed command finds around it: a fixed environment.
 
 Nothing of the caller's environment is passed on: it may hold keys, and variables such as BASH_ENV, GIT_* or LD_PRELOAD
 decide what runs.
@@ -6,7 +6,6 @@ decide what runs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -18,7 +17,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
         "PATH": SEARCH_PATH,
         "HOME": "/nonexistent",
-        "TMPDIR": "/dev/shm",  # noqa: S108 — private and empty under bubblewrap, not writable under Landlock
+        "TMPDIR": "/nonexistent",  # nothing is writable
         "LC_ALL": "C.UTF-8",
         "TERM": "dumb",
         "PAGER": "cat",
@@ -27,38 +26,3 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         **GUARDS,
     }
 )
-
-_HIDDEN_IN_HOME = (
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gcloud",
-    ".config/gh",
-    ".local/share/keyrings",
-    ".password-store",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-)
-_HIDDEN_IN_SYSTEM = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh")
-
-
-def hidden_paths() -> list[str]:
-    """Where this machine's user keeps credentials: existing paths, links resolved."""
-    import pwd
-
-    home = pwd.getpwuid(os.getuid()).pw_dir
-    candidates = [os.path.join(home, name) for name in _HIDDEN_IN_HOME] + list(_HIDDEN_IN_SYSTEM)
-    return sorted({os.path.realpath(path) for path in candidates if os.path.exists(path)})

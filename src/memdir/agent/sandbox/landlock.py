@@ -10,15 +10,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
+from memdir.agent.credentials import hidden_paths
 from memdir.agent.sandbox import launch
-from memdir.agent.sandbox.environment import hidden_paths
 from memdir.agent.sandbox.seccomp import filter_program
 
 MIN_ABI = 3  # before that, a file opened for reading could still be emptied
 
 # Landlock does not keep one process from reading the environment of another in /proc, so of /proc only this is granted.
 # It costs `ps`, and `df` without a path; a link to /proc in a hostile project would cost keys.
-_PROC_FILES = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys", "uptime", "version")
+_PROC_FILES = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 _ASK_VERSION = (444, None, 0, 1)  # landlock_create_ruleset returns its version when asked so
 
 

@@ -7,62 +7,45 @@ Data only: the program is handed to bubblewrap, or to the kernel by the Landlock
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import struct
-from collections.abc import Mapping
-from types import MappingProxyType
+import tomllib
 
-_AUDIT_ARCH = MappingProxyType({"x86_64": 0xC000003E, "aarch64": 0xC00000B7})
 _X32_BIT = 0x40000000  # the x32 calls of an x86_64 kernel are the same calls under other numbers
-
-# Numbers are the kernel's ABI and never change; calls an architecture lacks are left out of its table.
-_SHARED = (
-    "io_uring_setup 425 pidfd_send_signal 424 fchmodat2 452 setxattrat 463 removexattrat 466 open_tree 428 "
-    "move_mount 429 fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 file_setattr 469 "
-)
-_CALLS: Mapping[str, str] = MappingProxyType(
-    {
-        "x86_64": _SHARED
-        + "socket 41 kill 62 tkill 200 tgkill 234 rt_sigqueueinfo 129 rt_tgsigqueueinfo 297 chmod 90 fchmod 91 "
-        "fchmodat 268 chown 92 fchown 93 lchown 94 fchownat 260 utime 132 utimes 235 futimesat 261 utimensat 280 "
-        "setxattr 188 lsetxattr 189 fsetxattr 190 removexattr 197 lremovexattr 198 fremovexattr 199 truncate 76 "
-        "setpgid 109 setsid 112 ptrace 101 process_vm_readv 310 process_vm_writev 311 mount 165 umount2 166 "
-        "pivot_root 155 chroot 161 unshare 272 setns 308 bpf 321 perf_event_open 298 add_key 248 request_key 249 "
-        "keyctl 250 userfaultfd 323 sethostname 170 setdomainname 171 settimeofday 164 clock_settime 227 "
-        "clock_adjtime 305 adjtimex 159 reboot 169 swapon 167 swapoff 168 init_module 175 finit_module 313 "
-        "delete_module 176 kexec_load 246 kexec_file_load 320 open_by_handle_at 304 acct 163 quotactl 179 "
-        "shmget 29 semget 64 msgget 68 mq_open 240 iopl 172 ioperm 173 syslog 103",
-        "aarch64": _SHARED
-        + "socket 198 kill 129 tkill 130 tgkill 131 rt_sigqueueinfo 138 rt_tgsigqueueinfo 240 fchmod 52 fchmodat 53 "
-        "fchownat 54 fchown 55 utimensat 88 setxattr 5 lsetxattr 6 fsetxattr 7 removexattr 14 lremovexattr 15 "
-        "fremovexattr 16 truncate 45 setpgid 154 setsid 157 ptrace 117 process_vm_readv 270 process_vm_writev 271 "
-        "mount 40 umount2 39 pivot_root 41 chroot 51 unshare 97 setns 268 bpf 280 perf_event_open 241 add_key 217 "
-        "request_key 218 keyctl 219 userfaultfd 282 sethostname 161 setdomainname 162 settimeofday 170 "
-        "clock_settime 112 clock_adjtime 266 adjtimex 171 reboot 142 swapon 224 swapoff 225 init_module 105 "
-        "finit_module 273 delete_module 106 kexec_load 104 kexec_file_load 294 open_by_handle_at 265 acct 89 "
-        "quotactl 60 shmget 194 semget 190 msgget 186 mq_open 180 syslog 116",
-    }
-)
+_REFUSED_IOCTLS = (0x40086602, 0x401C5820, 0x5412, 0x541C)  # file flags in two forms, typing into a terminal in two
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET, _SECOND_ARGUMENT_OFFSET = 0, 4, 16, 24
 
 
 def filter_program() -> bytes | None:
     """The filter for this machine, as classic BPF; None where its call numbers are not known."""
-    machine = platform.machine()
-    if machine not in _CALLS:
+    with open(os.path.join(os.path.dirname(__file__), "calls.toml"), "rb") as file:
+        calls = tomllib.load(file).get(platform.machine())
+    if calls is None:
         return None
     program = [
         (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
-        (_JUMP_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        (_JUMP_EQUAL, 1, 0, calls["audit"]),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER_OFFSET),
         (_JUMP_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, _REFUSE),
     ]
-    for number in _CALLS[machine].split()[1::2]:
-        program += [(_JUMP_EQUAL, 0, 1, int(number)), (_RETURN, 0, 0, _REFUSE)]
+    for call in calls["refused"].split():
+        program += [(_JUMP_EQUAL, 0, 1, int(call.split(":")[1])), (_RETURN, 0, 0, _REFUSE)]
+    program += [
+        (_JUMP_EQUAL, 0, 3, calls["prlimit"]),  # for its own limits only
+        (_LOAD, 0, 0, _FIRST_ARGUMENT_OFFSET),
+        (_JUMP_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _REFUSE),
+        (_JUMP_EQUAL, 1, 0, calls["ioctl"]),
+        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, _SECOND_ARGUMENT_OFFSET),
+    ]
+    for request in _REFUSED_IOCTLS:
+        program += [(_JUMP_EQUAL, 0, 1, request), (_RETURN, 0, 0, _REFUSE)]
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *line) for line in program)

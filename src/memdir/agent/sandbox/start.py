@@ -18,11 +18,10 @@ from memdir.errors import MemdirError
 
 Kind = Literal["bubblewrap", "landlock"]
 
-MAX_FILE_KIB = 65_536  # for the temporary files of sort and tac, which live in memory
 MAX_DATA_KIB = 2_097_152  # no reader needs two GiB
 
 # The limits are set by a shell that then becomes the judged one; the command arrives as $1, never inside this text.
-_LIMITED = 'ulimit -c 0 -f {file} -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
+_LIMITED = 'ulimit -c 0 -f 0 -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
 
 
 class NoSandbox(MemdirError):
@@ -43,23 +42,22 @@ def started(kind: Kind, command: str, *, cwd: str, cpu_seconds: float) -> Iterat
     bash = shutil.which("bash", path=SEARCH_PATH)
     if bash is None:
         raise NoSandbox("there is no bash on this machine", remedy="Install bash, or go without the Bash tool")
-    limited = _LIMITED.format(file=MAX_FILE_KIB, data=MAX_DATA_KIB, cpu=math.ceil(cpu_seconds) + 1)
+    limited = _LIMITED.format(data=MAX_DATA_KIB, cpu=math.ceil(cpu_seconds) + 1)
     shell = [bash, "--norc", "--noprofile", "-c", limited, bash, command]
     if kind == "landlock":
         yield Start(_present(landlock_command(shell), kind))
         return
     with _filter_file() as descriptor:
         argv = bubblewrap_command(shell, cwd=cwd, filter_descriptor=descriptor)
-        yield Start(_present(argv, kind), () if descriptor is None else (descriptor,))
+        yield Start(_present(argv, kind), (descriptor,))
 
 
 @contextmanager
-def _filter_file() -> Iterator[int | None]:
-    """The seccomp filter as an open file in memory; None where there is none for this processor."""
+def _filter_file() -> Iterator[int]:
+    """The seccomp filter as an open file in memory. Without one a command could reach the sockets of other programs."""
     program = filter_program()
     if program is None:
-        yield None
-        return
+        raise NoSandbox("the system calls of this processor are not known", remedy="Go without the Bash tool")
     descriptor = os.memfd_create("filter", 0)
     try:
         os.write(descriptor, program)

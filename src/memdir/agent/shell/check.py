@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from memdir.agent.shell.paths import check_path, check_walk
+from memdir.agent.shell.paths import check_contents, check_path, check_walk, check_word
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import Spec, long_options, names, short_options
-from memdir.agent.shell.words import Word
+from memdir.agent.shell.tables import Spec, long_options, names, short_options
+from memdir.agent.shell.words import HERE, Simple, Word
 
 MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
 
@@ -18,6 +18,7 @@ _TEXT_OPTIONS = names(
     "e regexp expression F v r replace d t s separator delimiter delimiters field-separator format printf S G "
     "exclude exclude-dir x E hide ignore I"
 )
+_ENDING = re.compile(r"\*(\.\w+)+")
 _NUMBER = re.compile(r"[+-]?\d+")
 _LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
 
@@ -32,19 +33,37 @@ class Arguments:
     def has_any(self, names: str) -> bool:
         return not {name for name, _ in self.options}.isdisjoint(names.split())
 
+    def does(self, names: str) -> bool:
+        """Whether it does what one of these options asks for; `always` needs none."""
+        return names == "always" or self.has_any(names)
+
     def values(self, *names: str) -> list[str]:
         return [value for name, value in self.options if name in names]
 
 
-def check_command(name: str, spec: Spec, words: tuple[Word, ...], *, reads_pipe: bool) -> Arguments:
+def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: bool = True) -> Arguments:
     """Sort and judge all words of one command; Refused at the first that its row does not allow."""
-    arguments = read_arguments(name, spec, words)
+    title = title or command.name
+    arguments = read_arguments(title, spec, command.arguments)
     for option, value in arguments.options:
         if _LONG_NUMBER.fullmatch(value):
-            raise Refused(f"{shown(value)} is too large a number for `{name}`: use a smaller one.")
+            raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
         if option not in _TEXT_OPTIONS:
-            check_path(value)
-    check_operands(name, spec, arguments, reads_pipe=reads_pipe)
+            check_path(value, command.cwd)
+    _check_operands(title, spec, arguments)
+    files = _files(spec, arguments)
+    walks = arguments.does(spec.walks)
+    if may_wait:
+        need_files(title, files, least=0 if walks else spec.least, reads_pipe=command.reads_pipe)
+    for word in files:
+        check_word(word, command.cwd, opens=spec.opens)
+        if walks:
+            check_walk(word.text, command.cwd)
+    if arguments.does(spec.shows):
+        endings = _endings(arguments)
+        reads_pipe = command.reads_pipe and spec.shows == "always"  # `grep -r` never does
+        for word in files or [HERE] * (not reads_pipe):
+            check_contents(word, command.cwd, endings=endings)
     return arguments
 
 
@@ -53,33 +72,34 @@ def read_arguments(name: str, spec: Spec, words: tuple[Word, ...]) -> Arguments:
     return _Reader(name, spec, words).read()
 
 
-def check_operands(name: str, spec: Spec, arguments: Arguments, *, reads_pipe: bool) -> None:
-    """Judge how many operands there are and what the files among them are called."""
-    operands = arguments.operands
-    if spec.operands == "none" and operands:
-        raise Refused(f"`{name}` takes no operand here: leave {shown(operands[0].text)} out.")
-    if spec.most is not None and (len(operands) > spec.most or any(word.is_pattern for word in operands)):
-        raise Refused(f"`{name}` would write its last file: give at most {spec.most} file, without wildcards.")
-    files = _files(spec, arguments)
-    walks = spec.walks == "always" or arguments.has_any(spec.walks)
-    need_files(name, files, least=0 if walks else spec.least, reads_pipe=reads_pipe)
-    for word in files:
-        check_path(word.text)
-        if walks:
-            check_walk(word.text)
-
-
 def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
     """Refused when the command would wait for standard input although nothing is piped into it."""
     if not reads_pipe and (len(files) < least or any(word.text == "-" for word in files)):
         raise Refused(f"`{name}` would wait for input: name the file to read, or pipe a command into it.")
 
 
+def _check_operands(title: str, spec: Spec, arguments: Arguments) -> None:
+    operands = arguments.operands
+    if spec.operands == "none" and operands:
+        raise Refused(f"`{title}` takes no operand here: leave {shown(operands[0].text)} out.")
+    if spec.most is not None and (len(operands) > spec.most or any(word.is_pattern for word in operands)):
+        raise Refused(f"`{title}` would write its last file: give at most {spec.most} file, without wildcards.")
+
+
 def _files(spec: Spec, arguments: Arguments) -> list[Word]:
     if spec.operands in ("text", "none"):
         return []
-    has_pattern = spec.operands == "pattern" and not arguments.has_any(spec.pattern_options)
-    return arguments.operands[1:] if has_pattern else arguments.operands
+    if spec.operands != "pattern" or arguments.has_any(spec.pattern_options):
+        return arguments.operands
+    if arguments.operands and arguments.operands[0].is_pattern:
+        raise Refused(f"{shown(arguments.operands[0].text)} expands to files before it is searched for: quote it.")
+    return arguments.operands[1:]
+
+
+def _endings(arguments: Arguments) -> tuple[str, ...]:
+    """How the names end to which grep or rg was told to keep; nothing when it was told anything less plain."""
+    told = arguments.values("include", "exclude", "exclude-from", "g", "glob", "iglob", "t", "type", "ignore-file")
+    return tuple(value[1:] for value in told) if all(_ENDING.fullmatch(value) for value in told) else ()
 
 
 class _Reader:
@@ -161,7 +181,7 @@ class _Reader:
         self._at += 1
         if word.text.startswith("-") and word.text != "-" and not _NUMBER.fullmatch(word.text):
             raise Refused(f"{shown(word.text)} after `{option}` looks like an option: attach it, or leave it out.")
-        if word.is_pattern and not self._spec.harmless:
+        if word.is_pattern:
             raise Refused(f"{shown(word.text)} after `{option}` could expand to several words: quote it.")
         return word.text
 

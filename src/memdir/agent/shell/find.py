@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
-from memdir.agent.shell.paths import check_path, check_walk
+from memdir.agent.shell.paths import check_path, check_walk, check_word
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import names
+from memdir.agent.shell.tables import names
 from memdir.agent.shell.words import Simple, Word
 
 _ALONE = names(
@@ -27,28 +28,36 @@ _FOLLOW = frozenset({"-H", "-L", "-P"})
 def check_find(command: Simple) -> None:
     """Refused unless every word is a starting point or a test or action that only reads."""
     words = command.arguments
-    at = 0
-    while at < len(words) and words[at].text in _FOLLOW:
-        at += 1
-    while at < len(words) and not _starts_expression(words[at].text):
-        _check_start(words[at])
-        at += 1
+    starts = starting_points(command)
+    for word in starts:
+        _check_start(word, command.cwd)
+    at = _first_start(words) + len(starts)
     while at < len(words):
-        at += _check_primary(words, at)
+        at += _check_primary(words, at, command.cwd)
+
+
+def starting_points(command: Simple) -> list[Word]:
+    """The folders and files a `find` starts at; none means the folder it runs in."""
+    words = command.arguments[_first_start(command.arguments) :]
+    return list(takewhile(lambda word: not _starts_expression(word.text), words))
+
+
+def _first_start(words: tuple[Word, ...]) -> int:
+    return sum(1 for _ in takewhile(lambda word: word.text in _FOLLOW, words))
 
 
 def _starts_expression(text: str) -> bool:
     return text.startswith("-") or text in ("!", "(", ")", ",")
 
 
-def _check_start(word: Word) -> None:
+def _check_start(word: Word, cwd: str | None) -> None:
     if word.may_become_option:
         raise Refused(f"{shown(word.text)} could expand to an action of `find`: write {shown('./' + word.text)}.")
-    check_path(word.text)
-    check_walk(word.text)
+    check_word(word, cwd, opens=False)
+    check_walk(word.text, cwd)
 
 
-def _check_primary(words: tuple[Word, ...], at: int) -> int:
+def _check_primary(words: tuple[Word, ...], at: int, cwd: str | None) -> int:
     """How many words this test or action takes."""
     primary = words[at]
     if primary.is_pattern:
@@ -68,5 +77,5 @@ def _check_primary(words: tuple[Word, ...], at: int) -> int:
     if value.is_pattern:
         raise Refused(f"{shown(value.text)} is expanded by the shell before `find` sees it: quote it.")
     if takes_file:
-        check_path(value.text)
+        check_path(value.text, cwd, opens=False)
     return 2

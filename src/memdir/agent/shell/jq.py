@@ -6,7 +6,7 @@ import re
 
 from memdir.agent.shell.check import check_command
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import Spec, names
+from memdir.agent.shell.tables import Spec, names
 from memdir.agent.shell.words import Simple
 
 MAX_TOKENS = 120  # each `[., .]` doubles the output: this many tokens cannot double it often
@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 
 def check_jq(command: Simple) -> None:
     """Refused unless options and filter are on the whitelist."""
-    arguments = check_command("jq", _SPEC, command.arguments, reads_pipe=command.reads_pipe)
+    arguments = check_command(command, _SPEC)
     if not arguments.operands or arguments.operands[0].is_pattern:
         raise Refused("`jq` needs a quoted filter: add it, as in `jq '.name' FILE`.")
     _check_filter(arguments.operands[0].text)

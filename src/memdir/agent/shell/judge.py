@@ -15,9 +15,9 @@ from memdir.agent.shell.check import check_command
 from memdir.agent.shell.find import check_find
 from memdir.agent.shell.git import check_git
 from memdir.agent.shell.jq import check_jq
-from memdir.agent.shell.options import COMMANDS, HINTS
 from memdir.agent.shell.refusal import Refused, shown
 from memdir.agent.shell.sed import check_sed
+from memdir.agent.shell.tables import COMMANDS, HINTS
 from memdir.agent.shell.tree import check_tree
 from memdir.agent.shell.words import Simple, read_commands
 from memdir.agent.shell.xargs import check_xargs
@@ -49,10 +49,10 @@ _RULES: Mapping[str, Callable[[Simple], None]] = MappingProxyType(
 )
 
 
-def judge(command: str) -> Allow | Deny:
-    """Whether this command line may run in the sandbox. Never raises on any text, and runs nothing."""
+def judge(command: str, *, cwd: str | None = None) -> Allow | Deny:
+    """Whether this command line may run in the sandbox, in this folder if known. Never raises, and runs nothing."""
     try:
-        _check(command)
+        _check(command, cwd)
     except Refused as refusal:
         return Deny(refusal.reason)
     except ImportError:
@@ -62,10 +62,10 @@ def judge(command: str) -> Allow | Deny:
     return Allow()
 
 
-def _check(command: str) -> None:
+def _check(command: str, cwd: str | None) -> None:
     if len(command) > MAX_CHARS:
         raise Refused(f"The command is longer than {MAX_CHARS} characters: split it.")
-    commands = read_commands(command)
+    commands = read_commands(command, cwd)
     if len(commands) > MAX_COMMANDS:
         raise Refused(f"There are more than {MAX_COMMANDS} commands in one call: split it.")
     if sum(len(simple.words) for simple in commands) > MAX_WORDS:
@@ -85,4 +85,4 @@ def _check_simple(command: Simple) -> None:
     if spec.rule:
         _RULES[spec.rule](command)
     else:
-        check_command(command.name, spec, command.arguments, reads_pipe=command.reads_pipe)
+        check_command(command, spec)

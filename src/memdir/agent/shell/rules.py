@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from memdir.agent.shell.check import check_command, need_files
-from memdir.agent.shell.paths import check_path
+from memdir.agent.shell.paths import check_word
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import Spec, names
+from memdir.agent.shell.tables import Spec, names
 from memdir.agent.shell.words import Simple, Word
 
 # Not -v and -R: they evaluate array subscripts, and with them commands.
@@ -77,7 +77,7 @@ def check_seq(command: Simple) -> None:
 
 def check_date(command: Simple) -> None:
     """Shows a date; an operand that is not a +FORMAT would set the clock."""
-    arguments = check_command("date", _DATE, command.arguments, reads_pipe=True)
+    arguments = check_command(command, _DATE)
     for word in arguments.operands:
         if not word.text.startswith("+"):
             raise Refused(f"{shown('date ' + word.text)} would set the clock: use `date` or `date +FORMAT`.")
@@ -123,7 +123,7 @@ def check_archive(command: Simple) -> None:
         usage = "tar -tvf FILE" if command.name == "tar" else "unzip -l FILE"
         raise Refused(f"`{command.name}` may only list an archive here: use `{usage}`.")
     for word in names:
-        check_path(word.text)
+        check_word(word, command.cwd)
 
 
 def check_xxd(command: Simple) -> None:
@@ -139,4 +139,4 @@ def check_xxd(command: Simple) -> None:
         raise Refused("`xxd` would write its second file: give one file, after the options.")
     need_files("xxd", words, least=1, reads_pipe=command.reads_pipe)
     for word in words:
-        check_path(word.text)
+        check_word(word, command.cwd)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from memdir.agent.shell.check import check_command
+from memdir.agent.shell.patterns import pattern_between
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import Spec
+from memdir.agent.shell.tables import Spec
 from memdir.agent.shell.words import Simple
 
 MAX_COMMANDS = 10  # substitutions can double a line each time: 2^10 is bounded
@@ -24,21 +25,19 @@ _SPEC = Spec(
     pattern_options="e expression",
     least=1,
 )
-_BODY = r"(?:\\[^\n]|[^\\\n{0}])*"
-_REGEX = "/" + _BODY.format("/") + "/I?"
+_REPLACEMENT = r"(?:\\[^\n]|[^\\\n{0}])*"
+_REGEX = pattern_between("/") + "I?"
 _ADDRESS = rf"(?:\d{{1,7}}(?:~\d{{1,7}})?|\$|{_REGEX})"
-_BEFORE = re.compile(rf"[ \t\n;]*(?:({_ADDRESS})(?:[ \t]*,[ \t]*({_ADDRESS}|[+~]\d{{1,7}}))?)?[ \t]*!?[ \t]*")
+_BEFORE = re.compile(rf"[ \t\n;]*(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:{_ADDRESS}|[+~]\d{{1,7}}))?)?[ \t]*!?[ \t]*")
 _PLAIN = re.compile(r"(?:[pdnNPlFz=]|[qQ][ \t]*\d{0,3})")
 _AFTER = re.compile(r"[ \t]*(?=[;\n}]|$)")
 _FLAGS = re.compile(r"[gpiI\d]{0,6}")
 _DELIMITERS = "/|,#:@!%_+~"
-_ESCAPED = re.compile(r"\\.", re.DOTALL)
-_BRACKET = re.compile(r"\[\^?\]?(?:\[[:.=][a-z]+[:.=]\]|[^\[\]])*\]")
 
 
 def check_sed(command: Simple) -> None:
     """Refused unless options and every script are on the whitelist."""
-    arguments = check_command("sed", _SPEC, command.arguments, reads_pipe=command.reads_pipe)
+    arguments = check_command(command, _SPEC)
     scripts = arguments.values("e", "expression")
     if not scripts:
         if not arguments.operands or arguments.operands[0].is_pattern:
@@ -56,8 +55,6 @@ def _check_script(script: str) -> None:
             raise Refused(f"The sed script {shown(script)} is too long: use at most {MAX_COMMANDS} commands.")
         address = _BEFORE.match(script, at)
         assert address is not None  # every part of it is optional
-        for regex in address.groups(default=""):
-            _check_brackets(regex, script)
         at, change = _command(script, address.end())
         depth += change
         if depth < 0:
@@ -91,19 +88,9 @@ def _substitution(script: str, at: int) -> int:
     delimiter = script[at + 1 : at + 2]
     if not delimiter or delimiter not in _DELIMITERS:
         return -1
-    body = _BODY.format(re.escape(delimiter))
     mark = re.escape(delimiter)
-    found = re.compile(f"{mark}({body}){mark}({body}){mark}").match(script, at + 1)
-    if found is None:
-        return -1
-    _check_brackets(found[1], script)
-    if len(re.findall(r"&|\\\d", found[2])) > MAX_REFERENCES:
+    found = re.compile(f"{pattern_between(delimiter)}({_REPLACEMENT.format(mark)}){mark}").match(script, at + 1)
+    if found is None or len(re.findall(r"&|\\\d", found[1])) > MAX_REFERENCES:
         return -1
     flags = _FLAGS.match(script, found.end()) if script[at] == "s" else None
     return flags.end() if flags else found.end()
-
-
-def _check_brackets(regex: str, script: str) -> None:
-    """A delimiter inside [ ] ends the regex in some versions of sed and not in others."""
-    if "[" in _BRACKET.sub("", _ESCAPED.sub("", regex)):
-        raise Refused(f"A bracket in the sed script {shown(script)} holds the delimiter: use another delimiter.")

@@ -5,7 +5,7 @@ exactly the commands and words that `words.py` read. A command that two independ
 from __future__ import annotations
 
 from memdir.agent.shell.refusal import Refused, shown
-from memdir.agent.shell.spec import names
+from memdir.agent.shell.tables import names
 from memdir.agent.shell.words import Simple
 
 TYPE_CHECKING = False

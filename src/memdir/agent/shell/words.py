@@ -45,12 +45,16 @@ class Word:
         return self.is_pattern and (self.pattern_at == 0 or self.text.startswith("-"))
 
 
+HERE = Word(".", ".", 0, 0)  # what a command means that is given no folder
+
+
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """One simple command: its words, the name first, and the commands piped into it."""
+    """One simple command: its words, the name first; the commands piped into it; the folder it runs in, if known."""
 
     words: tuple[Word, ...]
     earlier: tuple[Simple, ...] = ()
+    cwd: str | None = None
 
     @property
     def name(self) -> str:
@@ -64,8 +68,12 @@ class Simple:
     def reads_pipe(self) -> bool:
         return bool(self.earlier)
 
+    def inner(self, at: int) -> Simple:
+        """The command inside this one: what stands behind `git` or `xargs`."""
+        return replace(self, words=self.words[at:])
 
-def read_commands(source: str) -> list[Simple]:
+
+def read_commands(source: str, cwd: str | None = None) -> list[Simple]:
     """Every simple command of the line, in order; Refused when any part is outside the small language."""
     _refuse_control_characters(source)
     commands: list[Simple] = []
@@ -78,22 +86,22 @@ def read_commands(source: str) -> list[Simple]:
             continue
         if piece == "\n" and not words and (joint or not stages):
             continue
-        commands.append(_simple(words, stages))
+        commands.append(_simple(words, stages, cwd))
         words, joint = [], piece if piece in _JOINTS else ""
         stages = (*stages, commands[-1]) if piece in ("|", "|&") else ()
     if words or joint:
-        commands.append(_simple(words, stages))
+        commands.append(_simple(words, stages, cwd))
     if not commands:
         raise Refused("The command is empty: give one read-only command, such as `ls`.")
     return commands
 
 
-def _simple(words: list[Word], earlier: tuple[Simple, ...]) -> Simple:
+def _simple(words: list[Word], earlier: tuple[Simple, ...], cwd: str | None) -> Simple:
     if words and words[0].raw == "!" and not earlier:
         words = words[1:]
     if not words:
         raise Refused("A command is missing beside an operator: remove the operator or complete the line.")
-    return Simple(tuple(expanded for word in words for expanded in _expanded(word)), earlier)
+    return Simple(tuple(expanded for word in words for expanded in _expanded(word)), earlier, cwd)
 
 
 def _expanded(word: Word) -> list[Word]:

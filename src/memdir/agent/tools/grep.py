@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from memdir.agent.credentials import leads_to_credential, refuse_credential
 from memdir.agent.files import Files
 from memdir.agent.tools import search_lines
 from memdir.agent.tools.glob import find_files, glob_pattern
@@ -94,11 +95,12 @@ async def _paths(arguments: Mapping[str, Json], context: ToolContext) -> list[st
     place = os.path.join(context.cwd, str(arguments.get("path", ""))).rstrip(os.sep) or os.sep
     name = str(arguments.get("glob", ""))
     if os.path.isfile(place):
+        refuse_credential(place)
         return [place]
     fits = glob_pattern(name if "/" in name else f"**/{name}") if name else None
     found, _ = await find_files(context.files, place, fits)
     if found or os.path.isdir(place):
-        return found
+        return [path for path in found if not leads_to_credential(path)]
     context.files.read(place)  # a draft, or the error that says there is none
     return [place]
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from memdir.agent.credentials import refuse_credential
 from memdir.agent.tools.tool import Outcome, ToolContext
 from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
@@ -35,6 +36,7 @@ class ReadTool:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
+        refuse_credential(path)
         data = context.files.read(path)
         context.state.saw(os.path.realpath(path), data)
         if b"\0" in data[:_SNIFFED_BYTES]:

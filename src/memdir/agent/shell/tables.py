@@ -1,10 +1,15 @@
-"""The shape of a row in the option tables: what one command may be given and still only read (layer 2)."""
+"""The tables `commands.toml` and `git.toml`: what each command may be given and still only read."""
 
 from __future__ import annotations
 
+import os
+import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 Operands = Literal["paths", "pattern", "text", "none"]
 Arity = Literal["flag", "value", "optional"]
@@ -24,8 +29,10 @@ class Spec:
     attached: bool = True  # `-L2` is `-L 2`; where it is not, a value must be its own word
     options_first: bool = False  # the program stops reading options at the first operand
     harmless: bool = False  # nothing the program can be told makes it write or run: words may come from `*` and xargs
+    opens: bool = True  # it shows what files hold, and not only their names
     walks: str = ""  # the options that make it go through whole folders; `always` if it always does
-    rule: str = ""  # the function in rules.py that judges all words itself or on top
+    shows: str = ""  # the options that make it show what the files in whole folders hold; `always` if it always does
+    rule: str = ""  # the function of `judge.py` that judges all words itself
 
 
 def names(text: str) -> frozenset[str]:
@@ -54,3 +61,36 @@ def long_options(notation: str) -> dict[str, Arity]:
         else:
             found[name.rstrip("=")] = "value" if name.endswith("=") else "flag"
     return found
+
+
+def _read(name: str) -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+        return tomllib.load(file)
+
+
+def _specs(table: dict[str, Any]) -> dict[str, Spec]:
+    """The rows by name; a row stands for the names in its `also` too, and `@part` for what [parts.part] says."""
+    found = {name: Spec(rule=rule) for rule, line in table.get("rules", {}).items() for name in line.split()}
+    for name, row in table["commands"].items():
+        also = row.pop("also", "").split()
+        for key in ("short", "long"):
+            row[key] = _whole(row.get(key, ""), key, table.get("parts", {}))
+        found |= dict.fromkeys([name, *also], Spec(**row))
+    return found
+
+
+def _whole(text: str, key: str, parts: dict[str, dict[str, str]]) -> str:
+    while found := re.search(r"@(\w+)", text):
+        text = text.replace(found[0], parts[found[1]].get(key, ""))
+    return text
+
+
+_COMMANDS, _GIT = _read("commands.toml"), _read("git.toml")
+COMMANDS: Mapping[str, Spec] = MappingProxyType(_specs(_COMMANDS))
+HINTS: Mapping[str, str] = MappingProxyType(
+    {name: hint for line, hint in _COMMANDS["hints"].items() for name in line.split()}
+)
+GIT_COMMANDS: Mapping[str, Spec] = MappingProxyType(_specs(_GIT))
+GIT_FORMATS, GIT_VALUES = (
+    MappingProxyType({key: names(words) for key, words in _GIT[table].items()}) for table in ("formats", "values")
+)
