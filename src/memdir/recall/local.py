@@ -10,11 +10,11 @@ import os
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
 from memdir.store.walk import OPEN_FLAGS, walk
+from memdir.text.embedding import open_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
