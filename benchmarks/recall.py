@@ -22,11 +22,11 @@ from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clea
 from memdir.recall.decide import decide
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
+from memdir.text.embedding import DIMENSIONS, open_table
 
 SIZES = (200, 2_000, 20_000, 200_000)
 ROUNDS = 15  # the least of so many counts
@@ -40,7 +40,7 @@ COLD_LIMIT = 4.0
 TODAY = 739_900
 MEMORY = """
 import resource, sys
-from memdir.recall.embedding import open_table
+from memdir.text.embedding import open_table
 from memdir.recall.derived import Derived
 from memdir.recall.question import Question
 from memdir.recall.rank import rank

@@ -15,8 +15,8 @@ from memdir.recall.document import Document
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
-from memdir.recall.stems import terms
-from memdir.recall.words import split_words
+from memdir.text.stems import terms
+from memdir.text.words import split_words
 
 if TYPE_CHECKING:
     from evals.sentences import Sentences

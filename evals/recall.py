@@ -23,7 +23,6 @@ from memdir.model.choose import choose_model, model_name
 from memdir.recall.card import day_of, make_cards
 from memdir.recall.decide import decide
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.minilm import PairEncoder, SentenceModel
 from memdir.recall.model_select import select_by_model
@@ -31,6 +30,7 @@ from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
 from memdir.store.scan import scan
+from memdir.text.embedding import open_table
 
 if TYPE_CHECKING:
     from memdir.recall.encoder import Encoder

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from evals.rankings import Encoders
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.minilm import MODEL_PATH, PairEncoder, SentenceModel, is_installed
+from memdir.text.embedding import open_table
 
 BLOCK = 512  # texts between two lines of progress
 CACHE = Path("results")

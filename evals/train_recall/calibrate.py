@@ -21,15 +21,15 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.lessons import Source, folds_of, read_lessons
 from memdir.recall.card import day_of, make_card
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS, open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.minilm import MEANING_WEIGHT, WORD_SHARE
-from memdir.recall.planes import asked as asked_direction
-from memdir.recall.planes import held
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.segment import Segment, pack
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
+from memdir.text.embedding import DIMENSIONS, open_table
+from memdir.text.planes import asked as asked_direction
+from memdir.text.planes import held
 
 MAX_EMPTINESS = 5.0
 BARS = [-1.8, -1.6, -1.4, -1.2, -1.0, -0.8]

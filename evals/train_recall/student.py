@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from evals.train_recall.lessons import Lesson
 from evals.train_recall.teacher import DEVICE, TaskLoss, Teacher, partly
-from memdir.recall.embedding import DIMENSIONS, GRAM_SIZES
-from memdir.recall.words import is_unspaced, split_words
+from memdir.text.embedding import DIMENSIONS, GRAM_SIZES
+from memdir.text.words import is_unspaced, split_words
 
 WORDS, BUCKETS, ENGLISH_WORDS, FREQUENT_WORDS = 44_000, 16_000, 30_000, 24_000
 FIRST_EPOCHS, FIRST_RATE = 20, 3e-3  # of distilling the sentence model as it comes,

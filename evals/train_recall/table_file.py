@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from memdir.recall.embedding import DIMENSIONS, MAGIC
+from memdir.text.embedding import DIMENSIONS, MAGIC
 
 
 def write_table(path: Path, words: list[str], rows: np.ndarray, asked: np.ndarray, commonness: dict[str, int]) -> None:

@@ -25,7 +25,7 @@ from evals.train_recall.lessons import Lesson, folds_of, read_lessons
 from evals.train_recall.student import Distillation, Lines, Read, Student, Words, tune
 from evals.train_recall.table_file import write_table
 from evals.train_recall.teacher import Teacher
-from memdir.recall.words import split_words
+from memdir.text.words import split_words
 
 POOL_SAMPLE = 60_000  # texts that tuning looks at beside the lessons
 LESSON_REPEATS = 3  # of each lesson's text in distilling: it is what memories look like

@@ -10,9 +10,9 @@ import pytest
 
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.derived import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS, RECENT_NAME
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
+from memdir.text.embedding import open_table
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
 from tests.conftest import NOW

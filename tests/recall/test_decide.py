@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, Decision, decide
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import Ranking, rank
 from memdir.recall.segment import Segment
+from memdir.text.embedding import open_table
 from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
 
 

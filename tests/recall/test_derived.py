@@ -16,11 +16,11 @@ from memdir.recall.derived import (
     Derived,
 )
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
+from memdir.text.embedding import open_table
 
 TEXT = "---\nname: {name}\ndescription: {description}\ntype: feedback\n---\n\n{body}\n"
 

@@ -12,12 +12,12 @@ import pytest
 
 from memdir import open_memory
 from memdir.recall.beside import Beside
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.local import LocalSelector
 from memdir.recall.minilm import MODEL_PATH, PairEncoder, SentenceModel, is_installed, open_selector
 from memdir.recall.staying import Staying
 from memdir.recall.wordpiece import WordPiece
+from memdir.text.embedding import open_table
 
 MAX_MODEL_BYTES = 25_000_000
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "deploy", "##ing", "on", "friday", "!", "東", "uber", "-"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
-from memdir.recall.stems import pairs
+from memdir.text.embedding import open_table
+from memdir.text.stems import pairs
 from tests.recall.worlds import segment_of
 
 ENCODER = WordEncoder(open_table())

@@ -7,12 +7,12 @@ from datetime import date
 import pytest
 
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import rank
 from memdir.recall.when import NANOSECONDS_A_DAY, moment_in
-from memdir.recall.words import split_words
+from memdir.text.embedding import open_table
+from memdir.text.words import split_words
 from tests.recall.worlds import segment_of
 
 THURSDAY = date(2026, 3, 19).toordinal()

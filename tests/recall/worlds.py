@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memdir.recall.card import make_cards
 from memdir.recall.document import Document
-from memdir.recall.embedding import DIMENSIONS
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.segment import Segment, pack
+from memdir.text.embedding import DIMENSIONS
 
 NOW_DAY = 739_800  # 2026-07-02
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from zlib import crc32
 
 from memdir.recall.document import passages_of
-from memdir.recall.stems import pairs, terms
-from memdir.recall.words import split_words
+from memdir.text.stems import pairs, terms
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memdir.recall.document import Document
     from memdir.recall.encoder import Encoder, Part
-    from memdir.recall.planes import Held
+    from memdir.text.planes import Held
 
 KINDS = ("", "user", "feedback", "project", "reference")
 IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them

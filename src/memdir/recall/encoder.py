@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from memdir.recall.calibration import Calibration
-    from memdir.recall.embedding import Table
-    from memdir.recall.planes import Asked, Held
+    from memdir.text.embedding import Table
+    from memdir.text.planes import Asked, Held
 
     Part = tuple[str, list[str]]  # a text and its words
 
@@ -50,7 +50,7 @@ class WordEncoder:
 
     def __init__(self, table: Table) -> None:
         from memdir.recall.calibration_words import LEARNED
-        from memdir.recall.embedding import DIMENSIONS
+        from memdir.text.embedding import DIMENSIONS
 
         self.table = table
         self.calibration: Calibration = LEARNED

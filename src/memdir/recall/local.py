@@ -11,11 +11,11 @@ from memdir.disk.plain_file import read_with_status
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Ranking, rank
 from memdir.store.walk import MAX_MEMORY_BYTES, walk
+from memdir.text.embedding import open_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ of words are no terms of the index: where the ranking finds nothing, the files t
 from __future__ import annotations
 
 from memdir.recall.local import LocalSelector
-from memdir.recall.stems import term_of
-from memdir.recall.words import split_words
 from memdir.store.search import Match, match_in, search
+from memdir.text.stems import term_of
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from math import sqrt
 
-from memdir.recall import planes
-from memdir.recall.embedding import DIMENSIONS
+from memdir.text import planes
+from memdir.text.embedding import DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from memdir.recall.beside import Check
     from memdir.recall.calibration import Calibration
-    from memdir.recall.embedding import Table
     from memdir.recall.encoder import Part
     from memdir.recall.local import LocalSelector
-    from memdir.recall.planes import Asked, Held
+    from memdir.text.embedding import Table
+    from memdir.text.planes import Asked, Held
 
 WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence model has the rest
 MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
@@ -119,8 +119,8 @@ def _stamp(path: str) -> int:
 
 def open_selector(root: str, place: str, *, check: Check | None = None) -> LocalSelector | None:
     """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
-    from memdir.recall.embedding import open_table
     from memdir.recall.local import LocalSelector
+    from memdir.text.embedding import open_table
 
     if not is_installed():
         return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memdir.recall.card import days_in
-from memdir.recall.stems import pairs, term_of
-from memdir.recall.words import split_words
+from memdir.text.stems import pairs, term_of
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.recall.planes import Asked
     from memdir.recall.question import Question
     from memdir.recall.segment import Facts, Segment
+    from memdir.text.planes import Asked
 
     Seen = tuple[float, float, int, int]  # word score, rough similarity, segment, card
 

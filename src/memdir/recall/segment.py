@@ -12,14 +12,14 @@ from struct import Struct
 from zlib import crc32
 
 from memdir.recall.card import HAS_HEAD, IN_TITLE, MAX_DATES, Card
-from memdir.recall.planes import HELD_BITS
+from memdir.text.planes import HELD_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Collection, Iterator, Sequence
 
-    from memdir.recall.planes import Held
+    from memdir.text.planes import Held
 
 MAGIC = b"MDSEGM03"
 _HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size

@@ -17,12 +17,12 @@ from memdir.disk.plain_file import open_plain
 from memdir.recall.card import day_of
 from memdir.recall.derived import Derived
 from memdir.recall.document import Document
-from memdir.recall.embedding import open_table
 from memdir.recall.encoder import WordEncoder
 from memdir.recall.question import Question
 from memdir.recall.rank import KEPT, Candidate, rank
 from memdir.recall.segment import kept_stamp
 from memdir.store.walk import walk
+from memdir.text.embedding import open_table
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.sources.source import SessionRef

@@ -1,4 +1,4 @@
-"""Who said a line: the user, the assistant, a tool, the host that put it in, whoever wrote a pasted text (X12, L4)."""
+"""Who said a line: the user, the assistant, a tool, the host, or whoever wrote what was pasted (X12, L4)."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from memdir.recall.embedding import TABLE_PATH, Table, open_table
-from memdir.recall.words import split_words
+from memdir.text.embedding import TABLE_PATH, Table, open_table
+from memdir.text.words import split_words
 
 MAX_TABLE_BYTES = 9_000_000
 

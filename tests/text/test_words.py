@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.recall.stems import stem, terms
-from memdir.recall.words import split_words
+from memdir.text.stems import stem, terms
+from memdir.text.words import split_words
 
 
 @pytest.mark.parametrize(

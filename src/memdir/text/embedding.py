@@ -10,12 +10,12 @@ import os
 from bisect import bisect_left
 from zlib import crc32
 
-from memdir.recall import planes
-from memdir.recall.words import is_unspaced
+from memdir.text import planes
+from memdir.text.words import is_unspaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.recall.planes import Asked, Held
+    from memdir.text.planes import Asked, Held
 
     Row = tuple[int, int]  # a word's numbers as lanes of one large integer, and how often LANE_SHIFT is in each
 

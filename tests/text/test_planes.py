@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.recall.planes import asked, held
+from memdir.text.planes import asked, held
 
 numbers = st.lists(st.floats(-10, 10, allow_nan=False), min_size=64, max_size=64).filter(
     lambda values: sum(value * value for value in values) > 1
