@@ -19,12 +19,12 @@ from .homes import Scenario, files_of, run, variables
 pytestmark = pytest.mark.faults
 
 
-@pytest.mark.parametrize("turn", [2, 3])  # the git that stages, and the git that commits
+@pytest.mark.parametrize("turn", [3, 4])  # the git that packs, and the git that removes what is packed
 def test_a_git_that_outlives_memdir_keeps_the_lock(
     turn: int, scenarios: Callable[[str], Scenario], tmp_path: Path
 ) -> None:
     """memdir is killed while git runs: the next writer waits for that git instead of working beside it (S13)."""
-    scenario = scenarios("create")
+    scenario = scenarios("pack")
     home = scenario.copy(str(tmp_path / "home"))
     reached, go_on = tmp_path / "reached", tmp_path / "go-on"
     os.mkfifo(reached)

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from memdir.events import Event
+    from memdir.layout import Place
     from memdir.memdir import MemDir
     from memdir.store.store import MemoryStore
 
@@ -75,6 +77,7 @@ class Context:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._memory: MemDir | None = None
+        self._failed_because = ""
         self.environment = Environment.read(bare=options.bare)
         if options.home:
             import os
@@ -90,8 +93,34 @@ class Context:
         if self._memory is None:
             from memdir.memdir import open_memory
 
-            self._memory = open_memory(self._options.project, environment=self.environment, flags=self._flags())
+            flags = self._flags()
+            self._memory = open_memory(self._options.project, environment=self.environment, flags=flags, sink=self)
         return self._memory
+
+    def emit(self, event: Event) -> None:
+        """Say at once what happened to the history (S14); everything else is for the log."""
+        if event.name in ("history.set_aside", "history.repaired", "journal.set_aside"):
+            from memdir.store.mend import told
+
+            self.note(told(event))
+        elif event.name == "history.failed":
+            self._failed_because = str(event.fields["reason"])
+
+    def tell_waiting(self) -> None:
+        """Whatever was asked for: say that a change is not in the history yet (S14)."""
+        if self._memory is None or not self._memory.settings.enabled:
+            return
+        because = f" ({self._failed_because})" if self._failed_because else ""
+        if because or any(map(_is_left_waiting, self._places())):
+            self.note(f"a change is not in the history yet, and cannot be undone{because}: `memdir doctor` tells more")
+
+    def _places(self) -> list[Place]:
+        assert self._memory
+        scopes = {"project", "user", getattr(self._options, "scope", "project")}
+        try:
+            return [self._memory.place_of(scope) for scope in scopes]
+        except MemdirError:
+            return []  # there is no such scope, as the command has said
 
     def start(self) -> MemDir:
         """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
@@ -139,3 +168,16 @@ class Context:
                 raise MemdirError(f"--set {text} has no value", remedy="Write --set name=value")
             flags[name] = value
         return flags
+
+
+def _is_left_waiting(place: Place) -> bool:
+    import os
+
+    if not os.path.lexists(place.journal) and not os.path.lexists(place.waiting):
+        return False  # as nearly always: nothing has to be loaded to tell
+    from memdir.store.journal import is_left_waiting
+
+    try:
+        return is_left_waiting(place)
+    except MemdirError:
+        return True  # it cannot be looked at, so nobody has recorded it
