@@ -102,7 +102,7 @@ class Git:
         """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
         named = self.named_head()
         if not named:
-            if self.has_objects():
+            if self._had_commits():
                 raise self.failure("its branch is gone or unreadable")
             return ""
         loose = read_object(self.objects, named)
@@ -122,12 +122,15 @@ class Git:
         text = data.decode("ascii", "replace").strip()
         return text if is_object_id(text) else ""
 
-    def has_objects(self) -> bool:
-        try:
-            names = os.listdir(self.objects)
-            return any(len(name) == 2 for name in names) or bool(os.listdir(os.path.join(self.objects, "pack")))
-        except OSError:
+    def _had_commits(self) -> bool:
+        """Whether there ever was a last commit. A first one that was cut short leaves at most its objects."""
+        if os.path.lexists(self.reflog):
+            return True
+        names = [entry.name for entry in (*_entries(self.objects), *_entries(os.path.join(self.objects, "pack")))]
+        if not any(_is_fan(name) or name.endswith(".pack") for name in names):
             return False
+        listed = self.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype)")
+        return b"commit\n" in listed
 
     def commit(self, tree: str, parent: str, message: bytes, *, date: int, since_ns: int) -> str:
         """Add a commit to the branch, durably: first the objects written since then, then the branch that needs it."""
