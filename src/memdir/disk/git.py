@@ -20,7 +20,7 @@ from memdir.disk.atomic import (
     write_bytes_atomic,
 )
 from memdir.disk.objects import ID_DIGITS, is_object_id, pack_of, read_object, write_object
-from memdir.disk.plain_file import is_plain_file, read_plain_file
+from memdir.disk.own_file import is_own_file, read_own_file
 from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
@@ -114,9 +114,9 @@ class Git:
     def named_head(self) -> str:
         """What the branch's file says; "" when there is none, or it says nothing that could be a commit."""
         ref = f"refs/heads/{BRANCH}"
-        data = read_plain_file(os.path.join(self.folder, ref), _MAX_REF_BYTES)
+        data = read_own_file(os.path.join(self.folder, ref), _MAX_REF_BYTES)
         if data is None:  # a person's `git gc` puts it elsewhere
-            packed = read_plain_file(os.path.join(self.folder, "packed-refs"), _MAX_REF_BYTES) or b""
+            packed = read_own_file(os.path.join(self.folder, "packed-refs"), _MAX_REF_BYTES) or b""
             lines = [line for line in packed.split(b"\n") if line.endswith(b" " + ref.encode("ascii"))]
             data = lines[0].split(b" ")[0] if lines else b""
         text = data.decode("ascii", "replace").strip()
@@ -145,7 +145,7 @@ class Git:
     def point_to(self, commit: str, before: str, *, date: int) -> None:
         """Make a commit, whose objects are durable, the last one."""
         write_bytes_atomic(os.path.join(self.folder, "refs", "heads", BRANCH), f"{commit}\n".encode("ascii"))
-        if is_plain_file(self.reflog) or not os.path.lexists(self.reflog):
+        if is_own_file(self.reflog) or not os.path.lexists(self.reflog):
             line = f"{before or '0' * ID_DIGITS} {commit} {_AUTHOR} {max(date, 0)} +0000\tcommit\n"
             append_bytes(self.reflog, line.encode("ascii"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import disk_error, make_folder, written_aside
-from memdir.disk.plain_file import read_plain_file
+from memdir.disk.own_file import read_own_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read_object(objects: str, name: str) -> bytes | None:
     """What an object that has a file of its own holds, of whatever kind; None when there is none, or a damaged one."""
     import zlib
 
-    stored = read_plain_file(_path(objects, name), _MAX_BYTES)
+    stored = read_own_file(_path(objects, name), _MAX_BYTES)
     if stored is None:
         return None
     try:

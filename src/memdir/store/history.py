@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git
 from memdir.disk.objects import object_id, read_object, tree_objects, write_object
+from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
 from memdir.store.recorded import Recorded, load_recorded, look_of
-from memdir.store.walk import OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -268,11 +268,11 @@ class History:
     def _on_disk(self, path: str) -> tuple[bytes | None, str]:
         """A file's bytes and its look, from one open file; no bytes when there is none that we record."""
         try:
-            with open(os.open(os.path.join(self._place.base, path), OPEN_FLAGS), "rb") as file:
-                status = os.fstat(file.fileno())
-                return (file.read() if _is_kept(status) else None), look_of(status)
+            place = os.path.join(self._place.base, path)
+            data, status = read_with_status(place, max_bytes=MAX_RECORDED_BYTES, follow=False)
         except OSError:
             return None, ""
+        return data, look_of(status)
 
     def _journal_time_ns(self) -> int:
         """When this change set began, by the file system's clock: nothing is written before the journal is there."""

@@ -7,6 +7,7 @@ import os
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.git import run_git
 from memdir.disk.lock import locked
+from memdir.disk.plain_file import read_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
 
@@ -14,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
 MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
 
@@ -93,10 +95,9 @@ def read_identity(path: str) -> Identity | None:
     import json
 
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            found = json.load(file)
+        found = json.loads(read_plain(path, max_bytes=MAX_IDENTITY_BYTES).decode("utf-8", "surrogateescape"))
         return Identity(str(found["root"]), tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"])))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

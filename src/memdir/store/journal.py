@@ -13,7 +13,7 @@ import time
 
 from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import is_plain_file
+from memdir.disk.plain_file import NotPlain, open_plain
 from memdir.errors import DiskError, LockBusy
 
 TYPE_CHECKING = False
@@ -75,15 +75,13 @@ def write_journal(path: str, journal: Journal) -> None:
 
 def read_journal(path: str, base: str) -> Journal | None:
     """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
-    if not is_plain_file(path):
-        return None
     try:
-        with open(path, "rb") as file:
+        with open_plain(path, follow=False) as file:
             if file.read(len(_MAGIC)) != _MAGIC:  # what stands there may be of any size
                 return None
             digest, _ = file.read(_DIGEST_DIGITS), file.read(1)
             rest = file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotPlain):
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
@@ -217,7 +215,7 @@ def _time(value: object) -> int | None:
 def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path, follow=False) as file:
             is_ours = file.read() == data
         if is_ours:
             os.unlink(path)

@@ -13,7 +13,7 @@ import stat
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, is_real_folder
 from memdir.disk.objects import is_object_id
-from memdir.disk.plain_file import read_plain_file
+from memdir.disk.own_file import read_own_file
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside
 from memdir.store.journal import set_aside
@@ -109,7 +109,7 @@ def is_passing(error: MemdirError) -> bool:
 def unlike_written(place: Place) -> list[str]:
     """What people's git goes by and is not as we wrote it: memdir never reads it, but it could make git run things."""
     paths = {os.path.join(place.history, name): data for name, data in FOR_PEOPLE.items()}
-    found = [path for path, data in paths.items() if read_plain_file(path, len(data)) != data]
+    found = [path for path, data in paths.items() if read_own_file(path, len(data)) != data]
     extras = (os.path.join(place.history, name) for name in _NEVER_WRITTEN)
     return [*found, *(path for path in extras if os.path.lexists(path))] if os.path.lexists(place.history) else []
 
@@ -215,7 +215,7 @@ def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
 
 
 def _last_in_log(path: str) -> str:
-    lines = (read_plain_file(path, _MAX_LOG_BYTES) or b"").split(b"\n")
+    lines = (read_own_file(path, _MAX_LOG_BYTES) or b"").split(b"\n")
     for line in reversed(lines):
         words = line.decode("ascii", "replace").split(" ")
         if len(words) > 1 and is_object_id(words[1]):

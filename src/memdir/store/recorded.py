@@ -10,7 +10,7 @@ import os
 
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.objects import is_object_id
-from memdir.disk.plain_file import read_plain_file
+from memdir.disk.own_file import read_own_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def look_of(status: os.stat_result) -> str:
 
 def load_recorded(path: str) -> Recorded | None:
     """The table, whatever commit it is of; None when there is none that is sound."""
-    data = read_plain_file(path, _MAX_BYTES) or b""
+    data = read_own_file(path, _MAX_BYTES) or b""
     magic, _, rest = data.partition(b"\n")
     digest, _, body = rest.partition(b"\n")
     if magic != _MAGIC or digest != _digest(body):
