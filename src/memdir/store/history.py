@@ -226,8 +226,19 @@ class History:
         head = self.head()
         if self._table is None or self._table.head != head:
             table = load_recorded(self._place.recorded)
+            if table and table.head != head and (not head or self.is_behind(head, table.head)):
+                raise self.git.failure(f"its last change {table.head[:8]} is gone from it")
             self._table = table if table and table.head == head else self._read_commit(head)
         return self._table
+
+    def is_commit(self, name: str) -> bool:
+        return self.git.run("cat-file", "-t", name, accept=(0, 128)) == b"commit\n"
+
+    def is_behind(self, older: str, newer: str) -> bool:
+        """Whether a commit is one of those that another, which is there, builds on."""
+        if newer in ("", older) or not self.is_commit(newer):
+            return False
+        return not self.git.run("rev-list", "--max-count=1", f"{newer}..{older}", "--")
 
     def _read_commit(self, head: str) -> Recorded:
         if not head:

@@ -45,8 +45,12 @@ def damaged_histories(place: Place) -> list[str]:
 
 def mend_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
     """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
-    if not history.git.exists or is_passing(error):
+    if is_passing(error):
         raise error
+    if not history.git.exists:
+        history.forget_table()
+        yield history_repaired(what="the history was gone; a new one begins with the files as they are")
+        return
     opened = _open_up(place.history)
     if opened:
         yield history_repaired(what=f"{opened} files and folders of the history were closed to their owner")
@@ -168,27 +172,29 @@ def _find_branch(history: History) -> str:
     """Make sure that the branch names the last commit; returns what was done, "" for nothing."""
     git = history.git
     git.look_over()
+    git.create()
     named, noted = git.named_head(), history.noted_head()
-    if named and _is_commit(history, named):
-        if noted in ("", named) or not _is_commit(history, noted) or not _is_before(history, named, noted):
-            return ""
-        last = noted
+    if not named or not history.is_commit(named):
+        last = _last_commit(history, named, noted)
     else:
-        last = _last_commit(history, noted)
+        last = noted if history.is_behind(named, noted) else ""
     if not last:
         return ""
     git.point_to(last, named, date=0)
     return f"the branch of the history was damaged and leads to the last change {last[:8]} again"
 
 
-def _last_commit(history: History, noted: str) -> str:
+def _last_commit(history: History, named: str, noted: str) -> str:
     """The one commit that no other builds on; of several, the one that was noted. HistoryError when that is unsure."""
     parents = _parents(history)
     built_on = {parent for _, known in parents.values() for parent in known}
     tips = [name for name in parents if name not in built_on]
-    for name in (noted, _last_in_log(history.git.reflog)):
+    logged = _last_in_log(history.git.reflog)
+    for name in (noted, logged):
         if name in tips:
             return name
+    if any(name and name not in parents for name in (noted, logged, named)):
+        raise history.git.failure("its last change is lost")
     if len({parents[name] for name in tips}) <= 1:  # of a change set that was recorded twice, one is as good
         return max(tips, default="")
     raise history.git.failure("its branch is lost, and which change was the last is not certain")
@@ -221,12 +227,3 @@ def _last_in_log(path: str) -> str:
         if len(words) > 1 and is_object_id(words[1]):
             return words[1]
     return ""
-
-
-def _is_commit(history: History, name: str) -> bool:
-    return history.git.run("cat-file", "-t", name, accept=(0, 128)) == b"commit\n"
-
-
-def _is_before(history: History, older: str, newer: str) -> bool:
-    found = history.git.run("rev-list", "--max-count=1", f"{newer}..{older}", "--", accept=(0, 128))
-    return not found and older != newer
