@@ -100,8 +100,9 @@ class DamagedHome:
     def files(self) -> list[str]:
         """Every file of ours below the home, memories left out: those are the person's."""
         found = []
+        theirs = (self.layout.default_memory, self.layout.user_memory.root)
         for folder, folders, names in os.walk(self.home):
-            folders[:] = [name for name in folders if os.path.join(folder, name) != self.layout.default_memory]
+            folders[:] = [name for name in folders if os.path.join(folder, name) not in theirs]
             found += [os.path.join(folder, name) for name in names]
         lock = os.path.join(self.layout.default_memory, ".consolidate-lock")
         return sorted([*found, *([lock] if os.path.exists(lock) else [])])
@@ -241,6 +242,15 @@ HAPPENINGS: dict[str, Happening] = {
     "huge": _make_huge,
     "close": _close,
 }
+
+
+# Of these files, what stands there may be anything; of the others only what they hold.
+_ANYTHING = re.compile(r"/(?:history\.git/.*|journal|waiting/.*|recorded|identity\.json|lock)$")
+_OTHER_THINGS = frozenset(("pipe", "link", "huge"))
+
+
+def happenings_for(path: str) -> list[str]:
+    return sorted(HAPPENINGS if _ANYTHING.search(path) else HAPPENINGS.keys() - _OTHER_THINGS)
 
 
 def _all_blobs(folder: Path) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .damage import HAPPENINGS, TEXTS, DamagedHome, live_in
+from .damage import HAPPENINGS, TEXTS, DamagedHome, happenings_for, live_in
 from .homes import Files
 
 SAMPLE = 40
@@ -56,7 +56,7 @@ def _suffer(home: DamagedHome, seed: int) -> None:
     if seed % 4 < 2:
         home.cut_short(waits=bool(seed % 2))
     path = home.any_file(dice)
-    kind = dice.choice(sorted(HAPPENINGS))
+    kind = dice.choice(happenings_for(path))
     before = home.memories
     HAPPENINGS[kind](path, dice)
     story = f"seed {seed}: {kind} {os.path.relpath(path, home.home)}"
