@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memdir.cli.entry import main
 from memdir.disk import git
+from memdir.disk.objects import object_id
 from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.ledger import Ledger, Spent
@@ -114,15 +115,12 @@ class DamagedHome:
             kinds.setdefault(_HEX.sub("x", os.path.relpath(path, self.home)), []).append(path)
         return dice.choice(kinds[dice.choice(sorted(kinds))])
 
-    def held(self, text: bytes) -> bool:
-        """Whether a text is on disk, in a history (also one that was set aside), in a draft or in a waiting change."""
-        if any(text in data for data in self.memories.values()):
+    def held(self, data: bytes) -> bool:
+        """Whether a memory is on disk, or in a history, also one that was set aside."""
+        if data in self.memories.values():
             return True
-        for path in self.state.rglob("*"):
-            if "history.git" not in str(path.relative_to(self.state)) and path.is_file() and text in path.read_bytes():
-                return True
         folders = [path for path in self.state.iterdir() if path.name.startswith("history.git") and path.is_dir()]
-        return any(text in _all_blobs(folder) for folder in folders)
+        return any(read_from(folder, object_id("blob", data)) == data for folder in folders)
 
 
 def live_in(folder: str) -> DamagedHome:
@@ -253,18 +251,18 @@ def happenings_for(path: str) -> list[str]:
     return sorted(HAPPENINGS if _ANYTHING.search(path) else HAPPENINGS.keys() - _OTHER_THINGS)
 
 
-def _all_blobs(folder: Path) -> bytes:
-    """Everything that can be read in a repository, damaged ones too."""
+def read_from(history: Path, name: str) -> bytes:
+    """What an object of a repository, perhaps a damaged one, holds; nothing when it cannot be read."""
+    own_file = history / "objects" / name[:2] / name[2:]
+    if own_file.is_symlink() or (own_file.exists() and not own_file.is_file()):
+        return b""  # git would wait for somebody to write into a pipe
     folder_of_ours = os.path.join(os.path.dirname(git.__file__), "git_folder")
-    variables = {"PATH": os.environ["PATH"], "GIT_DIR": folder_of_ours, "GIT_OBJECT_DIRECTORY": str(folder / "objects")}
-    done = subprocess.run(
-        ["git", "cat-file", "--batch-all-objects", "--batch", "--buffer"],
-        env=variables,
-        capture_output=True,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
-    return done.stdout
+    places = {"GIT_DIR": folder_of_ours, "GIT_OBJECT_DIRECTORY": str(history / "objects")}
+    kind = ["git", "cat-file", "-t", name]
+    variables = {"PATH": os.environ["PATH"], **places}
+    found = subprocess.run(kind, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    command = ["git", "cat-file", found.stdout.strip() or "blob", name]
+    return subprocess.run(command, env=variables, capture_output=True, check=False, timeout=PATIENCE_SECONDS).stdout
 
 
 @contextlib.contextmanager

@@ -276,7 +276,7 @@ def test_a_history_copied_from_another_place_keeps_working(
         for path in (other, *other.rglob("*")):
             os.chown(path, 12345, 12345)
     for path in other.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o444)
+        path.chmod(0o755 if path.is_dir() else 0o644)
     given = ("--set", f"memoryDirectory={other / 'memory'}")
     log = memdir("log", *given)
     assert log.code == 0 and "remember The first thing" in log.out, log

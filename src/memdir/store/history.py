@@ -336,8 +336,9 @@ class History:
     def check(self) -> list[str]:
         """What git finds wrong with the repository."""
         if not self.git.exists:
-            return []
+            return ["it is gone"] if self.noted_head() else []
         self.git.look_over()
+        self._recorded()
         return self.git.complaints()
 
     def _pack_if_many(self, head: str) -> None:

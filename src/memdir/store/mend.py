@@ -79,6 +79,9 @@ def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
         return
     if not complaints:
         return
+    if not history.git.exists:
+        yield from mend_history(place, history, now, HistoryError(complaints[0]))
+        return
     history.keep([data for data in history.beginning().values() if data is not None])
     complaints = history.check()
     if complaints and not is_passing(HistoryError(complaints[0])):

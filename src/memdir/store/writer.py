@@ -142,8 +142,6 @@ class Writer:
     def mend_thoroughly(self) -> list[str]:
         """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
         done = [f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock())]
-        if not self.history.git.exists:
-            return done
         for event in mend_all(self.place, self.history, self.clock()):
             self.sink.emit(event)
             done.append(told(event))
