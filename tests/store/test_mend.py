@@ -194,11 +194,11 @@ def test_a_version_that_is_lost_is_said_and_nothing_is_done(lived_in: MemoryStor
 def test_a_fault_that_passes_sets_nothing_aside(
     lived_in: MemoryStore, events: Events, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words = ("out of memory", "error: No space left on device", "Permission denied", "Input/output error")
+    words = ("out of memory", "error: No space left on device", "Permission denied", "Input/output error", "")
     for number, said in enumerate(words):
         program = tmp_path / f"bin{number}" / "git"
         program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\necho 'fatal: {said}' >&2\nexit 128\n")
+        program.write_text(f"#!/bin/sh\necho 'fatal: {said}' >&2\n{'exit 128' if said else 'kill -9 $$'}\n")
         program.chmod(0o755)
         os.unlink(lived_in.place.recorded)
         with monkeypatch.context() as patch:

@@ -61,6 +61,7 @@ _ALTERNATES = os.path.join(
 _HEX = "0123456789abcdef"
 _MAX_REF_BYTES = 1 << 20
 _AUTHOR = "memdir <memdir@localhost>"
+KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
 _BATCH_BYTES = 32 << 20  # of contents in one pack: they are in memory twice
 # Kept from the caller's environment; everything else, above all GIT_*, is dropped.
@@ -92,6 +93,8 @@ class Git:
     def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)) -> bytes:
         """What git printed; HistoryError with git's own words when its exit status is not accepted."""
         status, output, errors = self._call(arguments, stdin)
+        if status < 0:
+            raise self.failure(f"git {arguments[0]} {KILLED} {-status}")
         if status not in accept:
             words = errors.decode("utf-8", "replace").strip().splitlines()
             said = words[-1] if words else f"exit status {status}"
@@ -179,6 +182,8 @@ class Git:
         status, output, errors = self._call(("fsck", "--no-dangling", "--no-progress", head), b"")
         if status == 0:
             return []
+        if status < 0:
+            raise self.failure(f"git fsck {KILLED} {-status}")
         words = (output + errors).decode("utf-8", "replace").splitlines()
         return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
 

@@ -215,12 +215,21 @@ class History:
     def forget_table(self) -> None:
         """Read the last commit itself when it is next asked for."""
         self._table = None
-        delete_file(self._place.recorded)
+        try:
+            delete_file(self._place.recorded)
+        except DiskError:
+            return  # something else stands there, which is never taken for a table
 
     def noted_head(self) -> str:
         """The last commit by our own note."""
         table = load_recorded(self._place.recorded)
         return table.head if table else ""
+
+    def read_through(self) -> None:
+        """Read what the next commit builds on, and every commit before it; HistoryError when that cannot be done."""
+        head = self._recorded().head
+        if head:
+            self.git.run("rev-list", "--count", head)
 
     def _recorded(self) -> Recorded:
         head = self.head()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memdir.layout import Place
 
 _MAGIC = b"memdir-journal 2\n"
+_DAMAGED = ".damaged-"
 _DIGEST_DIGITS = 64
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
@@ -89,14 +90,14 @@ def read_journal(path: str, base: str) -> Journal | None:
     return journal if journal and all(_is_inside(base, path) for path in _paths(journal)) else None
 
 
-def set_aside(path: str, now: float) -> str:
+def set_aside(path: str, now: float, *, beside: str = "") -> str:
     """Move something of ours that cannot be used out of the way, never deleting it; returns where it is now."""
     moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
-    aside = f"{path}.damaged-{moment}"
+    aside = f"{beside or path}{_DAMAGED}{moment}"
     number = 1
     while os.path.lexists(aside):
         number += 1
-        aside = f"{path}.damaged-{moment}-{number}"
+        aside = f"{beside or path}{_DAMAGED}{moment}-{number}"
     try:
         os.rename(path, aside)
     except OSError as error:
@@ -118,19 +119,11 @@ def is_left_waiting(place: Place) -> bool:
 
 def damaged_journals(place: Place) -> list[str]:
     """What was set aside because it was no change set of ours."""
-    return sorted(
-        path
-        for folder, name in ((place.state, os.path.basename(place.journal)), (place.waiting, ""))
-        for path in _beginning_with(folder, name)
-    )
-
-
-def _beginning_with(folder: str, name: str) -> list[str]:
+    prefix = f"{os.path.basename(place.journal)}{_DAMAGED}"
     try:
-        names = os.listdir(folder)
+        return sorted(os.path.join(place.state, name) for name in os.listdir(place.state) if name.startswith(prefix))
     except OSError:
         return []
-    return [os.path.join(folder, other) for other in names if other.startswith(name) and ".damaged-" in other]
 
 
 def remove_journal(path: str) -> None:

@@ -11,7 +11,7 @@ import os
 import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
-from memdir.disk.git import FOLDERS, FOR_PEOPLE, is_real_folder
+from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
 from memdir.disk.objects import is_object_id
 from memdir.disk.own_file import read_own_file
 from memdir.errors import DiskError, HistoryError
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 _MAX_LOG_BYTES = 64 << 20
 _NEVER_WRITTEN = ("config.worktree", "hooks", "commondir", "gitdir", "objects/info/alternates", "info/attributes")
 # What git says when it is not the history that is broken.
-_PASSING = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
-_PASSING_WORDS = ("out of memory", "did not end in", "not installed", "could not be started", "unable to create thread")
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ENOLCK, errno.ETXTBSY)
+_DISK_GONE = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.ENODEV, errno.EHOSTDOWN)
+_WORDS = ("out of memory", "did not end in", "not installed", "could not be started", "unable to create thread", KILLED)
 
 
 def damaged_histories(place: Place) -> list[str]:
@@ -59,8 +61,7 @@ def mend_history(place: Place, history: History, now: float, error: MemdirError)
     try:
         words = _find_branch(history)
         history.forget_table()
-        history.unrecorded()
-        history.git.run("rev-list", "--count", history.head() or "--all")
+        history.read_through()
     except (HistoryError, DiskError) as still:
         if is_passing(still):
             raise
@@ -109,7 +110,7 @@ def set_history_aside(place: Place, history: History, now: float, reason: str) -
 
 def is_passing(error: MemdirError) -> bool:
     """Whether an error may go away by itself, or by what its remedy says, and tells nothing about the history."""
-    texts = (*(os.strerror(code) for code in _PASSING), *_PASSING_WORDS)
+    texts = (*(os.strerror(code) for code in (*_REFUSED, *_BUSY, *_DISK_GONE)), *_WORDS)
     return any(text in error.message for text in texts)
 
 

@@ -241,7 +241,7 @@ class Writer:
         return {path: journal for path, journal in found.items() if journal is not None}
 
     def put_aside(self, path: str) -> None:
-        self.sink.emit(journal_set_aside(file=set_aside(path, self.clock())))
+        self.sink.emit(journal_set_aside(file=set_aside(path, self.clock(), beside=self.place.journal)))
 
     def _begin(self, journals: Sequence[Journal]) -> None:
         """Begin a history that has no commit with the files as they were before these change sets: a commit of its own,
