@@ -54,7 +54,7 @@ docs: $(STAMP)  ## Write the generated reference pages
 docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
-test-faults: $(STAMP)  ## Kill and fail every mutating system call (minutes; needs strace)
+test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py tests/agent/shell/test_doors.py --faults=all
 
 .clients:

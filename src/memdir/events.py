@@ -106,6 +106,21 @@ def history_failed(*, reason: str) -> Event:
     return Event("history.failed", reason=reason)
 
 
+def history_repaired(*, what: str) -> Event:
+    """Something of the history was damaged and has been made again from what is certain."""
+    return Event("history.repaired", what=what)
+
+
+def history_set_aside(*, folder: str, reason: str) -> Event:
+    """A history that could not be read was moved to `folder`; a new one begins with the files as they are."""
+    return Event("history.set_aside", folder=folder, reason=reason)
+
+
+def journal_set_aside(*, file: str) -> Event:
+    """What should have been a change set on its way to disk was none, and was moved to `file`."""
+    return Event("journal.set_aside", file=file)
+
+
 def store_adopted(*, slug_before: str, slug_now: str) -> Event:
     """A renamed or moved project found its store again (I1)."""
     return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)

@@ -52,8 +52,18 @@ class Place:
         return os.path.join(self.state, "history.git")
 
     @property
+    def recorded(self) -> str:
+        """What the history's last commit holds: derived from it, to find changes fast."""
+        return os.path.join(self.state, "recorded")
+
+    @property
     def journal(self) -> str:
         return os.path.join(self.state, "journal")
+
+    @property
+    def waiting(self) -> str:
+        """Change sets that are on disk and wait for a history that takes them."""
+        return os.path.join(self.state, "waiting")
 
     @property
     def identity(self) -> str:

@@ -33,8 +33,6 @@ ALLOWED = {
     "recall/minilm.py": SHIPPED,
     "recall/wordpiece.py": SHIPPED,
     "store/archive.py": "a member of a zip file that is already open",
-    "store/history.py": "files of our own history",
-    "store/journal.py": "our own journal",
     "text/embedding.py": SHIPPED,
     "text/lookalikes.py": SHIPPED,
     "transcript/export/page.py": SHIPPED,

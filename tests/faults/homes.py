@@ -30,7 +30,7 @@ PERSON = "\n# By hand\n\nA line that no program understands.\n"
 # The parts of file names that differ from run to run: ours, and git's for objects and packs on their way.
 RANDOM = re.compile(
     r"(?<=\.memdir-tmp-)[0-9a-f]+|(?<=\.consolidate-lock-)[0-9a-f]+|(?<=tmp_(?:obj|idx|rev)_)\w+|(?<=tmp_pack_)\w+"
-    r"|(?<=\.tmp-)\d+|(?<=fast_import_crash_)\d+|(?<=pack-)[0-9a-f]{40}"
+    r"|(?<=\.tmp-)\d+|(?<=pack-)[0-9a-f]{40}"
 )
 Files = dict[str, bytes]
 

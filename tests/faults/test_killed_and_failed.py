@@ -12,6 +12,7 @@ from .homes import Scenario
 from .trace import PYTHON, Call, Fault, calls_of
 from .trial import Trials
 
+WRITTEN_BY_GIT = ("pack", "many")  # everything else is written by our own hand
 SAMPLE = 2  # faults of each scenario and process in the default run
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("strace")]
@@ -29,7 +30,7 @@ def test_no_fault_loses_anything(
     trials = Trials(scenario)
     for number, who in enumerate(aims):
         mine = [call for call in calls if (call.process == PYTHON) == (who == "python")]
-        assert mine
+        assert bool(mine) == (who == "python" or scenario.name in WRITTEN_BY_GIT)
         before = trials.struck
         for fault in _every(mine, kinds) if thorough else _some(mine, kinds[number * SAMPLE :] + kinds):
             trials.suffer(fault)
@@ -52,4 +53,5 @@ def _every(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
 
 def _some(calls: list[Call], kinds: tuple[str, ...]) -> list[Fault]:
     """Spread over the whole operation, every kind in turn."""
-    return _every([calls[len(calls) * (2 * number + 1) // (2 * SAMPLE)] for number in range(SAMPLE)], kinds)
+    chosen = [calls[len(calls) * (2 * number + 1) // (2 * SAMPLE)] for number in range(SAMPLE)] if calls else []
+    return _every(chosen, kinds)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from memdir.events import Event
+    from memdir.layout import Place
     from memdir.memdir import MemDir
     from memdir.store.store import MemoryStore
 
@@ -76,6 +77,7 @@ class Context:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._memory: MemDir | None = None
+        self._failed_because = ""
         self.environment = Environment.read(bare=options.bare)
         if options.home:
             import os
@@ -89,13 +91,39 @@ class Context:
     def memory(self) -> MemDir:
         """The project's memory, opened; nothing on disk is touched yet."""
         if self._memory is None:
-            from memdir.events import Callbacks
             from memdir.memdir import open_memory
 
-            sink = Callbacks([self._tell_secret])
             flags = self._flags()
-            self._memory = open_memory(self._options.project, environment=self.environment, flags=flags, sink=sink)
+            self._memory = open_memory(self._options.project, environment=self.environment, flags=flags, sink=self)
         return self._memory
+
+    def emit(self, event: Event) -> None:
+        """Say at once what happened to the history (S14), and what was saved by hand with a secret in it (S15)."""
+        if event.name in ("history.set_aside", "history.repaired", "journal.set_aside"):
+            from memdir.store.mend import told
+
+            self.note(told(event))
+        elif event.name == "history.failed":
+            self._failed_because = str(event.fields["reason"])
+        elif event.name == "memory.secret":
+            file, found = event.fields["file"], event.fields["found"]
+            self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
+
+    def tell_waiting(self) -> None:
+        """Whatever was asked for: say that a change is not in the history yet (S14)."""
+        if self._memory is None or not self._memory.settings.enabled:
+            return
+        because = f" ({self._failed_because})" if self._failed_because else ""
+        if because or any(map(_is_left_waiting, self._places())):
+            self.note(f"a change is not in the history yet, and cannot be undone{because}: `memdir doctor` tells more")
+
+    def _places(self) -> list[Place]:
+        assert self._memory
+        scopes = {"project", "user", getattr(self._options, "scope", "project")}
+        try:
+            return [self._memory.place_of(scope) for scope in scopes]
+        except MemdirError:
+            return []  # there is no such scope, as the command has said
 
     def start(self) -> MemDir:
         """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
@@ -121,12 +149,6 @@ class Context:
         memory = self.start() if for_writing else self.require_enabled()
         return memory.store_for(getattr(self._options, "scope", "project"))
 
-    def _tell_secret(self, event: Event) -> None:
-        """What somebody saved by hand is recorded as it is; that it holds a secret is said at once (S15)."""
-        if event.name == "memory.secret":
-            file, found = event.fields["file"], event.fields["found"]
-            self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
-
     def note(self, text: str) -> None:
         """A remark beside the output."""
         print(f"memdir: {clean(text)}", file=sys.stderr)
@@ -149,3 +171,16 @@ class Context:
                 raise MemdirError(f"--set {text} has no value", remedy="Write --set name=value")
             flags[name] = value
         return flags
+
+
+def _is_left_waiting(place: Place) -> bool:
+    import os
+
+    if not os.path.lexists(place.journal) and not os.path.lexists(place.waiting):
+        return False  # as nearly always: nothing has to be loaded to tell
+    from memdir.store.journal import is_left_waiting
+
+    try:
+        return is_left_waiting(place)
+    except MemdirError:
+        return True  # it cannot be looked at, so nobody has recorded it

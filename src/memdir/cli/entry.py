@@ -67,8 +67,12 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     from memdir.errors import MemdirError
 
     try:
-        code: int = module.run(options, Context(options))
-        sys.stdout.flush()
+        context = Context(options)
+        try:
+            code: int = module.run(options, context)
+            sys.stdout.flush()
+        finally:
+            context.tell_waiting()
         return code
     except MemdirError as error:
         _tell(error, as_json=getattr(options, "json", False))

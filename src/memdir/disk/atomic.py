@@ -135,6 +135,8 @@ def make_folder(path: str) -> None:
         make_folder(parent)
     try:
         os.mkdir(path, FOLDER_MODE)
+        if os.stat(path).st_mode & FOLDER_MODE != FOLDER_MODE:  # a umask that closes folders to their owner, too
+            os.chmod(path, FOLDER_MODE)
     except FileExistsError:
         if os.path.isdir(path):
             return

@@ -1,7 +1,8 @@
-"""The git command on one repository, cut off from everything that could change what it does.
+"""The history's repository: written by our own hand, read with git, cut off from everything that could change it.
 
-No user or system configuration, no hooks, no attributes or filters (bytes stay bytes), no pager, no prompts, no
-background maintenance. Why the command and not a library: ADR 0005.
+git never works in the repository's folder: it is given a folder of ours, with our configuration, and the place of the
+objects. So whatever a copied or planted history brings along (configuration, hooks, attributes, links to other
+repositories) is not read, and no file of the memory directory either (ADR 0041, and 0005: why the command).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import (
+    FILE_MODE,
+    append_bytes,
     delete_file,
     disk_error,
     flush_folder,
@@ -16,6 +19,8 @@ from memdir.disk.atomic import (
     sweep_temporaries,
     write_bytes_atomic,
 )
+from memdir.disk.objects import ID_DIGITS, is_object_id, pack_of, read_object, write_object
+from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
 from memdir.errors import HistoryError
 
@@ -24,171 +29,271 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BRANCH = "main"
-TIMEOUT_SECONDS = 120.0  # far above any commit; a hung file system must not hang us for ever
+TIMEOUT_SECONDS = 120.0  # far above any question; a hung file system must not hang us for ever
 
 _CONFIG = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.autocrlf=false",
     "core.quotePath=false",
+    "core.attributesFile=/dev/null",
+    "core.commitGraph=false",  # derived files that could say something else than the objects
+    "core.multiPackIndex=false",
+    "core.sharedRepository=0600",
     "core.fsync=all",  # a power cut must not leave an empty object in a history that is meant to be trusted
-    "commit.gpgSign=false",
+    "protocol.allow=never",
+    "log.showSignature=false",
     "gc.auto=0",
-    "fastimport.unpackLimit=0",
     "maintenance.auto=false",
     "pack.threads=1",  # a history is small, and one thread leaves the cores to the person
-    "advice.detachedHead=false",
-    "safe.directory=*",
 )
-_REPOSITORY_CONFIG = """\
-[core]
-\trepositoryformatversion = 0
-\tfilemode = false
-\tbare = false
-\tlogallrefupdates = true
-\tworktree = "{worktree}"
-"""
-_OBJECT_FOLDERS = ("objects/pack", "objects/info", "objects")
-_REF_FOLDERS = ("logs/refs/heads", "logs/refs", "logs", "refs/heads", "refs")
-_HALF_WRITTEN = ("tmp_", ".tmp-", "fast_import_crash_")  # how git names what is not finished
+# For people who use git in the repository; we never read them. Bare: no index is kept that `git commit` could go by.
+FOR_PEOPLE = {
+    "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    "HEAD": f"ref: refs/heads/{BRANCH}\n".encode("ascii"),
+}
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "git_folder")
+FOLDERS = ("", "objects", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads")  # what we write into
+_HALF_WRITTEN = ("tmp_", ".tmp-")  # how git names what is not finished
 _HELD = (".lock", ".keep")  # and how it marks what it is working on
+_ALTERNATES = os.path.join(
+    "objects", "info", "alternates"
+)  # the one file beside the objects that git cannot be kept from
+_HEX = "0123456789abcdef"
+_MAX_REF_BYTES = 1 << 20
+_AUTHOR = "memdir <memdir@localhost>"
+KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
-_BATCH_BYTES = 32 << 20  # of blobs handed to git at once: they are in memory twice
+_BATCH_BYTES = 32 << 20  # of contents in one pack: they are in memory twice
 # Kept from the caller's environment; everything else, above all GIT_*, is dropped.
 _KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 _NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 class Git:
-    """Runs git on a repository whose folder and work tree stand apart."""
+    """A repository with one branch, to which commits are only ever added."""
 
-    def __init__(self, git_folder: str, work_tree: str) -> None:
-        self._git_folder = git_folder
-        self._work_tree = work_tree
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.objects = os.path.join(folder, "objects")
         self.kept_open: tuple[int, ...] = ()  # descriptors that git inherits: see `locked`
+        self._is_looked_over = False
 
-    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), date: int | None = None) -> bytes:
+    @property
+    def exists(self) -> bool:
+        return os.path.lexists(self.folder)
+
+    def create(self) -> None:
+        """Make what is missing of the repository; plain `git log` works inside its folder."""
+        for folder in ("objects/pack", "refs/heads", "logs/refs/heads"):
+            make_folder(os.path.join(self.folder, folder))
+        for name, data in FOR_PEOPLE.items():
+            path = os.path.join(self.folder, name)
+            if not os.path.lexists(path):
+                write_bytes_atomic(path, data)
+
+    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)) -> bytes:
         """What git printed; HistoryError with git's own words when its exit status is not accepted."""
-        status, output, errors = self._call(arguments, stdin, date)
+        status, output, errors = self._call(arguments, stdin)
+        if status < 0:
+            raise self.failure(f"git {arguments[0]} {KILLED} {-status}")
         if status not in accept:
-            raise self._failure(arguments[0], status, errors)
+            words = errors.decode("utf-8", "replace").strip().splitlines()
+            said = words[-1] if words else f"exit status {status}"
+            raise self.failure(f"git {arguments[0]} says: {said}")
         return output
 
-    def commit(self, message: bytes, *, date: int) -> bool:
-        """Commit what is staged; False when that is nothing."""
-        arguments = ("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")
-        status, _, errors = self._call(arguments, message, date)
-        # Exit status 1 is "nothing to commit", but also some failures: only what is staged tells them apart.
-        if status == 1 and not self._is_anything_staged():
+    def head(self) -> str:
+        """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
+        named = self.named_head()
+        if not named:
+            if self._had_commits():
+                raise self.failure("its branch is gone or unreadable")
+            return ""
+        loose = read_object(self.objects, named)
+        is_commit = loose.startswith(b"tree ") if loose else self.run("cat-file", "-t", named) == b"commit\n"
+        if not is_commit:
+            raise self.failure(f"its last change {named[:8]} is no commit")
+        return named
+
+    def named_head(self) -> str:
+        """What the branch's file says; "" when there is none, or it says nothing that could be a commit."""
+        ref = f"refs/heads/{BRANCH}"
+        data = read_if_plain(os.path.join(self.folder, ref), _MAX_REF_BYTES)
+        if data is None:  # a person's `git gc` puts it elsewhere
+            packed = read_if_plain(os.path.join(self.folder, "packed-refs"), _MAX_REF_BYTES) or b""
+            lines = [line for line in packed.split(b"\n") if line.endswith(b" " + ref.encode("ascii"))]
+            data = lines[0].split(b" ")[0] if lines else b""
+        text = data.decode("ascii", "replace").strip()
+        return text if is_object_id(text) else ""
+
+    def _had_commits(self) -> bool:
+        """Whether there ever was a last commit. A first one that was cut short leaves at most its objects."""
+        if os.path.lexists(self.reflog):
+            return True
+        names = [entry.name for entry in (*_entries(self.objects), *_entries(os.path.join(self.objects, "pack")))]
+        if not any(_is_fan(name) or name.endswith(".pack") for name in names):
             return False
-        if status != 0:
-            raise self._failure("commit", status, errors)
-        return True
+        listed = self.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype)")
+        return b"commit\n" in listed
+
+    def commit(self, tree: str, parent: str, message: bytes, *, date: int, since_ns: int) -> str:
+        """Add a commit to the branch, durably: first the objects written since then, then the branch that needs it."""
+        who = f"{_AUTHOR} {max(date, 0)} +0000"
+        lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
+        text = "\n".join(lines).encode("ascii") + message.replace(b"\0", b" ")
+        name = write_object(self.objects, "commit", text)
+        self._flush_objects(since_ns)
+        self.point_to(name, parent, date=date)
+        return name
+
+    def point_to(self, commit: str, before: str, *, date: int) -> None:
+        """Make a commit, whose objects are durable, the last one."""
+        write_bytes_atomic(os.path.join(self.folder, "refs", "heads", BRANCH), f"{commit}\n".encode("ascii"))
+        if is_plain_file(self.reflog) or not os.path.lexists(self.reflog):
+            line = f"{before or '0' * ID_DIGITS} {commit} {_AUTHOR} {max(date, 0)} +0000\tcommit\n"
+            append_bytes(self.reflog, line.encode("ascii"))
+
+    @property
+    def reflog(self) -> str:
+        """Where the branch has pointed to: for people, and for us should the branch be lost."""
+        return os.path.join(self.folder, "logs", "refs", "heads", BRANCH)
 
     def write_blobs(self, contents: Sequence[bytes]) -> None:
         """Put contents into the repository: a few as objects of their own, many as packs, each flushed once."""
         if len(contents) < MANY_BLOBS:
             for data in contents:
-                self.run("hash-object", "-w", "--stdin", stdin=data)
+                write_object(self.objects, "blob", data)
             return
-        batch = bytearray()
+        batch: list[bytes] = []
+        size = 0
         for data in contents:
-            batch += b"blob\ndata %d\n%s\n" % (len(data), data)
-            if len(batch) >= _BATCH_BYTES:
-                self.run("fast-import", "--quiet", stdin=bytes(batch))
-                batch.clear()
+            batch.append(data)
+            size += len(data)
+            if size >= _BATCH_BYTES:
+                self._write_pack(batch)
+                batch, size = [], 0
         if batch:
-            self.run("fast-import", "--quiet", stdin=bytes(batch))
-        flush_folder(os.path.join(self._git_folder, "objects", "pack"))
+            self._write_pack(batch)
 
     def complaints(self) -> list[str]:
-        """What git finds wrong with the repository; empty when it is sound."""
-        arguments = ("fsck", "--no-dangling", "--no-progress")
-        status, output, errors = self._call(arguments, b"", None)
+        """What git finds wrong with the objects; empty when they are sound."""
+        head = self.head()
+        if not head:
+            return []
+        status, output, errors = self._call(("fsck", "--no-dangling", "--no-progress", head), b"")
         if status == 0:
             return []
+        if status < 0:
+            raise self.failure(f"git fsck {KILLED} {-status}")
         words = (output + errors).decode("utf-8", "replace").splitlines()
         return [line for line in words if not line.startswith("notice")] or [f"git fsck ended with status {status}"]
 
-    def _is_anything_staged(self) -> bool:
-        if not self.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)):
-            return bool(self.run("ls-files"))
-        return bool(self.run("diff-index", "--cached", "--name-only", "HEAD"))
-
-    def _call(self, arguments: Sequence[str], stdin: bytes, date: int | None) -> tuple[int, bytes, bytes]:
-        return run_git(
-            arguments,
-            stdin=stdin,
-            variables=self._variables(date),
-            cwd=self._work_tree_or_parent(),
-            kept_open=self.kept_open,
-        )
-
-    def _failure(self, command: str, status: int, errors: bytes) -> HistoryError:
-        words = errors.decode("utf-8", "replace").strip().splitlines()
-        return HistoryError(
-            f"git {command} failed in {self._git_folder}: {words[-1] if words else f'exit status {status}'}",
-            remedy="The memories themselves are safe; run `memdir doctor` to check the history",
-        )
-
-    @property
-    def exists(self) -> bool:
-        return os.path.exists(self._attributes)
-
-    @property
-    def _attributes(self) -> str:
-        return os.path.join(self._git_folder, "info", "attributes")
-
-    def create(self) -> None:
-        """Make the repository: nothing is ever converted, and plain `git log` works inside its folder.
-
-        By our own hand and not by `git init`, which flushes nothing and leaves files of its own when it is killed. The
-        attributes come last: without them the repository counts as not yet made, and is made again.
-        """
-        for folder in (*_OBJECT_FOLDERS, "refs/heads", "info"):
-            make_folder(os.path.join(self._git_folder, folder))
-        relative = os.path.relpath(self._work_tree, self._git_folder).replace(os.sep, "/")
-        config = _REPOSITORY_CONFIG.format(worktree=relative.replace("\\", "\\\\").replace('"', '\\"'))
-        write_bytes_atomic(os.path.join(self._git_folder, "config"), config.encode("utf-8", "surrogateescape"))
-        write_bytes_atomic(os.path.join(self._git_folder, "HEAD"), f"ref: refs/heads/{BRANCH}\n".encode("ascii"))
-        write_bytes_atomic(self._attributes, b"* -text -filter -ident -working-tree-encoding !diff\n")
-
     def clear_abandoned(self) -> None:
         """Remove what a killed git, or we, left half done. Only for the holder of our own lock, after a crash."""
-        sweep_temporaries(self._git_folder)
-        for folder, _, files in os.walk(self._git_folder):
+        if not is_real_folder(self.folder):
+            return
+        sweep_temporaries(self.folder)
+        for folder, _, files in os.walk(self.folder):
             _remove_unfinished(folder, files)
 
-    def pack(self) -> None:
+    def pack(self, head: str) -> None:
         """Put the loose objects into a pack. They go only when the pack is durable: `git gc` does not wait for that."""
-        self.run("repack", "--quiet", "-n")
-        flush_folder(os.path.join(self._git_folder, "objects", "pack"))
+        base = os.path.join(self.objects, "pack", "pack")
+        arguments = ("pack-objects", "-q", "--revs", "--unpacked", "--non-empty", base)
+        self.run(*arguments, stdin=f"{head}\n".encode("ascii"))
+        self._finish_packs()
         self.run("prune-packed", "--quiet")
 
-    def flush(self, since_ns: int) -> None:
-        """Make the names durable that changed since then: git flushes what is in its files, not its folders.
-
-        In the order in which they need each other: a power cut in between must not leave a branch without its commit.
-        """
-        objects = os.path.join(self._git_folder, "objects")
+    def _flush_objects(self, since_ns: int) -> None:
+        """Make the names of objects durable that changed since then, before a branch leads to them."""
         try:
-            fans = [f"objects/{name}" for name in sorted(os.listdir(objects)) if len(name) == 2]
-            for name in (*fans, *_OBJECT_FOLDERS, "", *_REF_FOLDERS):
-                folder = os.path.join(self._git_folder, name)
+            fans = [name for name in sorted(os.listdir(self.objects)) if _is_fan(name)]
+            for folder in (*(os.path.join(self.objects, name) for name in (*fans, "pack")), self.objects):
                 if os.path.isdir(folder) and os.stat(folder).st_mtime_ns >= since_ns:
-                    _remove_unfinished(folder, os.listdir(folder))  # git shrugs when it cannot remove its own
                     flush_folder(folder)
         except OSError as error:
-            raise disk_error(error, "flush", self._git_folder) from error
+            raise disk_error(error, "flush", self.objects) from error
 
-    def _work_tree_or_parent(self) -> str:
-        return self._work_tree if os.path.isdir(self._work_tree) else os.path.dirname(self._git_folder)
+    def look_over(self) -> None:
+        """Refuse what would lead git out of the objects, or make it wait for ever: links, pipes, devices."""
+        for path in (os.path.join(self.folder, name).rstrip(os.sep) for name in FOLDERS):
+            if os.path.lexists(path) and not is_real_folder(path):
+                raise self.failure(f"{path} is not a folder")
+        try:
+            for entry in _entries(self.objects):
+                if _is_fan(entry.name) or entry.name in ("pack", "info"):
+                    self._look_into(entry)
+        except OSError as error:
+            raise disk_error(error, "look at", self.objects) from error
+        self._is_looked_over = True
 
-    def _variables(self, date: int | None) -> dict[str, str]:
-        variables = {"GIT_DIR": self._git_folder, "GIT_WORK_TREE": self._work_tree, "GIT_LITERAL_PATHSPECS": "1"}
-        if date is not None:
-            variables["GIT_AUTHOR_DATE"] = variables["GIT_COMMITTER_DATE"] = f"@{date} +0000"
-        return variables
+    def _look_into(self, entry: os.DirEntry[str]) -> None:
+        if not entry.is_dir(follow_symlinks=False):
+            raise self.failure(f"{entry.path} is not a folder")
+        for inner in _entries(entry.path):
+            if not inner.is_file(follow_symlinks=False):
+                raise self.failure(f"{inner.path} is not a plain file")
+
+    def _write_pack(self, contents: list[bytes]) -> None:
+        self.run("index-pack", "--stdin", stdin=pack_of(contents))
+        self._finish_packs()
+
+    def _finish_packs(self) -> None:
+        """Make new packs durable, and open to their owner alone: git writes them for everybody to read."""
+        folder = os.path.join(self.objects, "pack")
+        try:
+            _remove_unfinished(folder, os.listdir(folder))  # git shrugs when it cannot remove its own
+            for entry in _entries(folder):
+                if entry.stat().st_mode & 0o777 != FILE_MODE and entry.is_file(follow_symlinks=False):
+                    os.chmod(entry.path, FILE_MODE)
+        except OSError as error:
+            raise disk_error(error, "close", folder) from error
+        flush_folder(folder)
+
+    def _call(self, arguments: Sequence[str], stdin: bytes) -> tuple[int, bytes, bytes]:
+        if not self._is_looked_over:
+            self.look_over()
+        self._put_alternates_away()
+        variables = {
+            "GIT_DIR": _FOLDER,
+            "GIT_OBJECT_DIRECTORY": self.objects,
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_LITERAL_PATHSPECS": "1",
+        }
+        return run_git(arguments, stdin=stdin, variables=variables, cwd=_FOLDER, kept_open=self.kept_open)
+
+    def _put_alternates_away(self) -> None:
+        path = os.path.join(self.folder, _ALTERNATES)
+        if os.path.lexists(path):
+            try:
+                os.replace(path, f"{path}.not-used")
+            except OSError as error:
+                raise disk_error(error, "move away", path) from error
+
+    def failure(self, reason: str) -> HistoryError:
+        return HistoryError(
+            f"the history in {self.folder} cannot be used: {reason}",
+            remedy="The memories themselves are safe; `memdir doctor` tells what is wrong with it",
+        )
+
+
+def is_real_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def _is_fan(name: str) -> bool:
+    """Whether git would look for objects in a folder of this name."""
+    return len(name) == 2 and name[0] in _HEX and name[1] in _HEX
 
 
 def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
@@ -218,10 +323,6 @@ def run_git(
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_PAGER": "cat",
-        "GIT_AUTHOR_NAME": "memdir",
-        "GIT_AUTHOR_EMAIL": "memdir@localhost",
-        "GIT_COMMITTER_NAME": "memdir",
-        "GIT_COMMITTER_EMAIL": "memdir@localhost",
         "LC_ALL": "C.UTF-8",
         "HOME": os.devnull,
         **(variables or {}),
@@ -236,6 +337,7 @@ def run_git(
             env=environment,
             timeout=timeout_seconds,
             pass_fds=kept_open if os.name == "posix" else (),
+            umask=0o077 if os.name == "posix" else -1,
         )
     except FileNotFoundError:
         raise HistoryError(

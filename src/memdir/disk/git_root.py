@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import read_plain_file
+from memdir.disk.plain_file import read_if_plain
 
 _MAX_POINTER_BYTES = 4096  # a `gitdir:` line holds one path
 
@@ -64,7 +64,7 @@ def _pointed_at(tree: str) -> str | None:
 
 def _read_path(file: str, base: str, *, prefix: str = "") -> str | None:
     """The path that a file of one line holds; None for one on another machine, which looking at it would ask for."""
-    data = read_plain_file(file, _MAX_POINTER_BYTES)
+    data = read_if_plain(file, _MAX_POINTER_BYTES)
     if data is None or b"\0" in data:
         return None
     line = os.fsdecode(data).split("\n", 1)[0].strip()

@@ -87,7 +87,7 @@ def read_beginning(path: str, *, max_bytes: int, follow: bool = True) -> bytes:
         os.close(descriptor)
 
 
-def read_plain_file(path: str, max_bytes: int) -> bytes | None:
+def read_if_plain(path: str, max_bytes: int) -> bytes | None:
     """A stranger's file; None where none stands, it is larger, or a link, a pipe or a device stands there."""
     if not is_plain_file(path):  # opening a device may already do something
         return None

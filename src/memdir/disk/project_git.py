@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import is_plain_file, read_plain_file
+from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
 from memdir.disk.repository import LeftOut, find_repository
 
@@ -177,7 +177,7 @@ class ProjectGit:
 
     def _index(self, name: str) -> bytes:
         path = os.path.join(self.repository.folder, name)
-        data = read_plain_file(path, MAX_INDEX_BYTES)
+        data = read_if_plain(path, MAX_INDEX_BYTES)
         if data is None and os.path.lexists(path):
             raise LeftOut(f"{path} is not a plain file, or is larger than {MAX_INDEX_BYTES:,} bytes")
         return data or b""

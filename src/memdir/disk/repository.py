@@ -11,7 +11,7 @@ import re
 
 from memdir.disk.git_config import read_git_config
 from memdir.disk.git_root import common_git_folder, git_folder
-from memdir.disk.plain_file import is_plain_file, read_plain_file
+from memdir.disk.plain_file import is_plain_file, read_if_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Repository:
 
     def _packed_refs(self) -> bytes:
         path = os.path.join(self.common, "packed-refs")
-        data = read_plain_file(path, _MAX_PACKED_BYTES)
+        data = read_if_plain(path, _MAX_PACKED_BYTES)
         if data is None and os.path.lexists(path):
             raise _strange(path)
         return data or b""
@@ -125,7 +125,7 @@ def find_repository(tree: str) -> Repository:
         raise LeftOut("there is no git repository")
     _check_owners(tree, pointer, folder, common)
     path = os.path.join(common, "config")
-    data = read_plain_file(path, _MAX_CONFIG_BYTES)
+    data = read_if_plain(path, _MAX_CONFIG_BYTES)
     if data is None:
         raise _strange(path)
     found = Repository(tree, folder, common, read_git_config(data))
@@ -207,7 +207,7 @@ def _entries(folder: str) -> os._ScandirIterator[str]:
 
 def _ref_value(path: str) -> bytes:
     """What a file of a ref names: another ref, or a commit; empty when neither."""
-    value = (read_plain_file(path, _MAX_REF_BYTES) or b"").strip()
+    value = (read_if_plain(path, _MAX_REF_BYTES) or b"").strip()
     name = value.removeprefix(b"ref:").strip()
     is_good = _COMMIT.fullmatch(value) or (value.startswith(b"ref:") and _REF.fullmatch(name))
     return name if is_good else b""

@@ -61,10 +61,11 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
 
 def mend(store: MemoryStore) -> list[str]:
     """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
-    done = []
-    if os.path.exists(store.place.journal):
+    done = store.mend_history() if store.history.is_available else []
+    if store.is_waiting():
         store.ensure()
-        done.append("completed a change that had been cut short")
+        if not store.is_waiting():
+            done.append("completed a change that had been cut short")
     open_paths = unsafe_paths(store) if os.name != "nt" and os.path.isdir(store.root) else []
     for path in open_paths:
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)

@@ -10,14 +10,17 @@ from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.doctor.finding import Finding
-from memdir.errors import HistoryError
+from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.store.identity import stores
+from memdir.store.journal import damaged_journals, put_off_before
+from memdir.store.mend import damaged_histories, unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.walk import MAX_FILE_BYTES, large_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
+_REPAIRS = "`memdir doctor --fix` makes again what is certain, and sets a history aside that cannot be read"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -35,11 +38,17 @@ def check_history(store: MemoryStore) -> Iterator[Finding]:
         return
     try:
         damage = store.history.check()
-    except HistoryError as error:
+    except (HistoryError, DiskError) as error:
         damage = [error.message]
     for line in damage[:5]:
-        remedy = f"The memories are safe. Move {store.place.history} away: a new history begins with the next change"
-        yield Finding("history", "error", f"the history is damaged: {line}", store.place.history, remedy)
+        message = f"the history is damaged: {line}"
+        yield Finding("history", "error", message, store.place.history, _REPAIRS, fixable=True)
+    for path in unlike_written(store.place):
+        message = "it is not as memdir wrote it. memdir never reads it, but git would obey it there"
+        yield Finding("history", "note", message, path, "", fixable=True)
+    for folder in damaged_histories(store.place):
+        message = "a damaged history was set aside; a new one began with the files as they were"
+        yield Finding("set-aside", "note", message, folder, "docs/how-to/history-set-aside.md tells what to do with it")
 
 
 def check_project_git(memory: MemDir) -> Iterator[Finding]:
@@ -63,9 +72,16 @@ def check_project_git(memory: MemDir) -> Iterator[Finding]:
 
 
 def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
-    if os.path.exists(store.place.journal):
-        message = "a change was cut short; the next one completes it"
+    if os.path.lexists(store.place.journal):
+        message = "a change was cut short, or is not in the history yet; the next one completes it"
         yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
+    waiting = put_off_before(store.place.waiting)
+    if waiting:
+        message = f"{len(waiting)} changes are on disk and not in the history yet; it takes them once it works again"
+        yield Finding("journal", "warning", message, store.place.waiting, "", fixable=True)
+    for path in damaged_journals(store.place):
+        message = "what should have been a change on its way to disk was damaged and is set aside"
+        yield Finding("journal", "note", message, path, "Look into it for a text that you miss, then delete it")
 
 
 def check_large(store: MemoryStore) -> Iterator[Finding]:

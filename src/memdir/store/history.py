@@ -10,8 +10,13 @@ import os
 import stat
 from contextlib import contextmanager
 
-from memdir.disk.git import BRANCH, MANY_BLOBS, Git
+from memdir.disk.atomic import delete_file, disk_error
+from memdir.disk.git import MANY_BLOBS, Git
+from memdir.disk.objects import object_id, read_object, tree_objects, write_object
+from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
+from memdir.errors import DiskError
+from memdir.store.recorded import Recorded, load_recorded, look_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +27,29 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
+MAX_RECORDED_BYTES = 16 << 20  # of one file: sixteen times the largest memory; more is not a text somebody wrote
 _MISSING = "0" * 40
+_FORMAT = "%x01%H%x02%P%x02%ct%x02%B%x03"
+_LOG = (
+    "log",
+    "-z",
+    "--raw",
+    "--no-abbrev",
+    "--no-renames",
+    "--no-show-signature",
+    "--no-textconv",
+    f"--format={_FORMAT}",
+)
+_PATCH = (
+    "diff-tree",
+    "--root",
+    "-r",
+    "-p",
+    "--no-commit-id",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+)
 
 
 class Origin:
@@ -71,10 +98,11 @@ class FileChange:
 class Commit:
     """One change set of the history."""
 
-    __slots__ = ("files", "id", "subject", "time", "trailers")
+    __slots__ = ("files", "has_parent", "id", "subject", "time", "trailers")
 
-    def __init__(self, commit_id: str, when: int, message: str, files: list[FileChange]) -> None:
+    def __init__(self, commit_id: str, when: int, message: str, files: list[FileChange], *, has_parent: bool) -> None:
         self.id = commit_id
+        self.has_parent = has_parent
         self.time = when
         self.subject = message.split("\n", 1)[0]
         self.trailers = _trailers(message)
@@ -84,13 +112,19 @@ class Commit:
     def source(self) -> str:
         return self.trailers.get("Source", OUTSIDE)
 
+    @property
+    def is_beginning(self) -> bool:
+        """Whether this is no change but what a history found when it began: the files as they were."""
+        return not self.has_parent and self.source == OUTSIDE
+
 
 class History:
     """The repository of one memory directory."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._git = Git(place.history, place.base)
+        self._table: Recorded | None = None
+        self.git = Git(place.history)
 
     @property
     def is_available(self) -> bool:
@@ -100,29 +134,33 @@ class History:
     @contextmanager
     def held_by(self, lock: int) -> Iterator[None]:
         """While the directory's lock is held: every git inherits it, so that none outlives it if we are killed."""
-        self._git.kept_open = (lock,)
+        self.git.kept_open = (lock,)
         try:
             yield
         finally:
-            self._git.kept_open = ()
+            self.git.kept_open = ()
 
     def settle(self) -> None:
         """Clear what a killed git left behind. Call under the directory's lock, after a crash."""
-        self._git.clear_abandoned()
+        self.git.clear_abandoned()
+
+    def head(self) -> str:
+        """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
+        if not self.git.exists:
+            return ""
+        self.git.look_over()
+        return self.git.head()
 
     def unrecorded(self) -> list[str]:
         """Paths whose content is not that of the last commit: changes made behind our back."""
-        if not self._git.exists:
-            return self._files_below("")
-        listed = self._git.run("ls-files", "-z", "--modified", "--deleted", "--others").split(b"\0")
-        paths: set[str] = set()
-        for raw in listed:
-            path = os.fsdecode(raw)
-            if path.endswith("/"):  # a repository inside the directory: git names it, we want its files
-                paths.update(self._files_below(path))
-            elif path and self._is_ours(path):
-                paths.add(path)
-        return sorted(paths)
+        table = self._recorded()
+        looks = dict(table.looks)
+        on_disk = dict(self._files())
+        changed = [path for path, status in on_disk.items() if not self._is_recorded(table, path, status)]
+        gone = [path for path in table.files if path not in on_disk and not self._stands(path)]
+        if table.head and table.looks != looks:
+            self._save(table)
+        return sorted([*changed, *gone])
 
     def record(
         self, message: str, paths: Iterable[str], *, when: float, contents: Mapping[str, bytes | None] | None = None
@@ -131,64 +169,133 @@ class History:
 
         `contents` says what was written to them: that is what the commit holds, even if somebody saved over it already.
         """
-        self._make_sure_it_exists()
-        listed = list(paths)
-        if len(listed) >= MANY_BLOBS:  # else git would write, and flush, an object for each by itself
-            self._git.write_blobs([data for data in map(self._on_disk, listed) if data is not None])
-        listing = b"".join(os.fsencode(path) + b"\0" for path in listed)
-        self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=listing)
-        self._stage({path: data for path, data in (contents or {}).items() if self._on_disk(path) != data})
-        return self._commit_staged(message, when)
+        self.git.create()
+        table = self._recorded()
+        found = {path: self._on_disk(path)[0] for path in paths}
+        found = {path: data for path, data in found.items() if data is not None or not self._stands(path)}
+        wanted = found | dict(contents or {})
+        self.keep([data for data in wanted.values() if data is not None])
+        after = table.changed({path: "" if data is None else object_id("blob", data) for path, data in wanted.items()})
+        trees = tree_objects(after.files)
+        after.tree = object_id("tree", trees[-1])
+        if after.tree == table.tree or not (after.files or table.head):
+            return False
+        for tree in trees:
+            write_object(self.git.objects, "tree", tree)
+        text = message.encode("utf-8", "replace")
+        since_ns = self._journal_time_ns()
+        after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
+        self._note_looks(after, wanted)
+        self._save(after)
+        self._pack_if_many(after.head)
+        return True
 
-    def record_contents(self, message: str, contents: Mapping[str, bytes | None], *, when: float) -> bool:
-        """Commit the last commit with these bytes in it, whatever is on disk and whatever was staged."""
-        self._make_sure_it_exists()
-        self._git.run("read-tree", *(("--reset", "HEAD") if self._head() else ("--empty",)))
-        self._stage(contents)
-        return self._commit_staged(message, when)
+    def keep(self, contents: Sequence[bytes]) -> None:
+        """Make sure that the repository holds these bytes, and that they can be read there."""
+        unsure = [data for data in contents if read_object(self.git.objects, object_id("blob", data)) != data]
+        if len(unsure) >= MANY_BLOBS and self.git.exists:
+            held = self.contents([object_id("blob", data) for data in unsure])
+            unsure = [data for data in unsure if object_id("blob", data) not in held]
+        self.git.write_blobs(unsure)
 
-    def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
         """Those of these bytes that no commit holds."""
-        if not self._git.exists or not self._head():
-            held: set[bytes] = set()
-        else:
-            held = {line[:40] for line in self._git.run("rev-list", "--objects", "HEAD").split(b"\n")}
-        return {
-            path: data
-            for path, data in contents.items()
-            if data is not None and _blob_id(data).encode("ascii") not in held
-        }
+        files = self._recorded().files
+        names = {path: object_id("blob", data) for path, data in contents.items() if data is not None}
+        unknown = {path: name for path, name in names.items() if files.get(path) != name}
+        if unknown and (head := self.head()):
+            held = {line[:40].decode("ascii") for line in self.git.run("rev-list", "--objects", head).split(b"\n")}
+            unknown = {path: name for path, name in unknown.items() if name not in held}
+        return {path: contents[path] for path in unknown}
 
-    def _make_sure_it_exists(self) -> None:
-        if not self._git.exists:
-            self._git.create()
+    def beginning(self) -> dict[str, bytes | None]:
+        """The files as they are: what a history begins with."""
+        return {path: self._on_disk(path)[0] for path, _ in self._files()}
 
-    def _commit_staged(self, message: str, when: float) -> bool:
-        is_new = self._git.commit(message.encode("utf-8", "replace"), date=int(when))
-        if is_new:
-            self._pack_if_many()
-        self._git.flush(self._journal_time_ns())
-        return is_new
-
-    def _stage(self, contents: Mapping[str, bytes | None]) -> None:
-        if not contents:
-            return
-        self._git.write_blobs([data for data in contents.values() if data is not None])
-        lines = []
-        for path, data in contents.items():
-            entry = f"0 {_MISSING}\t" if data is None else f"100644 {_blob_id(data)}\t"
-            lines.append(entry.encode("ascii") + os.fsencode(path) + b"\0")
-        self._git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
-
-    def _on_disk(self, path: str) -> bytes | None:
+    def forget_table(self) -> None:
+        """Read the last commit itself when it is next asked for."""
+        self._table = None
         try:
-            with open(os.path.join(self._place.base, path), "rb") as file:
-                return file.read()
+            delete_file(self._place.recorded)
+        except DiskError:
+            return  # something else stands there, which is never taken for a table
+
+    def noted_head(self) -> str:
+        """The last commit by our own note."""
+        table = load_recorded(self._place.recorded)
+        return table.head if table else ""
+
+    def read_through(self) -> None:
+        """Read what the next commit builds on, and every commit before it; HistoryError when that cannot be done."""
+        head = self._recorded().head
+        if head:
+            self.git.run("rev-list", "--count", head)
+
+    def _recorded(self) -> Recorded:
+        head = self.head()
+        if self._table is None or self._table.head != head:
+            table = load_recorded(self._place.recorded)
+            if table and table.head != head and (not head or self.is_behind(head, table.head)):
+                raise self.git.failure(f"its last change {table.head[:8]} is gone from it")
+            self._table = table if table and table.head == head else self._read_commit(head)
+        return self._table
+
+    def is_commit(self, name: str) -> bool:
+        return self.git.run("cat-file", "-t", name, accept=(0, 128)) == b"commit\n"
+
+    def is_behind(self, older: str, newer: str) -> bool:
+        """Whether a commit is one of those that another, which is there, builds on."""
+        if newer in ("", older) or not self.is_commit(newer):
+            return False
+        return not self.git.run("rev-list", "--max-count=1", f"{newer}..{older}", "--")
+
+    def _read_commit(self, head: str) -> Recorded:
+        if not head:
+            return Recorded("", "", {})
+        tree = self.git.run("rev-parse", "--verify", f"{head}^{{tree}}").decode("ascii").strip()
+        files = {}
+        for row in self.git.run("ls-tree", "-r", "-z", "--full-tree", head).split(b"\0"):
+            kind, _, path = row.partition(b"\t")
+            words = kind.split(b" ")
+            if path and words[1] == b"blob":
+                files[os.fsdecode(path)] = words[2].decode("ascii")
+        return Recorded(head, tree, files)
+
+    def _save(self, table: Recorded) -> None:
+        self._table = table
+        try:
+            table.save(self._place.recorded)
+        except DiskError:
+            self._table = None  # derived: made again from the commit
+
+    def _is_recorded(self, table: Recorded, path: str, status: os.stat_result) -> bool:
+        if table.is_unchanged(path, status):
+            return True
+        data, look = self._on_disk(path)
+        if data is None:
+            return self._stands(path)  # it cannot be read now: that is no change
+        if object_id("blob", data) != table.files.get(path):
+            return False
+        table.looks[path] = look
+        return True
+
+    def _note_looks(self, table: Recorded, contents: Mapping[str, bytes | None]) -> None:
+        for path, data in contents.items():
+            found, look = self._on_disk(path)
+            if data is not None and found == data:
+                table.looks[path] = look
+
+    def _on_disk(self, path: str) -> tuple[bytes | None, str]:
+        """A file's bytes and its look, from one open file; no bytes when there is none that we record."""
+        try:
+            place = os.path.join(self._place.base, path)
+            data, status = read_with_status(place, max_bytes=MAX_RECORDED_BYTES, follow=False)
         except OSError:
-            return None
+            return None, ""
+        return data, look_of(status)
 
     def _journal_time_ns(self) -> int:
-        """When this change set began, by the file system's own clock: no git writes before the journal is there."""
+        """When this change set began, by the file system's clock: nothing is written before the journal is there."""
         try:
             return os.stat(self._place.journal).st_mtime_ns
         except OSError:
@@ -196,101 +303,94 @@ class History:
 
     def log(self, path: str = "", *, limit: int | None = None) -> list[Commit]:
         """Commits newest first, all or those that touched `path`."""
-        if not self._git.exists or not self._head():
+        head = self.head()
+        if not head:
             return []
-        arguments = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x01%H%x02%ct%x02%B%x03"]
-        if limit is not None:
-            arguments.append(f"--max-count={limit}")
-        output = self._git.run(*arguments, *(["--", path] if path else []))
+        arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
+        output = self.git.run(*arguments, head, "--", *([path] if path else []))
         return [_commit(part) for part in output.split(b"\x01")[1:]]
 
     def find_commit(self, revision: str) -> Commit | None:
         """The commit that an id, or the beginning of one, names."""
-        if not revision or not all(c in "0123456789abcdef" for c in revision) or not self._git.exists:
+        if not revision or not all(c in "0123456789abcdef" for c in revision) or not self.head():
             return None
-        arguments = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x01%H%x02%ct%x02%B%x03", "-1")
-        output = self._git.run(*arguments, revision, "--", accept=(0, 128))
+        output = self.git.run(*_LOG, "-1", revision, "--", accept=(0, 128))
         return _commit(output.split(b"\x01")[1]) if b"\x01" in output else None
 
     def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of each content id."""
+        """The bytes of each content id; what is gone or damaged is left out."""
         wanted = [blob for blob in dict.fromkeys(ids) if blob]
         if not wanted:
             return {}
-        output = self._git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
+        output = self.git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
         found: dict[str, bytes] = {}
         at = 0
         for blob in wanted:
             end = output.index(b"\n", at)
-            size = int(output[at:end].rsplit(b" ", 1)[1])
-            found[blob] = output[end + 1 : end + 1 + size]
-            at = end + size + 2
+            size = output[at:end].rsplit(b" ", 1)[1]
+            if size == b"missing":
+                at = end + 1
+                continue
+            data = output[end + 1 : end + 1 + int(size)]
+            at = end + int(size) + 2
+            if object_id("blob", data) == blob:
+                found[blob] = data
         return found
 
     def patch(self, commit: Commit, path: str = "") -> str:
         """A commit as a unified diff."""
-        arguments = [
-            "diff-tree",
-            "--root",
-            "-r",
-            "-p",
-            "--no-commit-id",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-        ]
-        return self._git.run(*arguments, commit.id, "--", *([path] if path else [])).decode("utf-8", "surrogateescape")
+        output = self.git.run(*_PATCH, commit.id, "--", *([path] if path else []))
+        return output.decode("utf-8", "surrogateescape")
 
     def check(self) -> list[str]:
         """What git finds wrong with the repository."""
-        return self._git.complaints() if self._git.exists else []
+        if not self.git.exists:
+            return ["it is gone"] if self.noted_head() else []
+        self.git.look_over()
+        self._recorded()
+        return self.git.complaints()
 
-    def _head(self) -> str:
-        """The last commit's id, read from the branch's file: a git process for 40 characters would be dear."""
-        try:
-            with open(os.path.join(self._place.history, "refs", "heads", BRANCH), encoding="ascii") as file:
-                return file.read().strip()
-        except FileNotFoundError:  # no commit yet, or packed away
-            return self._git.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)).decode("ascii").strip()
-
-    def _pack_if_many(self) -> None:
-        sample = os.path.join(self._place.history, "objects", _LOOSE_SAMPLE)
+    def _pack_if_many(self, head: str) -> None:
+        sample = os.path.join(self.git.objects, _LOOSE_SAMPLE)
         try:
             crowded = len(os.listdir(sample)) >= LOOSE_LIMIT
         except FileNotFoundError:
             return
         if crowded:
-            self._git.pack()
+            self.git.pack(head)
 
-    def _files_below(self, prefix: str) -> list[str]:
-        base = self._place.base
-        found = []
-        for folder, folders, files in os.walk(os.path.join(base, prefix)):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            inside = os.path.relpath(folder, base).replace(os.sep, "/")
-            found += [name if inside == "." else f"{inside}/{name}" for name in files]
-        return sorted(path for path in found if self._is_ours(path))
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Every plain file of the directory that we record; dot files are other programs' business."""
+        folders = [(self._place.base, "")]
+        while folders:
+            folder, prefix = folders.pop()
+            try:
+                entries = os.scandir(folder)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise disk_error(error, "read the folder", folder) from error
+            with entries:
+                for entry in entries:
+                    if entry.name[0] == ".":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append((entry.path, f"{prefix}{entry.name}/"))
+                    elif entry.is_file(follow_symlinks=False) and _is_kept(status := entry.stat(follow_symlinks=False)):
+                        yield prefix + entry.name, status
 
-    def _is_ours(self, path: str) -> bool:
-        """Whether a path is a plain file that belongs to the memories; dot files are other programs' business."""
-        if path.startswith(".") or "/." in path:
-            return False
-        try:
-            return stat.S_ISREG(os.lstat(os.path.join(self._place.base, path)).st_mode)
-        except OSError:
-            return True  # deleted: that is a change too
+    def _stands(self, path: str) -> bool:
+        """Whether something is there, be it nothing that we record: then a recorded file was not deleted."""
+        return os.path.lexists(os.path.join(self._place.base, path))
 
 
-def _blob_id(data: bytes) -> str:
-    """The name that git gives a content."""
-    from hashlib import sha1
-
-    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+def _is_kept(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_RECORDED_BYTES
 
 
 def _commit(part: bytes) -> Commit:
     head, _, raw = part.partition(b"\x03")
-    commit_id, when, message = head.split(b"\x02", 2)
+    commit_id, parents, when, message = head.split(b"\x02", 3)
     files = []
     fields = raw.lstrip(b"\0\n").split(b"\0")
     for description, path in zip(fields[::2], fields[1::2], strict=False):
@@ -298,7 +398,8 @@ def _commit(part: bytes) -> Commit:
         if len(words) >= 5:
             before, after = (("" if word == _MISSING else word) for word in words[2:4])
             files.append(FileChange(os.fsdecode(path), before, after))
-    return Commit(commit_id.decode("ascii"), int(when), message.decode("utf-8", "replace"), files)
+    text = message.decode("utf-8", "replace")
+    return Commit(commit_id.decode("ascii"), int(when), text, files, has_parent=bool(parents))
 
 
 def _trailers(message: str) -> dict[str, str]:

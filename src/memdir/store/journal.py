@@ -2,17 +2,28 @@
 
 A journal holds everything needed to finish: the message, and for each file the bytes before and after. It is written
 in one piece before the first file is touched and removed when the history has it and nothing is left aside. So where
-there is a journal, work was cut short, and where there is none, there is nothing to mend.
+there is a journal, work was cut short, and where there is none, there is nothing to mend. A change set that is on disk
+while the history takes none is put into the waiting folder when the next one begins.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
-from memdir.disk.atomic import delete_file, disk_error, write_bytes_atomic
-from memdir.errors import DiskError
+from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
+from memdir.disk.lock import locked
+from memdir.disk.plain_file import NotPlain, open_plain
+from memdir.errors import DiskError, LockBusy
 
-_MAGIC = b"memdir-journal 1\n"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.layout import Place
+
+_MAGIC = b"memdir-journal 2\n"
+_DAMAGED = ".damaged-"
+_DIGEST_DIGITS = 64
+_MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
 
 class Operation:
@@ -54,7 +65,8 @@ def write_journal(path: str, journal: Journal) -> None:
     ]
     head = json.dumps({"message": journal.message, "files": sizes, "found": journal.found}).encode("ascii")
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
-    data = b"".join([_MAGIC, head, b"\n", *parts])
+    rest = b"".join([head, b"\n", *parts])
+    data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
     try:
         write_bytes_atomic(path, data)
     except DiskError:
@@ -62,30 +74,110 @@ def write_journal(path: str, journal: Journal) -> None:
         raise
 
 
-def read_journal(path: str) -> Journal | None:
-    """The change set that a killed process left, or None. A file that is no journal is put aside, not believed."""
+def read_journal(path: str, base: str) -> Journal | None:
+    """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        journal = _parse(data)
-        if journal is None:
-            os.replace(path, path + ".damaged")
-    except FileNotFoundError:
+        with open_plain(path, follow=False) as file:
+            if file.read(len(_MAGIC)) != _MAGIC:  # what stands there may be of any size
+                return None
+            digest, _ = file.read(_DIGEST_DIGITS), file.read(1)
+            rest = file.read()
+    except (FileNotFoundError, NotPlain):
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
-    return journal
+    journal = _parse(rest) if _digest(rest) == digest else None
+    return journal if journal and all(_is_inside(base, path) for path in _paths(journal)) else None
+
+
+def set_aside(path: str, now: float, *, beside: str = "") -> str:
+    """Move something of ours that cannot be used out of the way, never deleting it; returns where it is now."""
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
+    aside = f"{beside or path}{_DAMAGED}{moment}"
+    number = 1
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{beside or path}{_DAMAGED}{moment}-{number}"
+    try:
+        os.rename(path, aside)
+    except OSError as error:
+        raise disk_error(error, "set aside", path) from error
+    flush_folder(os.path.dirname(path))
+    return aside
+
+
+def is_left_waiting(place: Place) -> bool:
+    """Whether a change set is not in the history, and nobody is about to record it."""
+    if not (os.path.lexists(place.journal) or put_off_before(place.waiting)):
+        return False
+    try:
+        with locked(place.lock, wait_seconds=0):
+            return os.path.lexists(place.journal) or bool(put_off_before(place.waiting))
+    except LockBusy:
+        return False  # somebody is just writing it
+
+
+def damaged_journals(place: Place) -> list[str]:
+    """What was set aside because it was no change set of ours."""
+    prefix = f"{os.path.basename(place.journal)}{_DAMAGED}"
+    try:
+        return sorted(os.path.join(place.state, name) for name in os.listdir(place.state) if name.startswith(prefix))
+    except OSError:
+        return []
 
 
 def remove_journal(path: str) -> None:
     delete_file(path)
 
 
+def put_off(path: str, folder: str) -> None:
+    """Let a change set that is on disk, but in no history yet, wait behind those that wait already."""
+    make_folder(folder)
+    last = max((int(os.path.basename(other)) for other in put_off_before(folder)), default=0)
+    try:
+        os.rename(path, os.path.join(folder, f"{last + 1:06}"))
+    except OSError as error:
+        raise disk_error(error, "move", path) from error
+    flush_folder(folder)
+    flush_folder(os.path.dirname(path))
+
+
+def put_off_before(folder: str) -> list[str]:
+    """The change sets that wait, in their order."""
+    try:
+        names = [name for name in os.listdir(folder) if name.isascii() and name.isdigit()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise disk_error(error, "read the folder", folder) from error
+    return [os.path.join(folder, name) for name in sorted(names, key=int)]
+
+
+def _digest(rest: bytes) -> bytes:
+    from hashlib import sha256
+
+    return sha256(rest).hexdigest().encode("ascii")
+
+
+def _paths(journal: Journal) -> list[str]:
+    return [*(operation.path for operation in journal.operations), *journal.found]
+
+
+def _is_inside(base: str, path: str) -> bool:
+    """Whether a path may be one of ours: no part of it hidden or leading upwards, no folder a link that leads out."""
+    parts = path.split("/")
+    if "\0" in path or not all(part and not part.startswith(".") for part in parts):
+        return False
+    real_base = os.path.realpath(base)
+    folder = os.path.realpath(os.path.join(real_base, *parts[:-1]))
+    return folder == real_base or folder.startswith(real_base.rstrip(os.sep) + os.sep)
+
+
 def _parse(data: bytes) -> Journal | None:
     import json
 
-    head, newline, rest = data.removeprefix(_MAGIC).partition(b"\n")
-    if not data.startswith(_MAGIC) or not newline:
+    head, newline, rest = data.partition(b"\n")
+    if not newline:
         return None
     try:
         parsed = json.loads(head)
@@ -93,24 +185,30 @@ def _parse(data: bytes) -> Journal | None:
         for item in parsed["files"]:
             before, rest = _take(rest, item["before"])
             after, rest = _take(rest, item["after"])
-            operations.append(Operation(str(item["path"]), before, after, item["mtime_ns"]))
+            operations.append(Operation(str(item["path"]), before, after, _time(item["mtime_ns"])))
         return Journal(str(parsed["message"]), operations, found=tuple(map(str, parsed.get("found", ()))))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _take(rest: bytes, size: int | None) -> tuple[bytes | None, bytes]:
     if size is None:
         return None, rest
-    if len(rest) < size:
+    if not 0 <= size <= len(rest):
         raise ValueError("cut short")
     return rest[:size], rest[size:]
+
+
+def _time(value: object) -> int | None:
+    if value is None or (isinstance(value, int) and 0 <= value < _MAX_TIME_NS):
+        return value
+    raise ValueError("no time")
 
 
 def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path, follow=False) as file:
             is_ours = file.read() == data
         if is_ours:
             os.unlink(path)

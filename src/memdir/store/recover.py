@@ -11,20 +11,20 @@ import os
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
-from memdir.store.journal import Operation, read_journal
+from memdir.store.journal import Journal, Operation, put_off_before, read_journal
 from memdir.store.writer import merge_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.layout import Place
-    from memdir.store.journal import Journal
     from memdir.store.writer import Writer
 
 
 def has_leftovers(place: Place) -> bool:
     """Whether a crash left something to mend, or somebody is writing just now."""
     names = [*_names_in(place.state), *_names_in(place.drafts)]
-    return any(name == os.path.basename(place.journal) or name.startswith(TEMPORARY_PREFIX) for name in names)
+    ours = (os.path.basename(place.journal), os.path.basename(place.waiting))
+    return any(name in ours or name.startswith(TEMPORARY_PREFIX) for name in names)
 
 
 def recover(writer: Writer) -> None:
@@ -33,14 +33,26 @@ def recover(writer: Writer) -> None:
     for folder in (place.state, place.drafts):
         if any(name.startswith(TEMPORARY_PREFIX) for name in _names_in(folder)):
             sweep_temporaries(folder)
-    if not os.path.lexists(place.journal):
-        return  # files are moved, and git writes, only while there is a journal
+    if not writer.is_waiting():
+        return  # files are moved, and the history is written, only while there is a journal
     if writer.history.is_available:
         writer.history.settle()
-    journal = read_journal(place.journal)
+    journal = _read(writer)
     writer.sweep(journal)
     if journal is not None:
         _finish(writer, journal)
+    elif put_off_before(place.waiting):
+        writer.record(Journal("", []))
+    _drop_empty(place.waiting)
+
+
+def _read(writer: Writer) -> Journal | None:
+    """The change set that was cut short. What is none is put aside, not believed."""
+    path = writer.place.journal
+    journal = read_journal(path, writer.place.base)
+    if journal is None and os.path.lexists(path):
+        writer.put_aside(path)
+    return journal
 
 
 def _finish(writer: Writer, journal: Journal) -> None:
@@ -49,7 +61,7 @@ def _finish(writer: Writer, journal: Journal) -> None:
     writer.flush_names()
     journal.message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
     paths = [operation.path for operation in edited]
-    is_recorded = writer.record(journal, is_before_recorded=False, written_over=paths)
+    is_recorded = writer.record(journal, written_over=paths)
     for operation in edited:
         _bring_in(writer, operation, is_recorded=is_recorded)
     writer.flush_names()
@@ -84,6 +96,13 @@ def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> Non
         merged = None  # saved once more just now
     if merged is None and after is not None and not writer.history.is_available:
         writer.keep_draft(operation.path, after)
+
+
+def _drop_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return  # it is not there, or something still waits in it
 
 
 def _names_in(folder: str) -> list[str]:

@@ -270,27 +270,36 @@ class MemoryStore:
         with self._writer.locked():
             recover(self._writer)
             change = Change(self)
-            is_recorded = False
             try:
                 yield change
                 operations = change.operations()
             finally:
-                is_recorded = self._writer.record_outside()
+                self._writer.record_outside()
             if operations:
                 journal = Journal(origin.message(subject, **trailers), operations)
-                self._writer.carry_out(journal, is_before_recorded=is_recorded)
+                self._writer.carry_out(journal)
                 written = sum(operation.after is not None for operation in operations)
                 counts = {"written": written, "deleted": len(operations) - written}
                 self._sink.emit(
                     memory_changed(source=origin.source, scope=self.scope, session=origin.session, **counts)
                 )
 
-    def record_outside_changes(self) -> None:
-        """Make what was edited by hand part of the history now, before it is shown or undone."""
-        if os.path.isdir(self.place.base):
-            with self._writer.locked():
-                recover(self._writer)
-                self._writer.record_outside()
+    def record_outside_changes(self) -> bool:
+        """Make what was edited by hand part of the history now, before it is shown or undone. False when it fails."""
+        if not os.path.isdir(self.place.base):
+            return True
+        with self._writer.locked():
+            recover(self._writer)
+            return self._writer.record_outside()
+
+    def is_waiting(self) -> bool:
+        """Whether a change was cut short, or is on disk and not in the history."""
+        return self._writer.is_waiting()
+
+    def mend_history(self) -> list[str]:
+        """Make again what is damaged of the history, or set it aside. Returns what was done, in words."""
+        with self._writer.locked():
+            return self._writer.mend_thoroughly()
 
     def keep_draft(self, key: str, data: bytes) -> str:
         """Put text that could not be saved where its author finds it again; returns the path."""

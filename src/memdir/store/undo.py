@@ -31,10 +31,15 @@ class Undone:
 def undo(store: MemoryStore, revision: str = "") -> Undone:
     """Take back one change set: the named one, or the newest that was not taken back yet."""
     require_history(store)
-    store.record_outside_changes()
+    _require_recorded(store)
     commit = _named(store, revision) if revision else _newest_not_undone(store)
+    if commit.is_beginning:
+        raise MemoryNotFound(
+            f"there is nothing to undo before {commit.id[:8]}: the history begins with the files as they were then",
+            remedy="`memdir forget` deletes a memory; `memdir log` shows every change",
+        )
     subject = f"undo {commit.id[:8]}: {commit.subject}"
-    contents = store.history.contents([blob for file in commit.files for blob in (file.before, file.after)])
+    contents = _contents(store, [blob for file in commit.files for blob in (file.before, file.after)])
     times = _first_times(store.history.log()) if any(file.before for file in commit.files) else {}
     with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
         for file in commit.files:
@@ -59,13 +64,13 @@ class _Versions:
 def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     """Bring a file back as it was after `revision`; without one, as it was before its newest change."""
     require_history(store)
-    store.record_outside_changes()
+    _require_recorded(store)
     path = store.place.prefix + key
     commits = store.history.log(path)
     if not commits:
         raise MemoryNotFound(f"the history knows no file {key}", remedy="`memdir log` shows what it knows")
     source, blob = _version(store, commits, path, revision)
-    data = store.history.contents([blob])[blob]
+    data = _contents(store, [blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
         change.put_back(key, data, mtime_ns=_first_times(commits).get((path, blob)))
         if key.rsplit("/", 1)[-1] != INDEX_NAME:
@@ -78,6 +83,27 @@ def require_history(store: MemoryStore) -> None:
         raise HistoryError(
             "git is not installed, so there is no history", remedy="Install git; changes are kept from then on"
         )
+
+
+def _require_recorded(store: MemoryStore) -> None:
+    """Going back by a history that lacks the newest change would take back another one."""
+    if not store.record_outside_changes():
+        raise HistoryError(
+            "a change is not in the history yet, so nothing can be taken back",
+            remedy="`memdir doctor` tells what stops the history; the change is recorded once that is gone",
+        )
+
+
+def _contents(store: MemoryStore, blobs: Sequence[str]) -> dict[str, bytes]:
+    """The bytes of all these; where one is lost, nothing is done."""
+    found = store.history.contents(blobs)
+    lost = sorted({blob for blob in blobs if blob and blob not in found})
+    if lost:
+        raise HistoryError(
+            f"the history is damaged: {len(lost)} of the versions that this needs are lost, {lost[0][:8]} among them",
+            remedy="`memdir doctor` tells more; docs/how-to/history-set-aside.md what to do",
+        )
+    return found
 
 
 def _named(store: MemoryStore, revision: str) -> Commit:

@@ -23,10 +23,20 @@ from memdir.disk.plain_file import TooLarge, read_with_status
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError
-from memdir.events import history_failed, secret_saved
+from memdir.events import history_failed, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
-from memdir.store.journal import Journal, Operation, remove_journal, write_journal
+from memdir.store.journal import (
+    Journal,
+    Operation,
+    put_off,
+    put_off_before,
+    read_journal,
+    remove_journal,
+    set_aside,
+    write_journal,
+)
+from memdir.store.mend import damaged_histories, mend_all, mend_for_people, mend_history, told
 from memdir.store.merge import merge_bytes
 from memdir.store.walk import MAX_FILE_BYTES
 
@@ -57,8 +67,10 @@ class Writer:
         with self.sink.held(), locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
             yield
 
-    def carry_out(self, journal: Journal, *, is_before_recorded: bool) -> None:
+    def carry_out(self, journal: Journal) -> None:
         """Make a change set happen, as a whole or, with an error, not at all."""
+        if os.path.lexists(self.place.journal):
+            put_off(self.place.journal, self.place.waiting)  # complete, but the history did not take it
         write_journal(self.place.journal, journal)
         overtaken: dict[str, bytes | None] = {}
         try:
@@ -68,7 +80,7 @@ class Writer:
         except BaseException:
             self._roll_back(journal)
             raise
-        if self.record(journal, is_before_recorded=is_before_recorded, overtaken=overtaken):
+        if self.record(journal, overtaken=overtaken):
             self.drop_journal()
 
     def put(self, operation: Operation, overtaken: dict[str, bytes | None]) -> bytes | None:
@@ -87,55 +99,62 @@ class Writer:
         self._unflushed.clear()
 
     def record(
-        self,
-        journal: Journal,
-        *,
-        is_before_recorded: bool,
-        overtaken: dict[str, bytes | None] | None = None,
-        written_over: Sequence[str] = (),
+        self, journal: Journal, *, overtaken: dict[str, bytes | None] | None = None, written_over: Sequence[str] = ()
     ) -> bool:
         """Commit a change set, with what others had there before it and what they `wrote over` it since.
 
         False when the history fails: then the journal has to stay, so that neither text nor lineage is lost.
         """
-        if not self.history.is_available:
-            return True
-        before = {} if is_before_recorded else {operation.path: operation.before for operation in journal.operations}
-        try:
-            for contents in (before, overtaken or {}):
-                missing = self.history.missing(contents) if contents else {}
-                if missing:
-                    self.history.record_contents(outside_message(list(missing)), missing, when=self.clock())
-            self._commit(journal)
+
+        def act() -> None:
+            waiting = self._waiting()
+            self._begin([*waiting.values(), journal])
+            for path, earlier in waiting.items():
+                self._commit(earlier)
+                remove_journal(path)
+            self._commit(journal, overtaken or {})
             if written_over:
                 self._commit(Journal(outside_message(written_over), [], found=tuple(written_over)))
-        except (HistoryError, DiskError) as error:
-            self.sink.emit(history_failed(reason=error.message))
-            return False
-        return True
+
+        return not self.history.is_available or self._done_in_history(act)
 
     def record_outside(self) -> bool:
         """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
         if not self.history.is_available:
             return True
-        if os.path.lexists(self.place.journal):
+        if self.is_waiting():
             return False  # an older change set still waits for a history that fails
-        try:
+
+        def act() -> None:
             paths = [path for path in self.history.unrecorded() if not self._is_too_large(path)]
             if not paths:
-                return True
+                return
             journal = Journal(outside_message(paths), [], found=tuple(paths))
             write_journal(self.place.journal, journal)
+            self._begin([journal])
             self._commit(journal)
-        except (HistoryError, DiskError) as error:
-            self.sink.emit(history_failed(reason=error.message))
-            return False
+            self._report_secrets(paths)
+            self.drop_journal()
+
+        return self._done_in_history(act)
+
+    def _report_secrets(self, paths: Sequence[str]) -> None:
         from memdir.store.secrets.refuse import saved_secrets
 
         for path, found in saved_secrets(self.place.base, paths):
             self.sink.emit(secret_saved(file=path, found=found))
-        self.drop_journal()
-        return True
+
+    def is_waiting(self) -> bool:
+        """Whether a change set is on disk and not in the history."""
+        return os.path.lexists(self.place.journal) or bool(put_off_before(self.place.waiting))
+
+    def mend_thoroughly(self) -> list[str]:
+        """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
+        done = [f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock())]
+        for event in mend_all(self.place, self.history, self.clock()):
+            self.sink.emit(event)
+            done.append(told(event))
+        return done
 
     def drop_journal(self) -> None:
         """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""
@@ -215,14 +234,55 @@ class Writer:
                 return
             folder = os.path.dirname(folder)
 
-    def _commit(self, journal: Journal) -> None:
-        contents = {operation.path: operation.after for operation in journal.operations}
-        paths = (*contents, *journal.found)
+    def _done_in_history(self, act: Callable[[], None]) -> bool:
+        """Do something in the history, once more when damage could be mended; False when it cannot be done now."""
         try:
-            self.history.record(journal.message, paths, when=self.clock(), contents=contents)
-        except HistoryError:
-            self.history.settle()  # a git that was killed, ours or a person's, left locks that stop every later one
-            self.history.record(journal.message, paths, when=self.clock(), contents=contents)
+            try:
+                act()
+            except (HistoryError, DiskError) as error:
+                self.history.settle()  # a git that was killed, ours or a person's, may have left what stops every other
+                for event in mend_history(self.place, self.history, self.clock(), error):
+                    self.sink.emit(event)
+                act()
+        except (HistoryError, DiskError) as error:
+            self.sink.emit(history_failed(reason=error.message))
+            return False
+        return True
+
+    def _waiting(self) -> dict[str, Journal]:
+        """The change sets that wait for the history, by their files; what is none of ours is put aside."""
+        found = {path: read_journal(path, self.place.base) for path in put_off_before(self.place.waiting)}
+        for path in (path for path, journal in found.items() if journal is None):
+            self.put_aside(path)
+        return {path: journal for path, journal in found.items() if journal is not None}
+
+    def put_aside(self, path: str) -> None:
+        self.sink.emit(journal_set_aside(file=set_aside(path, self.clock(), beside=self.place.journal)))
+
+    def _begin(self, journals: Sequence[Journal]) -> None:
+        """Begin a history that has no commit with the files as they were before these change sets: a commit of its own,
+        so that taking back one of them takes back nothing else."""
+        if self.history.head():
+            return
+        contents = self.history.beginning()
+        for journal in reversed(journals):
+            contents |= {operation.path: operation.before for operation in journal.operations}
+        begun = {path: data for path, data in contents.items() if data is not None}
+        if begun:
+            word = "begun anew" if damaged_histories(self.place) else "begun"
+            message = Origin(OUTSIDE).message(f"history {word} with the files as they are")
+            self.history.record(message, (), when=self.clock(), contents=begun)
+
+    def _commit(self, journal: Journal, overtaken: dict[str, bytes | None] | None = None) -> None:
+        """Commit a change set; what it displaced is in the history before it, and can be read there."""
+        befores = {operation.path: operation.before for operation in journal.operations}
+        self.history.keep([data for data in befores.values() if data is not None])
+        for contents in (befores, overtaken or {}):
+            missing = self.history.missing(contents)
+            if missing:
+                self.history.record(outside_message(list(missing)), (), when=self.clock(), contents=missing)
+        contents = {operation.path: operation.after for operation in journal.operations}
+        self.history.record(journal.message, journal.found, when=self.clock(), contents=contents)
 
 
 def _nearest(folder: str) -> str:

@@ -1,0 +1,233 @@
+"""What to do with a damaged history: make again what is certain, else set it aside whole (S14, ADR 0041).
+
+Only the holder of the directory's lock may mend. A history is set aside when it can be read from the disk and git says
+that it is broken: never for a full disk, a missing permission, a git that is not there or was killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
+from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
+from memdir.disk.objects import is_object_id
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import DiskError, HistoryError
+from memdir.events import history_repaired, history_set_aside
+from memdir.store.journal import set_aside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memdir.errors import MemdirError
+    from memdir.events import Event
+    from memdir.layout import Place
+    from memdir.store.history import History
+
+_MAX_LOG_BYTES = 64 << 20
+_NEVER_WRITTEN = ("config.worktree", "hooks", "commondir", "gitdir", "objects/info/alternates", "info/attributes")
+# What git says when it is not the history that is broken.
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ENOLCK, errno.ETXTBSY)
+_DISK_GONE = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.ENODEV, errno.EHOSTDOWN)
+_WORDS = ("out of memory", "did not end in", "not installed", "could not be started", "unable to create thread", KILLED)
+
+
+def damaged_histories(place: Place) -> list[str]:
+    """The histories that were set aside, the oldest first."""
+    prefix = f"{os.path.basename(place.history)}.damaged-"
+    try:
+        return sorted(os.path.join(place.state, name) for name in os.listdir(place.state) if name.startswith(prefix))
+    except OSError:
+        return []
+
+
+def mend_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
+    """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
+    if is_passing(error):
+        raise error
+    if not history.git.exists:
+        history.forget_table()
+        yield history_repaired(what="the history was gone; a new one begins with the files as they are")
+        return
+    opened = _open_up(place.history)
+    if opened:
+        yield history_repaired(what=f"{opened} files and folders of the history were closed to their owner")
+    for path in _move_wrong_kinds(place, now):
+        yield history_repaired(what=f"{path} was not what it should be and is set aside")
+    try:
+        words = _find_branch(history)
+        history.forget_table()
+        history.read_through()
+    except (HistoryError, DiskError) as still:
+        if is_passing(still):
+            raise
+        yield set_history_aside(place, history, now, still.message)
+        return
+    if words:
+        yield history_repaired(what=words)
+
+
+def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
+    """The same for every version that the history holds, after what the files on disk still know was put back."""
+    try:
+        complaints = history.check()
+    except (HistoryError, DiskError) as error:
+        yield from mend_history(place, history, now, error)
+        return
+    if not complaints:
+        return
+    if not history.git.exists:
+        yield from mend_history(place, history, now, HistoryError(complaints[0]))
+        return
+    history.keep([data for data in history.beginning().values() if data is not None])
+    complaints = history.check()
+    if complaints and not is_passing(HistoryError(complaints[0])):
+        yield set_history_aside(place, history, now, complaints[0])
+    elif not complaints:
+        yield history_repaired(what="damaged versions in the history were written again from the files")
+
+
+def told(event: Event) -> str:
+    """What was done to a history, in words."""
+    if event.name == "history.set_aside":
+        folder, reason = event.fields["folder"], event.fields["reason"]
+        return f"the history could not be read and is set aside in {folder}; a new one begins ({reason})"
+    if event.name == "journal.set_aside":
+        return f"a change that had been cut short was damaged and is set aside in {event.fields['file']}"
+    return str(event.fields["what"])
+
+
+def set_history_aside(place: Place, history: History, now: float, reason: str) -> Event:
+    """Move a history away, never deleting it: the next commit begins a new one."""
+    folder = set_aside(place.history, now)
+    history.forget_table()
+    return history_set_aside(folder=folder, reason=reason)
+
+
+def is_passing(error: MemdirError) -> bool:
+    """Whether an error may go away by itself, or by what its remedy says, and tells nothing about the history."""
+    texts = (*(os.strerror(code) for code in (*_REFUSED, *_BUSY, *_DISK_GONE)), *_WORDS)
+    return any(text in error.message for text in texts)
+
+
+def unlike_written(place: Place) -> list[str]:
+    """What people's git goes by and is not as we wrote it: memdir never reads it, but it could make git run things."""
+    paths = {os.path.join(place.history, name): data for name, data in FOR_PEOPLE.items()}
+    found = [path for path, data in paths.items() if read_if_plain(path, len(data)) != data]
+    extras = (os.path.join(place.history, name) for name in _NEVER_WRITTEN)
+    return [*found, *(path for path in extras if os.path.lexists(path))] if os.path.lexists(place.history) else []
+
+
+def mend_for_people(place: Place, now: float) -> list[str]:
+    """Put that back as it was written; what stood there is set aside. Returns what was."""
+    mended = unlike_written(place)
+    for path in mended:
+        if os.path.lexists(path):
+            set_aside(path, now)
+        if os.path.basename(path) in FOR_PEOPLE:
+            write_bytes_atomic(path, FOR_PEOPLE[os.path.basename(path)])
+    return mended
+
+
+def _open_up(folder: str) -> int:
+    """Give the owner back what he needs to read and write; returns how many files and folders lacked it."""
+    changed = 0
+    if not is_real_folder(folder):
+        return 0
+    changed += _allow(folder, FOLDER_MODE)
+    for current, folders, files in os.walk(folder):
+        for names, mode in ((folders, FOLDER_MODE), (files, FILE_MODE)):
+            changed += sum(_allow(os.path.join(current, name), mode) for name in names)
+    return changed
+
+
+def _allow(path: str, mode: int) -> bool:
+    needed = stat.S_IRUSR | (mode & stat.S_IXUSR)
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode) or status.st_mode & needed == needed:
+            return False
+        os.chmod(path, mode)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise disk_error(error, "open", path) from error
+    return True
+
+
+def _move_wrong_kinds(place: Place, now: float) -> Iterator[str]:
+    """Set aside what stands where a folder of ours should be; the objects' and the whole are judged elsewhere."""
+    for name in FOLDERS:
+        path = os.path.join(place.history, name).rstrip(os.sep)
+        if name in ("", "objects") or not os.path.lexists(path) or is_real_folder(path):
+            continue
+        if all(is_real_folder(above) for above in (place.history, os.path.dirname(path))):
+            yield set_aside(path, now)
+    branch = os.path.join(place.history, "refs", "heads", "main")
+    if os.path.isdir(branch):
+        yield set_aside(branch, now)
+
+
+def _find_branch(history: History) -> str:
+    """Make sure that the branch names the last commit; returns what was done, "" for nothing."""
+    git = history.git
+    git.look_over()
+    git.create()
+    named, noted = git.named_head(), history.noted_head()
+    if not named or not history.is_commit(named):
+        last = _last_commit(history, named, noted)
+    else:
+        last = noted if history.is_behind(named, noted) else ""
+    if not last:
+        return ""
+    git.point_to(last, named, date=0)
+    return f"the branch of the history was damaged and leads to the last change {last[:8]} again"
+
+
+def _last_commit(history: History, named: str, noted: str) -> str:
+    """The one commit that no other builds on; of several, the one that was noted. HistoryError when that is unsure."""
+    parents = _parents(history)
+    built_on = {parent for _, known in parents.values() for parent in known}
+    tips = [name for name in parents if name not in built_on]
+    logged = _last_in_log(history.git.reflog)
+    for name in (noted, logged):
+        if name in tips:
+            return name
+    if any(name and name not in parents for name in (noted, logged, named)):
+        raise history.git.failure("its last change is lost")
+    if len({parents[name] for name in tips}) <= 1:  # of a change set that was recorded twice, one is as good
+        return max(tips, default="")
+    raise history.git.failure("its branch is lost, and which change was the last is not certain")
+
+
+def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
+    """Tree and parents of every commit among the objects."""
+    every = history.git.run("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+    names = [line.split(b" ")[0] for line in every.split(b"\n") if line.endswith(b" commit")]
+    output = history.git.run("cat-file", "--batch", stdin=b"".join(name + b"\n" for name in names))
+    found = {}
+    at = 0
+    for name in names:
+        end = output.index(b"\n", at)
+        last = output[at:end].rsplit(b" ", 1)[1]
+        if not last.isdigit():
+            at = end + 1
+            continue
+        head = output[end + 1 : end + 1 + int(last)].partition(b"\n\n")[0].split(b"\n")
+        known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
+        found[name.decode("ascii")] = (head[0], known)
+        at = end + int(last) + 2
+    return found
+
+
+def _last_in_log(path: str) -> str:
+    lines = (read_if_plain(path, _MAX_LOG_BYTES) or b"").split(b"\n")
+    for line in reversed(lines):
+        words = line.decode("ascii", "replace").split(" ")
+        if len(words) > 1 and is_object_id(words[1]):
+            return words[1]
+    return ""
