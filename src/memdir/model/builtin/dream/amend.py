@@ -10,6 +10,7 @@ from memdir.model.builtin.dream.evidence import Evidence
 from memdir.model.builtin.dream.fuse import with_lead
 from memdir.model.builtin.dream.page import Page
 from memdir.model.builtin.dream.prose import clauses
+from memdir.model.builtin.dream.subject import Subjects
 from memdir.model.builtin.dream.words import Weights, flat
 from memdir.store.topic import Topic
 
@@ -26,13 +27,15 @@ class Amended:
     leftover: str  # a corrected clause of the description that stands nowhere else, struck out
 
 
-def judge_for(page: Page, evidence: Evidence, weights: Weights, today: date, *, related: float) -> Judge:
+def judge_for(
+    page: Page, evidence: Evidence, subjects: Subjects, weights: Weights, today: date, *, related: float
+) -> Judge:
     """The judge of one page for one piece of evidence."""
     name = frozenset(evidence.reader.lexicon.stems(page.name))
     shared = weights.sum(name & evidence.stems)
     telling = weights.sum(name) >= MIN_NAME_WEIGHT
     named = telling and name <= frozenset(evidence.reader.lexicon.stems(evidence.text))
-    return Judge(evidence, weights, page.name, shared, named, telling and name <= evidence.stems, related, today)
+    return Judge(page, evidence, subjects, weights, shared, named, telling and name <= evidence.stems, related, today)
 
 
 def amended(page: Page, judge: Judge, summary: str) -> Amended | None:

@@ -10,8 +10,10 @@ from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, forbid_the_same, same_words
+from memdir.model.builtin.dream.marks import Marks
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page import Page
+from memdir.model.builtin.dream.subject import Subjects
 from memdir.store.secrets import find_secrets
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import MAX_MEMORY_BYTES
@@ -32,6 +34,7 @@ class Settling:
 
     def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
         self._desk = desk
+        self._subjects = Subjects(Marks(reader.lexicon, reader.values))
         self._reader = reader
         self._today = now.date()
         self._zone = now.tzinfo
@@ -90,7 +93,7 @@ class Settling:
         if not (alike or self._same_rule(one, two)):
             if pair.likeness >= SUSPICIOUS:
                 self._desk.doubt([one.key, two.key], "they are alike, but not enough to be merged")
-        elif self._disagree(older, newer) or self._tells_of_change(newer):
+        elif not self._subjects.may_merge(one, two) or self._disagree(older, newer) or self._tells_of_change(newer):
             self._desk.doubt([one.key, two.key], "they say different things, and it is not certain which one holds")
         else:
             self._merge(*self._keeper_first(one, two))
@@ -117,7 +120,7 @@ class Settling:
         if not evidence.change.matters:
             return False
         weights = self._profiles.weights
-        judge = judge_for(older, evidence, weights, self._today, related=weights.sum(pair.shared))
+        judge = judge_for(older, evidence, self._subjects, weights, self._today, related=weights.sum(pair.shared))
         if not (alike or judge.named):
             judge = replace(judge, values_only=True)
         amendment = amended(older, judge, newer.description)
@@ -150,9 +153,8 @@ class Settling:
         return False
 
     def _tells_of_change(self, newer: Page) -> bool:
-        """Whether the newer page names something old that was not found in the other: then they are not the same."""
-        change = self._evidence(newer).change
-        return newer.kind is not MemoryType.FEEDBACK and bool(change.old or change.old_words)
+        """Whether the newer page tells of a change that was not found in the other: then they are not the same."""
+        return self._may_tell(newer) and self._evidence(newer).change.is_change
 
     def _merge(self, keeper: Page, donor: Page) -> None:
         reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
