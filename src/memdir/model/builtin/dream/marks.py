@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from memdir.model.builtin.dream.rivals import is_same
 from memdir.model.builtin.dream.values import Value, Values
-from memdir.model.builtin.dream.words import Lexicon, light_stem, lines_of, pairs, without_particle
+from memdir.model.builtin.dream.words import Lexicon, lines_of, pairs, without_particle
 
 LONG = 7  # letters: a shorter word with an s more may be another name (Jon, Jones)
 
+MIN_STEM = 4  # letters that must be left of a word
+_ENDINGS = ("ation", "ement", "ance", "ment", "ied", "ed", "es", "en", "ie", "e", "n")
+
 Kind = Literal["word", "start", "name", "value", "light"]
-Bond = Literal["", "tight", "of"]
+Bond = Literal["", "tight", "of", "at"]
 
 _NO_SPACES = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # kana, Han, Thai, Lao
 _TOKEN = re.compile(
@@ -70,6 +74,13 @@ class Mark:
         return self.stem == other.stem and kinds in (set(), {"word"}, {"word", "start"})
 
 
+def _inflected(word: str) -> str:
+    """A word without plural, tense and the like; "marketing" is not "market", nor a "printer" a "print"."""
+    word = word[:-1] if len(word) >= MIN_STEM and word[-1] == "s" and word[-2] != "s" else word
+    ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= MIN_STEM), "")
+    return word.removesuffix(ending or "ed" if len(word) > MIN_STEM else "")
+
+
 def _is_plural(one: str, many: str) -> bool:
     return len(one) >= LONG and many == f"{one}s"
 
@@ -93,18 +104,37 @@ class Pool:
         return any(mark.matches(other) for other in near)
 
 
-class Marks:
-    """Reads marks; every text once."""
+@dataclass(frozen=True)
+class Tongue:
+    """The words of one language that name nothing."""
 
-    def __init__(self, lexicon: Lexicon, values: Values) -> None:
-        self._lexicon = lexicon
+    stops: frozenset[str]
+    light: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return self.stops.union(*self.light.values())
+
+
+def tongues(lexicon: Lexicon) -> list[Tongue]:
+    """The tables of all languages, English first."""
+    light: dict[str, dict[str, frozenset[str]]] = {}
+    for line in lines_of("light_words.txt"):
+        language, kind, *words = line.split()
+        kinds = light.setdefault(language, {})
+        kinds[kind] = kinds.get(kind, frozenset()).union(words)
+    return [Tongue(stops, light[language]) for language, stops in lexicon.stops.items()]
+
+
+class Marks:
+    """Reads marks of texts in one language; every text once."""
+
+    def __init__(self, values: Values, tongue: Tongue) -> None:
         self._values = values
-        self._light: dict[str, set[str]] = {}
+        self._light = tongue.light
+        self._stops = tongue.stops
+        self._spared = frozenset().union(*(words for kind, words in tongue.light.items() if kind != "measure"))
         self._read: dict[str, tuple[Mark, ...]] = {}
-        for line in lines_of("light_words.txt"):
-            kind, *words = line.split()
-            self._light.setdefault(kind, set()).update(words)
-        self._spared = set().union(*(words for kind, words in self._light.items() if kind != "measure"))
 
     def of(self, text: str) -> tuple[Mark, ...]:
         """The marks of a text in order, without what is struck out."""
@@ -117,6 +147,11 @@ class Marks:
     def is_denied(self, text: str) -> bool:
         """Whether a text denies or forbids something."""
         return self._has("not", text)
+
+    def is_hung_on(self, text: str) -> bool:
+        """Whether a text begins with "for", "in" or the like, and so belongs to what stands before it."""
+        first = _PART.search(text)
+        return first is not None and first[0].casefold() in self._light["of"] | self._light["at"]
 
     def speech(self, text: str) -> int:
         """Where the words begin that somebody is said to have spoken: "physics says …", "correction from Ruud: …"."""
@@ -171,7 +206,7 @@ class Marks:
             return True  # the US, IT: not "us", not "it"
         if word[0].isupper() and not _OPENS.search(text, 0, at):
             return form not in self._light["of"]  # a stop word of one language is a name in another: the Plus plan
-        return not (self._lexicon.is_stop(form) or form in self._spared)
+        return not (form in self._stops or form in self._spared)
 
     def _kind(self, word: str, text: str, at: int) -> Kind:
         if word.casefold() in self._light["measure"]:
@@ -184,7 +219,7 @@ class Marks:
         if _HANGUL.search(form):
             return without_particle(form)
         plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
-        return light_stem(plain)
+        return _inflected(plain)
 
     def _bond(self, text: str, last: int, start: int) -> Bond:
         """Whether nothing, or only "of the", stands between a mark and the one before it."""
@@ -194,5 +229,6 @@ class Marks:
         words = _PART.findall(gap.casefold())
         if not words:
             return "tight"
-        rest = [word for word in words if not self._lexicon.is_stop(word) and word not in self._light["of"]]
-        return "of" if not rest and words[0] in self._light["of"] else ""
+        if any(word not in self._stops and word not in self._light["of"] for word in words):
+            return ""
+        return "of" if words[0] in self._light["of"] else "at" if words[0] in self._light["at"] else ""

@@ -10,7 +10,6 @@ from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, forbid_the_same, same_words
-from memdir.model.builtin.dream.marks import Marks
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page import Page
 from memdir.model.builtin.dream.subject import Subjects
@@ -34,7 +33,7 @@ class Settling:
 
     def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
         self._desk = desk
-        self._subjects = Subjects(Marks(reader.lexicon, reader.values))
+        self._subjects = Subjects(reader.lexicon, reader.values)
         self._reader = reader
         self._today = now.date()
         self._zone = now.tzinfo

@@ -10,7 +10,6 @@ from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.gather import known_at, new_page
 from memdir.model.builtin.dream.likeness import Profiles, figures
-from memdir.model.builtin.dream.marks import Marks
 from memdir.model.builtin.dream.mend_dates import resolved
 from memdir.model.builtin.dream.prose import split
 from memdir.model.builtin.dream.said import Statement
@@ -33,7 +32,7 @@ class Testimony:
         self._undated = undated
         self._worth = Worth(reader.phrases, reader.values)
         self._profiles = profiles
-        self._subjects = Subjects(Marks(reader.lexicon, reader.values))
+        self._subjects = Subjects(reader.lexicon, reader.values)
 
     def take(self, statement: Statement) -> None:
         """Correct what it disproves; else keep it if it is worth keeping."""

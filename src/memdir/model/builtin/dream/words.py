@@ -60,7 +60,11 @@ class Lexicon:
     """Stop words, how common a stem is in notes of this kind, and the stems met so far."""
 
     def __init__(self) -> None:
-        self._stops = frozenset(word for line in lines_of("stop_words.txt") for word in line.split())
+        self.stops: dict[str, frozenset[str]] = {}  # by language
+        for line in lines_of("stop_words.txt"):
+            language, *words = line.split()
+            self.stops[language] = self.stops.get(language, frozenset()).union(words)
+        self._stops = frozenset().union(*self.stops.values())
         pairs = (line.split() for line in lines_of("common_stems.txt"))
         self._background = {stem: float(share) for stem, share in pairs}
         self._known = _Stems(self._stem_of)
@@ -82,10 +86,6 @@ class Lexicon:
             return stems
         return [part for stem in stems for part in (pairs(stem[1:]) if stem[:1] == _RUN else [stem])]
 
-    def is_stop(self, word: str) -> bool:
-        """Whether a word in lower case is an article, a pronoun or the like."""
-        return word in self._stops
-
     def background(self, stem: str) -> float:
         """The share of notes at large that hold this stem."""
         return self._background.get(stem, 0.0)
@@ -105,7 +105,7 @@ class Lexicon:
             plain = plain.partition("'")[0].partition("’")[0]
         if plain in self._stops or plain.isdigit() or len(plain) < 2:
             return ""  # a bare number is a value, and a single letter names nothing
-        return light_stem(plain)[:LONG_WORD] if plain.isalpha() else plain
+        return _light_stem(plain) if plain.isalpha() else plain
 
 
 class _Stems(dict[str, str]):
@@ -135,8 +135,7 @@ def without_particle(word: str) -> str:
     return word
 
 
-def light_stem(word: str) -> str:
-    """The word without its plural and the commonest endings."""
+def _light_stem(word: str) -> str:
     if len(word) > MIN_STEM and word[-1] == "s" and word[-2] != "s":
         word = word[:-1]
     if word.endswith(_ANY_SUFFIX):
@@ -144,7 +143,7 @@ def light_stem(word: str) -> str:
             if word.endswith(suffix) and len(word) - len(suffix) >= least:
                 word = word[: -len(suffix)]
                 break
-    return word
+    return word[:LONG_WORD]
 
 
 class Weights(dict[str, float]):
