@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memdir.model.builtin.dream.amend import amended, judge_for, shortened, with_update
+from memdir.model.builtin.dream.amend import amended, shortened, with_update
+from memdir.model.builtin.dream.correct import Judge
 from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import sentence
@@ -18,7 +19,6 @@ from memdir.model.builtin.dream.words import flat
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
 
-MIN_RELATED = 4.0  # weight a statement must share with a page to be weighed against it
 MAX_PAGES = 8  # pages weighed for one statement, nearest first
 
 
@@ -78,11 +78,9 @@ class Testimony:
             return False
         done = False
         said = sentence(evidence.text)
-        for key, weight in self._near(evidence):
+        for key, _ in self._near(evidence):
             page = self._desk.pages[key]
-            judge = judge_for(page, evidence, self._subjects, self._profiles.weights, self._now.date(), related=weight)
-            if weight < MIN_RELATED and not judge.named:
-                continue
+            judge = Judge(page, evidence, self._subjects, self._profiles.weights, self._now.date())
             if page.fixed or flat(evidence.text) in flat(page.says()):
                 done = done or flat(evidence.text) in flat(page.says())
                 continue
