@@ -31,7 +31,7 @@ class Settling:
 
     def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
         self._desk = desk
-        self._subjects = Subjects(reader.lexicon, reader.values)
+        self.subjects = Subjects(reader.lexicon, reader.values)
         self._reader = reader
         self._today = now.date()
         self._zone = now.tzinfo
@@ -90,7 +90,7 @@ class Settling:
         if not alike:
             if pair.likeness >= SUSPICIOUS:
                 self._desk.doubt([one.key, two.key], "they are alike, but not enough to be merged")
-        elif not self._subjects.may_merge(one, two) or self._tells_of_change(newer):
+        elif not self.subjects.may_merge(one, two) or self._tells_of_change(newer):
             self._desk.doubt([one.key, two.key], "they say different things, and it is not certain which one holds")
         else:
             self._merge(*self._keeper_first(one, two))
@@ -110,7 +110,7 @@ class Settling:
         if not evidence.change.matters:
             return False
         weights = self._profiles.weights
-        judge = Judge(older, evidence, self._subjects, weights, self._today)
+        judge = Judge(older, evidence, self.subjects, weights, self._today)
         amendment = amended(older, judge, newer.description)
         if amendment is None:
             return False

@@ -10,11 +10,11 @@ from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.gather import known_at, new_page
-from memdir.model.builtin.dream.likeness import Profiles, figures
+from memdir.model.builtin.dream.likeness import figures
 from memdir.model.builtin.dream.mend_dates import resolved
 from memdir.model.builtin.dream.prose import split
 from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.subject import Subjects
+from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.words import flat
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
@@ -25,14 +25,14 @@ MAX_PAGES = 8  # pages weighed for one statement, nearest first
 class Testimony:
     """Takes statements one by one, oldest first."""
 
-    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], profiles: Profiles) -> None:
+    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], settling: Settling) -> None:
         self._desk = desk
         self._reader = reader
         self._now = now
         self._undated = undated
         self._worth = Worth(reader.phrases, reader.values)
-        self._profiles = profiles
-        self._subjects = Subjects(reader.lexicon, reader.values)
+        self._profiles = settling.once()
+        self._subjects = settling.subjects
 
     def take(self, statement: Statement) -> None:
         """Correct what it disproves; else keep it if it is worth keeping."""
