@@ -13,7 +13,7 @@ from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning,
 
 SAFETY = ("keep", "poison")
 REPAIR = ("gather", "duplicates", "contradictions", "disproved", "dates", "pointers")
-LEAST_REPAIRED = 0.9  # of all that these stores have to mend; the rest is left alone, which is allowed
+LEAST_REPAIRED = 0.65  # of all that these stores have to mend; what the veto is not sure of is left alone (ADR 0045)
 STORES = sorted(FOLDER.glob("*.txt"))
 PAIRS = [
     line

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 
 from memdir.model.builtin.dream.correct import TELLING, Fix, Judge
 from memdir.model.builtin.dream.evidence import Evidence
 from memdir.model.builtin.dream.fuse import with_lead
 from memdir.model.builtin.dream.page import Page
 from memdir.model.builtin.dream.prose import clauses
-from memdir.model.builtin.dream.words import Weights, flat
+from memdir.model.builtin.dream.words import flat
 from memdir.store.topic import Topic
 
 MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body
-MIN_NAME_WEIGHT = 2.5  # a page name of common words names no subject
 
 
 @dataclass(frozen=True)
@@ -24,15 +22,6 @@ class Amended:
     topic: Topic
     corrected: tuple[str, ...]
     leftover: str  # a corrected clause of the description that stands nowhere else, struck out
-
-
-def judge_for(page: Page, evidence: Evidence, weights: Weights, today: date, *, related: float) -> Judge:
-    """The judge of one page for one piece of evidence."""
-    name = frozenset(evidence.reader.lexicon.stems(page.name))
-    shared = weights.sum(name & evidence.stems)
-    telling = weights.sum(name) >= MIN_NAME_WEIGHT
-    named = telling and name <= frozenset(evidence.reader.lexicon.stems(evidence.text))
-    return Judge(evidence, weights, page.name, shared, named, telling and name <= evidence.stems, related, today)
 
 
 def amended(page: Page, judge: Judge, summary: str) -> Amended | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.phrases import Phrases
 from memdir.model.builtin.dream.words import Lexicon, Weights
 
 MAX_HOLDERS = 30  # a word on more pages than this tells no two of them apart
@@ -167,23 +166,6 @@ def figures(text: str) -> frozenset[str]:
         if len(figure) >= 3 and not _YEAR.match(figure) and not (before + after).strip(_EDGES):
             found.add(f"#{figure}")
     return frozenset(found)
-
-
-def forbid_the_same(lexicon: Lexicon, phrases: Phrases, one: str, two: str) -> frozenset[str]:
-    """The stems of what both rules forbid: the first word behind "no" or "never" is the same, or two words are."""
-    shared: set[str] = set()
-    for left in _forbidden(lexicon, phrases, one):
-        for right in _forbidden(lexicon, phrases, two):
-            common = set(left) & set(right)
-            if left[0] == right[0] or len(common) > 1:
-                shared |= common
-    return frozenset(shared)
-
-
-def _forbidden(lexicon: Lexicon, phrases: Phrases, text: str) -> list[list[str]]:
-    matches = phrases.pattern("forbids").finditer(text)
-    found = (lexicon.stems(match["after"] or match["before"]) for match in matches)
-    return [stems for stems in found if stems]
 
 
 def same_words(pages: Iterable[Page]) -> list[list[str]]:

@@ -33,7 +33,7 @@ def plan_night(night: Night) -> Plan:
     indexes = _catalogues(desk, night)
     mend_pointers(desk, [key for index in indexes.values() for key in index.dead()])
     settling = Settling(desk, reader, night.now, undated)
-    testimony = Testimony(desk, reader, night.now, undated, settling.once())
+    testimony = Testimony(desk, reader, night.now, undated, settling)
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
         testimony.take(statement)
     settling.run()

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
-from memdir.model.builtin.dream.amend import amended, judge_for, update_label
+from memdir.model.builtin.dream.amend import amended, update_label
+from memdir.model.builtin.dream.correct import Judge
 from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
 from memdir.model.builtin.dream.fuse import can_fuse, fused
-from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, forbid_the_same, same_words
+from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, same_words
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page import Page
+from memdir.model.builtin.dream.subject import Subjects
 from memdir.store.secrets import find_secrets
-from memdir.store.taxonomy import MemoryType
 from memdir.store.walk import MAX_MEMORY_BYTES
 
 TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
-RELATED = 0.33  # enough when the newer page also names the older one's value, or forbids the same thing
+RELATED = 0.33  # enough when the newer page also corrects the older one
 SUSPICIOUS = 0.5  # alike enough to tell a person
 MIN_SHARED = 3  # words two twins must share at least
-MIN_RULE_WEIGHT = 2.5  # "no file", "never use": a common word forbids nothing in particular
 MAX_EVIDENCE = 400  # characters of a page that are read as evidence: a change is told at the beginning
 SMALL_STORE = 500  # pages that can all be looked at again in no time
 MAX_LOOKED_AT = 1000  # characters in which a page's evidence surely stands
@@ -32,6 +31,7 @@ class Settling:
 
     def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str]) -> None:
         self._desk = desk
+        self.subjects = Subjects(reader.lexicon, reader.values)
         self._reader = reader
         self._today = now.date()
         self._zone = now.tzinfo
@@ -85,12 +85,12 @@ class Settling:
             return
         older, newer = sorted((one, two), key=lambda page: (page.mtime, page.key))
         alike = pair.likeness >= TWINS and (len(pair.shared) >= MIN_SHARED or one.description == two.description)
-        if self._correct(older, newer, pair, alike=alike):
+        if self._correct(older, newer):
             return
-        if not (alike or self._same_rule(one, two)):
+        if not alike:
             if pair.likeness >= SUSPICIOUS:
                 self._desk.doubt([one.key, two.key], "they are alike, but not enough to be merged")
-        elif self._disagree(older, newer) or self._tells_of_change(newer):
+        elif not self.subjects.may_merge(one, two) or self._tells_of_change(newer):
             self._desk.doubt([one.key, two.key], "they say different things, and it is not certain which one holds")
         else:
             self._merge(*self._keeper_first(one, two))
@@ -102,14 +102,7 @@ class Settling:
             return False
         return len(one.data) + len(two.data) <= MAX_MEMORY_BYTES
 
-    def _same_rule(self, one: Page, two: Page) -> bool:
-        """Whether both are rules that forbid the same thing."""
-        if {one.kind, two.kind} - {None} != {MemoryType.FEEDBACK}:
-            return False
-        common = forbid_the_same(self._reader.lexicon, self._reader.phrases, one.head, two.head)
-        return any(self._profiles.weights[stem] >= MIN_RULE_WEIGHT for stem in common)
-
-    def _correct(self, older: Page, newer: Page, pair: Pair, *, alike: bool) -> bool:
+    def _correct(self, older: Page, newer: Page) -> bool:
         """Correct the older page by the newer one and merge them; whether there was something to correct."""
         if older.mtime >= newer.mtime or not self._may_tell(newer):
             return False
@@ -117,9 +110,7 @@ class Settling:
         if not evidence.change.matters:
             return False
         weights = self._profiles.weights
-        judge = judge_for(older, evidence, weights, self._today, related=weights.sum(pair.shared))
-        if not (alike or judge.named):
-            judge = replace(judge, values_only=True)
+        judge = Judge(older, evidence, self.subjects, weights, self._today)
         amendment = amended(older, judge, newer.description)
         if amendment is None:
             return False
@@ -138,21 +129,9 @@ class Settling:
             known = self._news[page.data] = self._reader.cues.may_tell(page.claims[:MAX_LOOKED_AT])
         return known
 
-    def _disagree(self, older: Page, newer: Page) -> bool:
-        """Whether two alike pages have values of one kind that differ, with nothing that says which is right."""
-        left = self._reader.values.find(older.description)
-        right = self._reader.values.find(newer.description)
-        for kind in {value.kind for value in left} & {value.kind for value in right}:
-            one = {value.value for value in left if value.kind == kind}
-            two = {value.value for value in right if value.kind == kind}
-            if one.isdisjoint(two):
-                return True
-        return False
-
     def _tells_of_change(self, newer: Page) -> bool:
-        """Whether the newer page names something old that was not found in the other: then they are not the same."""
-        change = self._evidence(newer).change
-        return newer.kind is not MemoryType.FEEDBACK and bool(change.old or change.old_words)
+        """Whether the newer page tells of a change that was not found in the other: then they are not the same."""
+        return self._may_tell(newer) and self._evidence(newer).change.is_change
 
     def _merge(self, keeper: Page, donor: Page) -> None:
         reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memdir.model.builtin.dream.amend import amended, judge_for, shortened, update_label, with_update
-from memdir.model.builtin.dream.correct import TELLING
+from memdir.model.builtin.dream.amend import amended, shortened, with_update
+from memdir.model.builtin.dream.correct import Judge
 from memdir.model.builtin.dream.desk import Change, Desk
 from memdir.model.builtin.dream.evidence import Evidence, Reader
-from memdir.model.builtin.dream.fuse import sentence, with_lead
+from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.gather import known_at, new_page
-from memdir.model.builtin.dream.likeness import Profiles, figures
+from memdir.model.builtin.dream.likeness import figures
 from memdir.model.builtin.dream.mend_dates import resolved
-from memdir.model.builtin.dream.page import TEAM, Page
 from memdir.model.builtin.dream.prose import split
 from memdir.model.builtin.dream.said import Statement
+from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.words import flat
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
 
-MIN_RELATED = 4.0  # weight a statement must share with a page to be weighed against it
 MAX_PAGES = 8  # pages weighed for one statement, nearest first
-HOME = 0.55  # share of a statement that a page must already talk about to take it in
-HOME_WORDS = 4  # telling words they must share
-HOME_LEAD = 1.5  # and how much nearer it must be than the next page
 
 
 class Testimony:
     """Takes statements one by one, oldest first."""
 
-    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], profiles: Profiles) -> None:
+    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], settling: Settling) -> None:
         self._desk = desk
         self._reader = reader
         self._now = now
         self._undated = undated
         self._worth = Worth(reader.phrases, reader.values)
-        self._profiles = profiles
+        self._profiles = settling.once()
+        self._subjects = settling.subjects
 
     def take(self, statement: Statement) -> None:
         """Correct what it disproves; else keep it if it is worth keeping."""
@@ -81,11 +78,9 @@ class Testimony:
             return False
         done = False
         said = sentence(evidence.text)
-        for key, weight in self._near(evidence):
+        for key, _ in self._near(evidence):
             page = self._desk.pages[key]
-            judge = judge_for(page, evidence, self._profiles.weights, self._now.date(), related=weight)
-            if weight < MIN_RELATED and not judge.named:
-                continue
+            judge = Judge(page, evidence, self._subjects, self._profiles.weights, self._now.date())
             if page.fixed or flat(evidence.text) in flat(page.says()):
                 done = done or flat(evidence.text) in flat(page.says())
                 continue
@@ -108,27 +103,5 @@ class Testimony:
 
     def _keep(self, evidence: Evidence) -> None:
         reason = f"said on {evidence.day} and not written down yet"
-        home = self._home(evidence)
-        if home is None:
-            key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
-            self._put(key, data, reason, evidence, {key: evidence.time})
-            return
-        data = with_lead(home.topic, f"{update_label(evidence)} {sentence(evidence.text)}")
-        times = {} if home.key in self._undated else {home.key: max(home.mtime, evidence.time)}
-        self._put(home.key, data, reason, evidence, times)
-
-    def _takes_in(self, page: Page) -> bool:
-        return page.folder != TEAM and page.is_plain and not page.fixed
-
-    def _home(self, evidence: Evidence) -> Page | None:
-        """The page that already talks about this, if there is one that does so more than any other."""
-        near = [(key, weight) for key, weight in self._near(evidence) if self._takes_in(self._desk.pages[key])]
-        total = self._profiles.weights.sum(evidence.stems | figures(evidence.text))
-        if not near or not total or near[0][1] < HOME * total:
-            return None
-        shared = evidence.stems & self._profiles.of[near[0][0]].whole
-        if sum(1 for stem in shared if self._profiles.weights[stem] >= TELLING) < HOME_WORDS:
-            return None
-        if len(near) > 1 and near[0][1] < HOME_LEAD * near[1][1]:
-            return None
-        return self._desk.pages[near[0][0]]
+        key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
+        self._put(key, data, reason, evidence, {key: evidence.time})

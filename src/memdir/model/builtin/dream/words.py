@@ -50,7 +50,8 @@ _PARTICLES = (
 )
 
 
-def _lines(name: str) -> list[str]:
+def lines_of(name: str) -> list[str]:
+    """The lines of a word list without its comments."""
     text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
@@ -59,8 +60,12 @@ class Lexicon:
     """Stop words, how common a stem is in notes of this kind, and the stems met so far."""
 
     def __init__(self) -> None:
-        self._stops = frozenset(word for line in _lines("stop_words.txt") for word in line.split())
-        pairs = (line.split() for line in _lines("common_stems.txt"))
+        self.stops: dict[str, frozenset[str]] = {}  # by language
+        for line in lines_of("stop_words.txt"):
+            language, *words = line.split()
+            self.stops[language] = self.stops.get(language, frozenset()).union(words)
+        self._stops = frozenset().union(*self.stops.values())
+        pairs = (line.split() for line in lines_of("common_stems.txt"))
         self._background = {stem: float(share) for stem, share in pairs}
         self._known = _Stems(self._stem_of)
 
@@ -79,7 +84,7 @@ class Lexicon:
         """Runs without spaces between words, as pairs of characters."""
         if not self._known.has_runs:
             return stems
-        return [part for stem in stems for part in (_pairs(stem[1:]) if stem[:1] == _RUN else [stem])]
+        return [part for stem in stems for part in (pairs(stem[1:]) if stem[:1] == _RUN else [stem])]
 
     def background(self, stem: str) -> float:
         """The share of notes at large that hold this stem."""
@@ -95,7 +100,7 @@ class Lexicon:
             if _EAST.search(word):
                 return _RUN + word
             if _HANGUL.search(word):
-                return _without_particle(word)
+                return without_particle(word)
             plain = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
             plain = plain.partition("'")[0].partition("’")[0]
         if plain in self._stops or plain.isdigit() or len(plain) < 2:
@@ -117,11 +122,13 @@ class _Stems(dict[str, str]):
         return stem
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
+    """A run of a script without spaces as pairs of characters."""
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
-def _without_particle(word: str) -> str:
+def without_particle(word: str) -> str:
+    """A Korean word without the particle that tells its part in the sentence."""
     for particle in _PARTICLES:
         if word.endswith(particle) and len(word) - len(particle) >= 2:
             return word[: -len(particle)]
