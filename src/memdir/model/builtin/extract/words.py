@@ -88,7 +88,7 @@ def _by_script(folded: str) -> str:
         if any("\uac00" <= char <= "\ud7af" for char in runs):
             return "ko"
         return "ja" if any("\u3040" <= char <= "\u30ff" for char in runs) else "zh" if runs else ""
-    if _CYRILLIC.search(folded):
+    if 2 * len(_CYRILLIC.findall(folded)) > sum(char.isalpha() for char in folded):
         return "uk" if _UKRAINIAN.search(folded) else "ru"
     return ""
 
