@@ -25,13 +25,15 @@ from memdir.text.speakers import Speaker
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
-SAID = 0.3  # nearness from which a sentence says what a claim says, in other words
-LEAD = 0.2  # by which somebody else's sentence must be nearer than the user's to be the source
+SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
+LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
 CLEARLY = 0.6  # so near that the user said it, whoever else did
-FOREIGN = 0.5  # so near to somebody else's sentence that it is from there
+FOREIGN = 0.6  # so near to somebody else's sentence that it is from there
+ECHOED = 0.5  # so near to the assistant that it is an idea of his
 DOUBTED = 0.4  # nearer to the user than that it is not somebody else's alone
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
+MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
 MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
@@ -44,7 +46,7 @@ _SHORT = 2  # letters: shorter words carry no content where words have spaces
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
 _ASKED_FOR = frozenset({"durable", "always", "want", "forbid"})
-_OPEN = frozenset({"suppose", "irony", "undecided", "rumour", "retract", "onlynow"})
+_OPEN = frozenset({"irony", "undecided", "retract", "onlynow"})
 _KEEPS = frozenset({"durable", "always", "offer"})
 _LIMITS = frozenset({"halt", "moment", "onlynow", "undecided", "retract", "indifferent"})
 
@@ -72,7 +74,8 @@ class Sentence:
         """How much of this the other says; between languages only the meaning can tell."""
         meaning = sum(map(float.__mul__, self._direction, other._direction))
         if is_translated:
-            shared = len(self.things & other.things) / max(MIN_THINGS, len(self.things))
+            same = len(self.terms & other.terms)  # numbers, names and words of code are the same in every language
+            shared = (len(self.things & other.things) + same) / max(MIN_THINGS, len(self.things) + same)
             return max(meaning, (meaning + shared) / 2)
         return (meaning + len(self.terms & other.terms) / max(1, len(self.terms))) / 2
 
@@ -202,8 +205,10 @@ class Agreement:
         )
         asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
         keeps = bool(_meanings(asked, tongue) & _KEEPS)
-        self._lasts = bool(meant & _KEEPS) or keeps
+        self._lasts = "durable" in meant or keeps
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
+        # A yes to a proposal of a sentence or two; to more than that it may be a yes to anything.
+        self._is_plain = bool(meant & {"yes", "decide"}) and (bool(asked) or len(before) <= MAX_PROPOSED)
         self._topic = Sentence(reply).terms - agreeing
         # A question asks for what it names; one that only points back, for what was said before it.
         points_back = keeps or anywhere("points-back", tongue).search(asked) is not None
@@ -214,12 +219,13 @@ class Agreement:
         return _nearest(claim, self._named, is_translated=is_translated) if self._agrees else 0.0
 
     def repeats(self, claim: Sentence) -> bool:
-        return bool(self._topic & claim.terms)
+        """Whether his answer names it again: by one of its words where it has few, else by two."""
+        return len(self._topic & claim.terms) >= min(2, (len(claim.terms) + 1) // 2)
 
     def keeps(self, foreign: float) -> bool:
         """Whether it is a bare yes that holds for good; to what the assistant did not take from elsewhere any is."""
         size = sum(DENSE_TERM if is_unspaced(term[0]) else 1.0 for term in self._topic)
-        return size < TELLING_TERMS and (self._lasts or foreign < SAID)
+        return size < TELLING_TERMS and (self._lasts or (self._is_plain and foreign < SAID))
 
 
 def tongue_of(text: str) -> str:

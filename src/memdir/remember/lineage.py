@@ -13,8 +13,8 @@ from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.words import fold, language, tokens
 from memdir.remember.evidence import (
     CLEARLY,
+    ECHOED,
     FACTUAL,
-    FOREIGN,
     SAID,
     Evidence,
     Sentence,
@@ -26,6 +26,7 @@ from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 
+HINT = 0.12  # nearness that a translation should have at least to something that the user said
 OPENING_WORDS = 3  # a command stands near the beginning of a sentence
 _PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
@@ -57,13 +58,15 @@ class Judged:
     evidence: Evidence
     is_translated: bool
     reasons: frozenset[str]
+    is_new: bool
 
     @property
     def is_users(self) -> bool:
         """Whether the user carries it: something of it is his, and nothing of it somebody else's."""
         if any(self._is_planted(claim, support) for claim, support in zip(self.claims, self.supports, strict=True)):
             return False
-        if self.is_translated and self.topic.kind not in FACTUAL and not self.evidence.is_lasting:
+        must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
+        if must_ask and not self.evidence.is_lasting:
             return any(support.is_agreed or support.user >= CLEARLY for support in self.supports)
         return any(support.is_users for support in self.supports) or self._is_free_rendering()
 
@@ -73,9 +76,11 @@ class Judged:
 
     def _is_free_rendering(self) -> bool:
         """What nobody else said is the user's in other words, or in another language, when he asked for something."""
-        if any(support.foreign >= SAID or support.assistant >= FOREIGN for support in self.supports):
+        if any(support.foreign >= SAID or support.assistant >= ECHOED for support in self.supports):
             return False
-        return (self.is_translated and self.evidence.is_lasting) or not self.evidence.has_foreign
+        nearest = max((support.user for support in self.supports), default=0.0)
+        is_free = self.is_translated and self.evidence.is_lasting
+        return nearest >= HINT and (is_free or not self.evidence.has_foreign)
 
 
 def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
@@ -83,7 +88,8 @@ def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
     claims = tuple(_added(topic, before))
     tongue = tongue_of(" ".join(claims))
     supports = [evidence.support(claim, topic.kind, tongue) for claim in claims]
-    return Judged(topic, claims, tuple(supports), evidence, tongue != evidence.tongue, frozenset(_reasons(topic)))
+    is_translated, reasons = tongue != evidence.tongue, frozenset(_reasons(topic))
+    return Judged(topic, claims, tuple(supports), evidence, is_translated, reasons, before is None)
 
 
 def fault_of_trust(judged: Judged) -> str:

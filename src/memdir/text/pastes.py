@@ -29,7 +29,10 @@ Part = tuple[bool, str]  # whether it is the user's own, and the text
 
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
 _LEVEL = "DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|FAILED|PASSED|FAIL|npm ERR!"
-_CODE = r"(?:def|class|function|import|return|const|public|private|func|fn|package|async|export)\b.*[(={;:]|(?:let|var)\s\w+\s*="
+_CODE = (
+    r"(?:async )?(?:def|function|func|fn)\s+\w*\s*\(|class\s+\w+\s*[({:]\s*$|(?:const|let|var)\s\w+\s*="
+    r"|import\s+(?:[\w.]+\s*$|\S.*\sfrom\s\S+$|.*;$)|(?:public|private|export)\s\w+\s\w+.*[({]|return\b.*;$"
+)
 _TRACED = r"Traceback\b|at\s+[\w.$<>/]+\(|File \"|Caused by:|[\w.]+(?:Error|Exception)\b"
 _SPEAKS = r"(?:user|human|assistant|system|ai)\s*:\s|\[\[?\w+\]\]?\s*:|Q\d+\b"
 _LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})\b[:\s]"
@@ -62,7 +65,7 @@ _CREDIT = re.compile(r"\((?:from|via|source|aus|quelle|de|da|van|fonte|fuente|и
 _SALUTES = re.compile(r"(?:[^\W\d_]+ ){1,3}?[^\W\d_]+ ?[,!:]\s*")  # "Hey Tom," on a line of its own
 _HEADING = re.compile(r"#{1,4} \S")
 _TIMED = "@"  # behind a label that bears a time
-_TURNS = re.compile(r"[,;–—]\s+|\s-\s")
+_TURNS = re.compile(r"[,;–—]\s+|\s-\s|[，；]")
 
 
 @cache
@@ -77,12 +80,13 @@ def _has(meaning: str, text: str) -> bool:
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
     """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
     parts = _without_documents(_Reading().read(text))
-    if any(is_own and _has("mine", part) for is_own, part in parts):
-        parts = [(is_own or _is_list(part), part) for is_own, part in parts]  # data of the user's, in the user's name
+    is_mine = any(is_own and _has("mine", part) for is_own, part in parts)
     found: list[tuple[Whose, str]] = []
     for is_own, part in parts:
-        if part.strip():
-            found += _own_sentences(f"{part}\n") if is_own else [("pasted", f"{part}\n")]
+        if is_own or (is_mine and _is_list(part)):  # data and words of the user's, in the user's name
+            found += [("own", f"{part}\n")] if is_mine else _own_sentences(f"{part}\n")
+        elif part.strip():
+            found.append(("pasted", f"{part}\n"))
     return found
 
 

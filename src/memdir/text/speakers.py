@@ -139,7 +139,7 @@ def _by_host(text: str) -> Iterator[Piece]:
             start = start if open_tags else tag.start()
             open_tags.append(name)
         elif name in open_tags:
-            del open_tags[open_tags.index(name) :]
+            del open_tags[len(open_tags) - 1 - open_tags[::-1].index(name) :]  # the innermost of that name
             if not open_tags:
                 yield Piece(_host_of(name), text[start : tag.end()])
                 start = tag.end()
