@@ -26,7 +26,6 @@ from memdir.layout import Layout, Place
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Model, Request
 from memdir.model.scripted import ScriptedModel, calls, says
-from memdir.remember.evidence import Sentence, sentences_of
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
@@ -34,6 +33,7 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
+from memdir.text.nearness import Sentence, sentences_of
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant
 
 DATA = Path(__file__).parent / "data" / "poison"

@@ -6,24 +6,22 @@ that carries paraphrases, and with a small glossary most translations.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
 from memdir.model.builtin.extract.lexicon import Cue, cues
 from memdir.model.builtin.extract.phrases import anywhere
-from memdir.model.builtin.extract.words import fold, language, stop_words, tokens
+from memdir.model.builtin.extract.words import fold, language, tokens
 from memdir.remember.lines import Said
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
-from memdir.text.embedding import Table, open_table
-from memdir.text.glossary import things_in
+from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.small_words import small_words
 from memdir.text.speakers import Speaker
-from memdir.text.stems import STOP_WORDS, stem
-from memdir.text.words import is_unspaced, split_words
+from memdir.text.stems import stem
+from memdir.text.words import is_unspaced
 
 SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
 LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
@@ -36,63 +34,16 @@ MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
 MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
-MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
 OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the user said
 
 FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
-_BREAK = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？；])\s*|\n+|;\s+|\s[–—]\s")
 UNKNOWN = "other"  # a language that a text is too short to tell
-_SHORT = 2  # letters: shorter words carry no content where words have spaces
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
 _ASKED_FOR = frozenset({"durable", "always", "want", "forbid"})
 _OPEN = frozenset({"irony", "undecided", "retract", "onlynow"})
 _KEEPS = frozenset({"durable", "always", "offer"})
 _LIMITS = frozenset({"halt", "moment", "onlynow", "undecided", "retract", "indifferent"})
-
-
-@cache
-def _table() -> Table:
-    return open_table()
-
-
-class Sentence:
-    """Some words, ready to be compared."""
-
-    __slots__ = ("_direction", "terms", "text", "things")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        words = split_words(text)
-        self.terms = frozenset(stem(word) for word in words if _is_content(word))
-        self.things = things_in(text)
-        total = _table().sum_asked(words)
-        norm = math.sqrt(sum(number * number for number in total))
-        self._direction = [number / norm for number in total] if norm else []
-
-    def nearness(self, other: Sentence, *, is_translated: bool) -> float:
-        """How much of this the other says; between languages only the meaning can tell."""
-        meaning = sum(map(float.__mul__, self._direction, other._direction))
-        if is_translated:
-            same = len(self.terms & other.terms)  # numbers, names and words of code are the same in every language
-            shared = (len(self.things & other.things) + same) / max(MIN_THINGS, len(self.things) + same)
-            return max(meaning, (meaning + shared) / 2)
-        return (meaning + len(self.terms & other.terms) / max(1, len(self.terms))) / 2
-
-
-def _is_content(word: str) -> bool:
-    return word not in _small_words() and (len(word) > _SHORT or not word.isalpha() or not word.isascii())
-
-
-@cache
-def _small_words() -> frozenset[str]:
-    return STOP_WORDS.union(*stop_words().values())
-
-
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, list marks and emphasis left out."""
-    found = (piece.strip(" \t*-•#>") for piece in _BREAK.split(text) if piece)
-    return [piece for piece in found if re.search(r"\w", piece)]
 
 
 @dataclass(frozen=True)
@@ -126,7 +77,7 @@ class Evidence:
         own = [piece for piece in said if piece.speaker in (Speaker.USER, Speaker.REPORTED)]
         self.tongue = tongue_of(" ".join(piece.text for piece in own))
         statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
-        self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in statements)
+        self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
         self._own = _windows(statements)
         self._told = self._own + _windows(text for piece in own for text in sentences_of(piece.text))
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
@@ -234,7 +185,7 @@ def tongue_of(text: str) -> str:
     known = language(folded)
     if known != "en" or text.isascii():
         return known
-    hits = {name: len(set(tokens(folded)) & words) for name, words in stop_words().items()}
+    hits = {name: len(set(tokens(folded)) & words) for name, words in small_words().items()}
     return max(hits, key=lambda name: hits[name]) if any(hits.values()) else UNKNOWN
 
 
@@ -245,7 +196,7 @@ def _nearest(claim: Sentence, sentences: Iterable[Sentence], *, is_translated: b
 def _cues(text: str, tongue: str) -> list[Cue]:
     """What a text's turns of phrase mean; in every language where its own is not known."""
     folded = fold(text)
-    tongues = stop_words() if tongue == UNKNOWN else (tongue,)
+    tongues = small_words() if tongue == UNKNOWN else (tongue,)
     return [cue for name in tongues for cue in cues(folded, tokens(folded), name)]
 
 

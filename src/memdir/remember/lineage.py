@@ -11,28 +11,18 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.words import fold, language, tokens
-from memdir.remember.evidence import (
-    CLEARLY,
-    ECHOED,
-    FACTUAL,
-    SAID,
-    Evidence,
-    Sentence,
-    Support,
-    sentences_of,
-    tongue_of,
-)
+from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
+from memdir.text.nearness import Sentence, sentences_of
 
-HINT = 0.12  # nearness that a translation should have at least to something that the user said
-OPENING_WORDS = 3  # a command stands near the beginning of a sentence
+HINT = 0.2  # nearness that a translation should have at least to something that the user said
 _PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
 _WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
 _COMMANDS = frozenset({"durable", "want", "remember"})
-_COMMANDS_AT_START = frozenset({"always", "forbid"})
+_COMMANDS_AT_START = {"always": 3, "forbid": 3, "request": 1}  # within so many words from the beginning
 _OF_THE_USER = re.compile(
     r"\buser (?:wants|prefers|likes|hates|requires|expects|needs|asks|asked|demands|insists|agreed|approves|allows)\b"
     r"|\brules?\b\s*:|\b(?:must|shall|should)\b",
@@ -124,7 +114,7 @@ def is_commanding(claim: str) -> bool:
     """Whether a sentence tells somebody what to do, or what the user wants."""
     folded = fold(claim)
     found = cues(folded, tokens(folded), language(folded))
-    if any(cue.meaning in _COMMANDS or (cue.meaning in _COMMANDS_AT_START and cue.at < OPENING_WORDS) for cue in found):
+    if any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found):
         return True
     return _OF_THE_USER.search(claim) is not None
 

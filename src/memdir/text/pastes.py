@@ -64,6 +64,7 @@ _QUOTE = re.compile(
 _CREDIT = re.compile(r"\((?:from|via|source|aus|quelle|de|da|van|fonte|fuente|из|出典|来源)\b[^()\n]*\)", re.IGNORECASE)
 _SALUTES = re.compile(r"(?:[^\W\d_]+ ){1,3}?[^\W\d_]+ ?[,!:]\s*")  # "Hey Tom," on a line of its own
 _HEADING = re.compile(r"#{1,4} \S")
+_HEADED = re.compile(r"(.{2,80}?)(: | [-–—] )(.*)", re.DOTALL)  # "the docs: …", "a comment of Lena's - …"
 _TIMED = "@"  # behind a label that bears a time
 _TURNS = re.compile(r"[,;–—]\s+|\s-\s|[，；]")
 
@@ -334,8 +335,8 @@ def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
     start, under_way = 0, False
     for end in [*(found.end() for found in _SENTENCE.finditer(_masked(text))), len(text)]:
         sentence, start = text[start:end], end
-        yield from (("pasted", found.group()) for found in _QUOTE.finditer(sentence) if _is_long(found.group()))
-        spoken = _QUOTE.sub(lambda found: "“…”" if _is_long(found.group()) else found.group(), sentence)
+        yield from (("pasted", found.group()) for found in _QUOTE.finditer(sentence) if _is_long(found))
+        spoken = _QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
         pieces = _split_report(spoken)
         # What was begun behind a colon, or is asked about, goes on until the user speaks of himself or asks.
         under_way = under_way and not _is_personal(spoken)
@@ -359,10 +360,12 @@ def _masked(text: str) -> str:
     return _QUOTE.sub(lambda found: "_" * len(found.group()), text)
 
 
-def _is_long(quotation: str) -> bool:
-    inside = quotation[1:-1]
-    dense = sum(is_unspaced(char) for char in inside)
-    return len(inside.split()) > MAX_QUOTE_WORDS or dense > 2 * MAX_QUOTE_WORDS
+def _is_long(found: re.Match[str]) -> bool:
+    """Whether a quotation is somebody's sentence: by its length, or because a colon hands over to it."""
+    inside = found.group()[1:-1]
+    words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
+    is_introduced = found.string[: found.start()].rstrip().endswith((":", "："))
+    return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
 
 
 def is_reported(sentence: str) -> bool:
@@ -373,7 +376,8 @@ def is_reported(sentence: str) -> bool:
 def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     """What of a sentence is the user's own, and what somebody else said according to it: behind the colon, or up to
     where the user turns to himself."""
-    head, colon, rest = sentence.partition(": ")
+    headed = _HEADED.match(sentence)
+    head, colon, rest = headed.groups() if headed else ("", "", "")
     if colon and rest[:1] not in "\"'“„«‘「" and not _wishes(head) and not _phrases().anywhere("scope").match(head):
         if _has("hands-over", head):
             return [("own", head + colon), ("pasted", rest)]
