@@ -40,6 +40,11 @@ def test_tags_are_known_in_any_spelling_nested_unclosed_and_several(text: str) -
     assert own_words(f"hello {text}").startswith("hello")
 
 
+def test_an_element_that_was_cut_in_the_middle_is_the_hosts() -> None:
+    assert is_host(f"<command-name>/compact</command-name> <command-m … {PLANTED}</command-args>")
+    assert own_words("what is </system-reminder> for?") == "what is </system-reminder> for?"
+
+
 def test_an_everyday_word_in_angle_brackets_is_the_users_unless_it_is_closed() -> None:
     assert own_words("give the user <skill> points and save") == "give the user <skill> points and save"
 

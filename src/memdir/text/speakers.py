@@ -138,6 +138,9 @@ def _by_host(text: str) -> Iterator[Piece]:
                 yield Piece(Speaker.USER, text[start : tag.start()])
             start = start if open_tags else tag.start()
             open_tags.append(name)
+        elif start and not open_tags:  # an element that was cut in the middle, right after another of the host's
+            yield Piece(_host_of(name), text[start : tag.end()])
+            start = tag.end()
         elif name in open_tags:
             del open_tags[len(open_tags) - 1 - open_tags[::-1].index(name) :]  # the innermost of that name
             if not open_tags:
