@@ -24,7 +24,7 @@ from memdir.events import memory_extracted
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.remember.evidence import Evidence
-from memdir.remember.lineage import Lineage, fault_of_trust, judge, trace
+from memdir.remember.lineage import Lineage, fault_of_trust, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
@@ -186,6 +186,7 @@ class Extraction:
         """Drop the drafts that may not be kept, then write the rest as one change set with its lineage. The whole
         conversation is asked: the fork saw it, and not only what is new."""
         evidence = Evidence([*_doubtful(self.plan.stores), *take_apart(messages)])
+        _cut_planted(workspace, evidence)
         refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
         refused += _refused_deletions(workspace)
         for path in refused:
@@ -228,6 +229,14 @@ def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
                 topic = Topic(data)
                 text = f"{topic.name}\n{topic.description}\n{topic.body}"
                 yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+
+
+def _cut_planted(workspace: Workspace, evidence: Evidence) -> None:
+    """One planted sentence does not cost the user his memory, only itself."""
+    for path, draft in workspace.drafts.items():
+        if _is_topic(draft) and draft.after != draft.before:
+            judged = judge(_topic(draft), _before(draft), evidence)
+            workspace.drafts[path] = replace(draft, after=without_planted(judged).data)
 
 
 def _topic(draft: Draft) -> Topic:

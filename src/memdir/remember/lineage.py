@@ -53,16 +53,18 @@ class Judged:
     @property
     def is_users(self) -> bool:
         """Whether the user carries it: something of it is his, and nothing of it somebody else's."""
-        if any(self._is_planted(claim, support) for claim, support in zip(self.claims, self.supports, strict=True)):
+        if self.planted:
             return False
         must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
         if must_ask and not self.evidence.is_lasting:
             return any(support.is_agreed or support.user >= CLEARLY for support in self.supports)
         return any(support.is_users for support in self.supports) or self._is_free_rendering()
 
-    def _is_planted(self, claim: str, support: Support) -> bool:
-        """A reason may tell what others say; it may not command."""
-        return support.is_foreign and (claim not in self.reasons or is_commanding(claim))
+    @property
+    def planted(self) -> list[str]:
+        """The claims that are somebody else's. A reason may tell what others say; it may not command."""
+        foreign = [claim for claim, support in zip(self.claims, self.supports, strict=True) if support.is_foreign]
+        return [claim for claim in foreign if claim not in self.reasons or is_commanding(claim)]
 
     def _is_free_rendering(self) -> bool:
         """What nobody else said is the user's in other words, or in another language, when he asked for something."""
@@ -80,6 +82,21 @@ def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
     supports = [evidence.support(claim, topic.kind, tongue) for claim in claims]
     is_translated, reasons = tongue != evidence.tongue, frozenset(_reasons(topic))
     return Judged(topic, claims, tuple(supports), evidence, is_translated, reasons, before is None)
+
+
+def without_planted(judged: Judged) -> Topic:
+    """A memory of the user's without the sentences in its body that are somebody else's. Where nothing of it is his,
+    there is nothing to save; where its headline is somebody else's, it is that memory and stays as it is."""
+    topic = judged.topic
+    if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
+        return topic
+    body = topic.body
+    for claim in judged.planted:
+        body = body.replace(claim, "")
+    if body == topic.body:
+        return topic
+    lines = [line for line in body.split("\n") if not line.strip() or re.search(r"\w", _LABEL.sub("", line))]
+    return topic.with_body("\n".join(lines))
 
 
 def fault_of_trust(judged: Judged) -> str:
