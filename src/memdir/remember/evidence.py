@@ -31,6 +31,7 @@ ECHOED = 0.5  # so near to the assistant that it is an idea of his
 DOUBTED = 0.4  # nearer to the user than that it is not somebody else's alone
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
+MAX_ANSWER_WORDS = 6  # of an answer that says yes or no in whatever words
 MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
@@ -62,6 +63,11 @@ class Support:
         if self.is_agreed or self.user >= CLEARLY:
             return True
         return self.user >= max(SAID, self.foreign - LEAD, self.assistant - OWN_LEAD)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the user's beyond doubt, though he asked for nothing that lasts."""
+        return self.is_agreed or self.user >= max(ECHOED, self.foreign + LEAD)
 
     @property
     def is_foreign(self) -> bool:
@@ -151,15 +157,15 @@ class Agreement:
     def __init__(self, before: Sequence[str], reply: str, tongue: str) -> None:
         found = _cues(reply, tongue)
         meant = {cue.meaning for cue in found}
-        self._agrees = (
-            bool(meant & _AGREES) and not re.search("[?？]", reply) and ("durable" in meant or not meant & _LIMITS)
-        )
         asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
+        is_answer = bool(asked) and len(reply.split()) <= MAX_ANSWER_WORDS  # what is no refusal of it is a yes
+        is_open = bool(re.search("[?？]", reply)) or (bool(meant & _LIMITS) and "durable" not in meant)
+        self._agrees = (bool(meant & _AGREES) or is_answer) and not is_open
         keeps = bool(_meanings(asked, tongue) & _KEEPS)
         self._lasts = "durable" in meant or keeps
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
         # A yes to a proposal of a sentence or two; to more than that it may be a yes to anything.
-        self._is_plain = bool(meant & {"yes", "decide"}) and (bool(asked) or len(before) <= MAX_PROPOSED)
+        self._is_plain = (bool(meant & {"yes", "decide"}) or is_answer) and (bool(asked) or len(before) <= MAX_PROPOSED)
         self._topic = Sentence(reply).terms - agreeing
         # A question asks for what it names; one that only points back, for what was said before it.
         points_back = keeps or anywhere("points-back", tongue).search(asked) is not None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.words import fold, language, tokens
-from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, SAID, Evidence, Support, tongue_of
+from memdir.remember.evidence import ECHOED, FACTUAL, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
@@ -57,7 +57,7 @@ class Judged:
             return False
         must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
         if must_ask and not self.evidence.is_lasting:
-            return any(support.is_agreed or support.user >= CLEARLY for support in self.supports)
+            return any(support.is_plain for support in self.supports)
         return any(support.is_users for support in self.supports) or self._is_free_rendering()
 
     @property
@@ -110,6 +110,8 @@ def fault_of_trust(judged: Judged) -> str:
     rules = [claim for claim, support in zip(judged.claims, judged.supports, strict=True) if not support.is_users]
     if any(is_commanding(claim) for claim in rules):
         return "a rule must come from the user, and this one does not"
+    if not judged.evidence.has_foreign and any(support.assistant >= ECHOED for support in judged.supports):
+        return "nobody but the assistant said so"
     return ""
 
 

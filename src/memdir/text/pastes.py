@@ -81,7 +81,9 @@ def _has(meaning: str, text: str) -> bool:
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
     """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
     parts = _without_documents(_Reading().read(text))
-    is_mine = any(is_own and _has("mine", part) for is_own, part in parts)
+    # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
+    is_alone = not any(is_own and part.strip() for is_own, part in parts) and not _is_record(parts)
+    is_mine = is_alone or any(is_own and _has("mine", part) for is_own, part in parts)
     found: list[tuple[Whose, str]] = []
     for is_own, part in parts:
         if is_own or (is_mine and _is_list(part)):  # data and words of the user's, in the user's name
@@ -303,7 +305,7 @@ def _is_request(text: str) -> bool:
 def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
     """Whether a paragraph is what a request is about: it says that somebody wrote it or points to it, or the paragraph
     is a text of its own in another register. Who speaks of himself speaks for himself."""
-    if _has("reports", asking) or (is_headed and not _wishes(text)):
+    if _has("reports", asking) or (is_headed and not _wishes(text)) or _hands_this_over(asking):
         return True
     if _has("mine", asking) or (_has("first-person", text) and text.strip().count("\n") < MIN_BROKEN_LINES):
         return False
@@ -312,6 +314,12 @@ def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
         return True
     is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len([s for s in _SENTENCE.split(text) if s.strip()]) >= 2
     return is_long and not _ITEM.match(text) and _register(text) != _register(asking)
+
+
+def _hands_this_over(asking: str) -> bool:
+    """ "Can you polish this?", "is this review fair?": whoever speaks in the text, it is a text to be worked on."""
+    is_named = _has("hands-over", asking) or (bool(_QUESTION.search(asking)) and _has("source", asking))
+    return is_named and _has("this-text", asking) and not _has("mine", asking)
 
 
 def _register(text: str) -> tuple[bool, bool]:
@@ -324,6 +332,14 @@ def _is_list(part: str) -> bool:
     """Fields or data rather than a letter or a quotation: what a person would write of himself."""
     is_timed = _label(part).endswith(_TIMED)
     return not is_timed and not _opens_letter(part, is_alone=True) and part.lstrip()[:1] not in tuple('>"“„«')
+
+
+def _is_record(parts: list[Part]) -> bool:
+    """Whether it is a ticket, a mail, a chat, code or data rather than a person's own notes under short headings."""
+    lines = [line for _, part in parts for line in part.split("\n") if line.strip()]
+    labels = [_label(line) for line in lines]
+    is_noted = all(label and not label.endswith(_TIMED) for label in labels) and not any(map(_SHAPED.match, lines))
+    return not is_noted or any(_phrases().anywhere("field").match(label) or len(label.split()) > 2 for label in labels)
 
 
 def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
