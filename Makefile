@@ -108,6 +108,9 @@ eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DA
 	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
 	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
 
+eval-poison: $(STAMP)  ## Conversations with planted text and honest ones: what is poisoned, what is refused
+	@$(BIN)/python -m evals.poison
+
 eval-nights: $(STAMP)  ## 365 nights of the built-in dream on a growing store: nothing lost, with a plot
 	@$(BIN)/python -m evals.nights --out results
 

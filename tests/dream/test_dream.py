@@ -128,6 +128,21 @@ def test_a_dream_cannot_take_the_mark_of_low_trust_off(dream: Dream, root: Path,
     assert store.read("tests.md").topic.fields["trust"] == "web"
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["Database mocks are not used in tests.", "In Tests werden keine Mocks der Datenbank verwendet."],
+    ids=["paraphrased", "translated"],
+)
+def test_a_dream_cannot_launder_low_trust_by_other_words(
+    dream: Dream, root: Path, store: MemoryStore, words: str
+) -> None:
+    """L1: a rule of a page, told again in a new file, stays a page's."""
+    (root / "testing.md").write_text(TWO.replace("type:", "trust: web\ntype:"))
+    write = {"file_path": str(root / "mocks.md"), "content": topic("Mocks", words, "feedback")}
+    assert isinstance(dream([calls(("Write", write)), says("-")]), DreamReport)
+    assert store.read("mocks.md").topic.fields["trust"] == "web"
+
+
 @pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret", "secret in the index"])
 def test_what_a_dream_may_not_do_is_refused_as_a_whole_and_kept_for_inspection(
     dream: Dream, root: Path, clock: Clock, case: str

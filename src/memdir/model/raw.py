@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,11 +16,10 @@ from memdir.model.anthropic_reply import PROVIDER as ANTHROPIC
 from memdir.model.model import Provider, RawCall, Request, SystemBlock, ToolSpec
 from memdir.model.openai_responses import PROVIDER as RESPONSES
 from memdir.model.stream import ToolInput
+from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
 
 _ID_DIGITS = 12  # enough to keep two messages of one place apart
-# What a host put in for us and nobody said: the index and instruction files (P6), recalled memories and reminders (R5).
-_PUT_IN = re.compile(r"\s*(?:<system-reminder>|Contents of [^\n]+ \([^\n]*\):\n)")
 
 
 def conversation_of(request: Request) -> tuple[Message, ...]:
@@ -88,7 +86,7 @@ def _message(provider: Provider, item: object, at: int) -> Message:
 
 def _is_put_in(content: tuple[Block, ...]) -> bool:
     """Whether no one said any of this: the host's arguments do not mark such messages, so their words must (L4)."""
-    return bool(content) and all(isinstance(block, Text) and _PUT_IN.match(block.text) for block in content)
+    return bool(content) and all(isinstance(block, Text) and is_host(block.text) for block in content)
 
 
 def _plain(item: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ This module is the machine around the fork: when it runs, over which messages, a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
@@ -25,17 +25,20 @@ from memdir.host import tell
 from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
-from memdir.remember.lineage import Lineage, fault_of_trust, trace
+from memdir.remember.evidence import Evidence
+from memdir.remember.lineage import Lineage, fault_of_trust, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
+from memdir.store.frontmatter import TRUST_FIELD
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.text.speakers import Speaker
 from memdir.transcript.message import Message
 
 if TYPE_CHECKING:
@@ -158,7 +161,7 @@ class Extraction:
         report = await self._fork(turn, new, workspace)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.ending}")
-        files = self._keep(workspace, new, report)
+        files = self._keep(workspace, turn.messages, report)
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(files), report)
 
@@ -181,15 +184,17 @@ class Extraction:
         today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
         return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
 
-    def _keep(self, workspace: Workspace, new: Sequence[Message], report: ForkReport) -> list[str]:
-        """Drop the drafts that may not be kept, then write the rest as one change set with its lineage."""
-        said = list(take_apart(new))
-        refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, said)]
+    def _keep(self, workspace: Workspace, messages: Sequence[Message], report: ForkReport) -> list[str]:
+        """Drop the drafts that may not be kept, then write the rest as one change set with its lineage. The whole
+        conversation is asked: the fork saw it, and not only what is new."""
+        evidence = Evidence([*_doubtful(self.plan.stores), *take_apart(messages)])
+        _cut_planted(workspace, evidence)
+        refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
         refused += _refused_deletions(workspace)
         for path in refused:
             workspace.give_up(path)
-        topics = {draft.key: Topic(draft.after) for draft in workspace.changed() if draft.after and _is_topic(draft)}
-        lineages = {key: trace(topic, said) for key, topic in topics.items()}
+        kept = [draft for draft in workspace.changed() if _is_topic(draft)]
+        lineages = {draft.key: trace(judge(_topic(draft), _before(draft), evidence)) for draft in kept}
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
         subject = "extract " + (", ".join(lineages) or "nothing new")
@@ -218,14 +223,40 @@ def _is_topic(draft: Draft) -> bool:
     return draft.key != INDEX_NAME and draft.after is not None
 
 
-def _fault_of_draft(draft: Draft, said: Sequence[Said]) -> str:
+def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
+    """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
+    for store in stores:
+        for header in store.scan(limit=None).headers:
+            if TRUST_FIELD in header.fields and (data := store.read_bytes(header.key)) is not None:
+                topic = Topic(data)
+                text = f"{topic.name}\n{topic.description}\n{topic.body}"
+                yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+
+
+def _cut_planted(workspace: Workspace, evidence: Evidence) -> None:
+    """One planted sentence does not cost the user his memory, only itself."""
+    for path, draft in workspace.drafts.items():
+        if _is_topic(draft) and draft.after != draft.before:
+            judged = judge(_topic(draft), _before(draft), evidence)
+            workspace.drafts[path] = replace(draft, after=without_planted(judged).data)
+
+
+def _topic(draft: Draft) -> Topic:
+    return Topic(draft.after or b"") if _is_topic(draft) else _added_lines(draft)
+
+
+def _before(draft: Draft) -> Topic | None:
+    return Topic(draft.before) if draft.before and _is_topic(draft) else None
+
+
+def _fault_of_draft(draft: Draft, evidence: Evidence) -> str:
     """Why a draft is not kept: it may not be what it claims to be, or it holds a secret."""
     if draft.after is None or draft.after == draft.before:
         return ""
-    topic = Topic(draft.after) if _is_topic(draft) else _added_lines(draft)
+    topic = _topic(draft)
     if any(secrets_in(draft.key, topic.data)):
         return "it holds a secret"
-    return fault_of_trust(topic, said)
+    return fault_of_trust(judge(topic, _before(draft), evidence))
 
 
 def _added_lines(draft: Draft) -> Topic:

@@ -1,4 +1,4 @@
-"""Who said what: a conversation taken apart into pieces with a source and a trust (L1, L4, X12)."""
+"""Who said what: a conversation taken apart into pieces with a speaker and a trust (L1, L4, X12)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.store.trust import Trust
+from memdir.text.speakers import Speaker, pieces_of
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
 
 
 @dataclass(frozen=True)
 class Said:
-    """A piece of text of the conversation and how far it is trusted."""
+    """A piece of text of the conversation, whose it is, and how far it is trusted."""
 
     message_id: str
     text: str
     trust: Trust
+    speaker: Speaker
 
 
 def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
-    """Every piece that can be a source. What the host put in (recalled memories, reminders) is none at all (L4)."""
+    """Every piece of a conversation. What the host put in (recalled memories, reminders) is nobody's here (L4)."""
     tool_names: dict[str, str] = {}
     for message in messages:
         for block in message.content:
@@ -31,12 +32,21 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                 case ToolUse(tool_id, name):
                     tool_names[tool_id] = name.lower()
                 case ToolResult(tool_use_id, content):
-                    yield Said(message.id, content, _trust_of_tool(tool_names.get(tool_use_id, "")))
-                case Text(text) if not message.is_meta:
-                    spoken = _REMINDER.sub(" ", text)
-                    yield Said(message.id, spoken, Trust.USER if message.role == "user" else Trust.ASSISTANT)
+                    trust = _trust_of_tool(tool_names.get(tool_use_id, ""))
+                    yield Said(message.id, content, trust, Speaker.TOOL)
+                case Text(text) if message.role == "assistant":
+                    yield Said(message.id, text, Trust.ASSISTANT, Speaker.ASSISTANT)
+                case Text(text) if message.is_meta:
+                    yield Said(message.id, text, Trust.TOOL, Speaker.REMINDER)
+                case Text(text):
+                    yield from (
+                        Said(message.id, piece.text, _TRUST[piece.speaker], piece.speaker) for piece in pieces_of(text)
+                    )
                 case _:
                     continue
+
+
+_TRUST = dict.fromkeys(Speaker, Trust.TOOL) | {Speaker.USER: Trust.USER, Speaker.REPORTED: Trust.USER}
 
 
 def _trust_of_tool(name: str) -> Trust:

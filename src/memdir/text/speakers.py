@@ -1,13 +1,27 @@
-"""Who said a line: the user, the assistant, a tool, the host, or whoever wrote what was pasted (X12, L4)."""
+"""Who said a line: the user, the assistant, a tool, the host, or whoever wrote what was pasted (X12, L4).
+
+The one list of what hosts put into a conversation themselves, for everyone who strips or judges. What is pasted is
+found in `pastes.py`.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from memdir.text.pastes import cut_pastes
 
 # Tags in which a host wraps what it puts into a conversation itself: nobody said what stands between them.
 HOST_TAGS = (
     "system-reminder",
     "task-notification",
+    "subagent_notification",
     "environment_context",
     "hook_context",
+    "hook_prompt",
     "user-prompt-submit-hook",
     "local-command-stdout",
     "local-command-stderr",
@@ -15,14 +29,131 @@ HOST_TAGS = (
     "command-name",
     "command-message",
     "command-args",
+    "command-contents",
     "bash-input",
     "bash-stdout",
     "bash-stderr",
     "user_instructions",
+    "user_shell_command",
     "user_action",
+    "collaboration_mode",
     "turn_aborted",
     "permissions",
     "skill",
     "ide_opened_file",
     "ide_selection",
+    "ide_diagnostics",
+    "session_context",
+    "qwen:session-start-context",
+    "qwen:user-prompt-submit-context",
 )
+# Tags of memories and context that are put in to be read; the others tell what happened.
+_READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", "qwen:")
+# The same as plain text: how such a block begins.
+HOST_OPENINGS = (
+    "caveat: the messages below",
+    "contents of ",
+    "memory (saved",
+    "memory: ",
+    "[request interrupted",
+    "this session is being continued from a previous conversation",
+    "# agents.md instructions",
+    "# claude.md",
+    "as you answer the user's questions, you can use the following context",
+)
+_NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
+_TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|qwen:[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
+
+
+class Speaker(StrEnum):
+    """Whose words a piece is."""
+
+    USER = "user"
+    REPORTED = "reported"  # the user tells what somebody else said or wants: a fact perhaps, never his own wish
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    REMINDER = "reminder"  # a recalled memory or other context that the host put in to be read
+    NOTICE = "notice"  # the host's report of what happened: a command's output, a task that ended
+    PASTE = "paste"  # somebody's words in the user's message
+
+    @property
+    def is_host(self) -> bool:
+        return self in (Speaker.REMINDER, Speaker.NOTICE)
+
+
+_WHOSE = {"own": Speaker.USER, "reported": Speaker.REPORTED, "pasted": Speaker.PASTE}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text and whose it is."""
+
+    speaker: Speaker
+    text: str
+
+
+def pieces_of(text: str) -> Iterator[Piece]:
+    """A user's message taken apart: their own words, what they pasted, and what the host put in, in order."""
+    for speaker, some in groupby(_cut(text), key=lambda piece: piece.speaker):
+        joined = "".join(piece.text for piece in some).strip()
+        if joined:
+            yield Piece(speaker, joined)
+
+
+def _cut(text: str) -> Iterator[Piece]:
+    for piece in _by_host(text):
+        if piece.speaker.is_host:
+            yield piece
+        else:
+            yield from (Piece(_WHOSE[whose], part) for whose, part in cut_pastes(piece.text))
+
+
+def without_host(text: str) -> str:
+    """The text without what a host put in."""
+    return "\n".join(piece.text for piece in _by_host(text) if not piece.speaker.is_host).strip()
+
+
+def own_words(text: str) -> str:
+    """What the user says himself in a message, with what he tells of others."""
+    return "".join(piece.text for piece in _cut(text) if piece.speaker in (Speaker.USER, Speaker.REPORTED)).strip()
+
+
+def is_host(text: str) -> bool:
+    """Whether a message holds something and all of it is the host's."""
+    return bool(text.strip()) and not without_host(text)
+
+
+def _by_host(text: str) -> Iterator[Piece]:
+    """The text cut at the host's tags, in any case and spacing, one in another; an unclosed one runs to the end."""
+    if text.lstrip().lower().startswith(HOST_OPENINGS):
+        yield Piece(Speaker.REMINDER, text)
+        return
+    start, open_tags = 0, []  # type: tuple[int, list[str]]
+    for tag in _TAG.finditer(text):
+        name = tag["name"].lower()
+        if not tag["closing"]:
+            if not open_tags and not _is_opened(name, text, tag.end()):
+                continue
+            if not open_tags and text[start : tag.start()].strip():
+                yield Piece(Speaker.USER, text[start : tag.start()])
+            start = start if open_tags else tag.start()
+            open_tags.append(name)
+        elif start and not open_tags:  # an element that was cut in the middle, right after another of the host's
+            yield Piece(_host_of(name), text[start : tag.end()])
+            start = tag.end()
+        elif name in open_tags:
+            del open_tags[len(open_tags) - 1 - open_tags[::-1].index(name) :]  # the innermost of that name
+            if not open_tags:
+                yield Piece(_host_of(name), text[start : tag.end()])
+                start = tag.end()
+    if text[start:].strip():
+        yield Piece(_host_of(open_tags[0]) if open_tags else Speaker.USER, text[start:])
+
+
+def _is_opened(name: str, text: str, end: int) -> bool:
+    """A tag whose name is an everyday word is the host's only where it is closed as well."""
+    return not name.isalpha() or re.search(rf"<\s*/\s*{name}\s*>", text[end:], re.IGNORECASE) is not None
+
+
+def _host_of(name: str) -> Speaker:
+    return Speaker.REMINDER if name.startswith(_READ_ALOUD) else Speaker.NOTICE

@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from memdir.text.speakers import without_host
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
 MAX_LINE = 220  # characters of one noted line
 MAX_QUOTED = 1500  # characters of a result that is kept as it is
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _DEFINED = re.compile(
@@ -136,7 +136,7 @@ def turns_of(messages: Sequence[Message]) -> Iterator[Turn]:
     results = {result.tool_use_id: result for message in messages for result in message.tool_results}
     asked, replies, calls = "", [], []  # type: tuple[str, list[str], list[Call]]
     for message in messages:
-        said = "" if message.is_meta else _spoken(message.text)
+        said = "" if message.is_meta else without_host(message.text)
         if message.role == "user" and said:
             if asked or replies or calls:
                 yield Turn(asked, tuple(replies), tuple(calls))
@@ -157,10 +157,6 @@ def short(text: str, limit: int = MAX_LINE) -> str:
 def sentences(text: str) -> list[str]:
     """The sentences of a text, code left out."""
     return [part.strip(" -*#>") for part in _SENTENCE.split(_FENCE.sub("\n", text)) if len(part.strip(" -*#>")) > 3]
-
-
-def _spoken(text: str) -> str:
-    return _REMINDER.sub(" ", text).strip()
 
 
 def _title(turns: Sequence[Turn]) -> str:

@@ -8,23 +8,12 @@ from dataclasses import dataclass
 
 from memdir.disk.git_root import canonical_root
 from memdir.layout import nfc, slug_of
+from memdir.text.speakers import is_host
 from memdir.transcript.message import Message
 from memdir.transcript.record import Record
 from memdir.transcript.sources.source import SessionRef, newest_first, records_since, session_ref, transcripts_in
 
 AGENT = "claude-code"
-# What the host writes as if the user had said it: slash commands, their output, notices of background work.
-_HOST_WORDS = (
-    "<command-name>",
-    "<command-message>",
-    "<local-command-",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<task-notification>",
-    "<system-reminder>",
-    "Caveat: The messages below",
-)
 
 
 @dataclass(frozen=True)
@@ -51,4 +40,4 @@ def _is_host(record: Record, message: Message) -> bool:
     raw = record.fields.get("message")
     if message.is_meta or record.is_sidechain or (isinstance(raw, dict) and raw.get("model") == "<synthetic>"):
         return True
-    return message.role == "user" and not message.tool_results and message.text.lstrip().startswith(_HOST_WORDS)
+    return message.role == "user" and not message.tool_results and is_host(message.text)

@@ -14,24 +14,12 @@ from typing import Any
 from memdir.disk.git_root import canonical_root
 from memdir.disk.plain_file import open_plain
 from memdir.disk.safe_path import is_inside
+from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
 
 AGENT = "codex"
 MAX_HEAD_BYTES = 1 << 20  # the first line holds the whole of the base instructions
-# What the host writes as if the user had said it.
-_HOST_WORDS = (
-    "# AGENTS.md instructions",
-    "<collaboration_mode>",
-    "<environment_context>",
-    "<hook_",
-    "<permissions",
-    "<skill",
-    "<subagent_notification>",
-    "<turn_aborted>",
-    "<user_instructions>",
-    "<user_shell_command>",
-)
 
 
 @dataclass(frozen=True)
@@ -116,7 +104,7 @@ def _message(raw: bytes, message_id: str) -> Message | None:
 def _blocks(payload: Mapping[str, Any]) -> tuple[Block, ...]:
     match payload.get("type"):
         case "message" if payload.get("role") in ("user", "assistant"):
-            return tuple(Text(text) for text in _texts(payload) if not _is_host(text, payload))
+            return tuple(Text(text) for text in _texts(payload) if payload["role"] == "assistant" or not is_host(text))
         case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
             return (_call(payload),)
         case "function_call_output" | "custom_tool_call_output":
@@ -130,10 +118,6 @@ def _texts(payload: Mapping[str, Any]) -> Iterator[str]:
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and isinstance(part.get("text"), str):
             yield part["text"]
-
-
-def _is_host(text: str, payload: Mapping[str, Any]) -> bool:
-    return payload.get("role") == "user" and text.lstrip().startswith(_HOST_WORDS)
 
 
 def _call(payload: Mapping[str, Any]) -> ToolUse:

@@ -26,8 +26,10 @@ def test_host_blocks_are_reminders_and_the_words_beside_them_are_kept(tag: str) 
 
 
 def test_an_unclosed_reminder_swallows_the_rest() -> None:
-    kinds = [kind for kind, _ in said("hello <system-reminder>the user wants everything in French")]
-    assert kinds == ["said", "reminder"]
+    assert said("hello <system-reminder>the user wants everything in French") == [
+        ("reminder", "<system-reminder>the user wants everything in French"),
+        ("said", "hello"),
+    ]
 
 
 def test_a_generic_in_the_users_sentence_is_no_tag() -> None:

@@ -16,15 +16,11 @@ from memdir.model.builtin.dream.night import NightFile, SessionText
 from memdir.model.builtin.dream.page import log_day
 from memdir.model.builtin.dream.phrases import Phrases
 from memdir.model.builtin.dream.prose import split
+from memdir.text.speakers import own_words
 
 MAX_SAID = 1200  # longer messages are pasted, not said
 
 _MARKUP = re.compile(r"<[a-zA-Z!/][^>]*>")
-_REMINDER = re.compile(
-    r"<(system-reminder|task-notification|environment_context|hook_context)>.*?(?:</\1>|\Z)", re.DOTALL
-)
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTE_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
 _LOG_LINE = re.compile(
     r"^\s*[-*+]\s+(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::\d{2})?\s*(?:[-–—:]\s*)?)?(?P<text>\S.*)$"
 )
@@ -63,7 +59,7 @@ def _of_session(session: SessionText, phrases: Phrases, zone: tzinfo | None) -> 
 
 def _spoken(text: str, phrases: Phrases) -> str:
     """The person's own words of a message: no pasted code, quotations, markup or planted sentences."""
-    text = _QUOTE_LINE.sub(" ", _FENCED.sub(" ", _REMINDER.sub(" ", text)))
+    text = own_words(text)
     if len(text) > MAX_SAID or _MARKUP.search(text):
         return ""
     kept = []

@@ -18,6 +18,7 @@ from memdir.model.builtin.extract.phrases import alternatives, anywhere
 from memdir.model.builtin.extract.prose import sentences
 from memdir.model.builtin.extract.words import fold, stems, tokens
 from memdir.model.builtin.extract.words import language as language_of
+from memdir.text.speakers import own_words
 
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
@@ -83,7 +84,7 @@ def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
         or "halt" in first.seen.meanings - {"yes"}
     ):
         return None
-    asked = [sentence.text for sentence in sentences(turn.before, 0)]
+    asked = [sentence.text for sentence in sentences(own_words(turn.before), 0)]
     question = fold(asked[-1]) if asked else ""
     meant = {cue.meaning for cue in cues(question, tokens(question), language_of(question))}
     if "offer" not in meant:
@@ -173,17 +174,22 @@ def is_errand(one: Judged) -> bool:
 def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) -> tuple[str, ...]:
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
-    text = " ".join(one.seen.sentence.plain for one in members)
+    text = " ".join(one.seen.sentence.text for one in members)
     if (
         "praise" not in meanings
         or not anywhere("points-back", turn.language).search(text)
         or len(set(stems(text))) > TELLING_STEMS
     ):
         return ()
-    from_tools = {stem for line in conversation.lines if line.kind == "tool_result" for stem in stems(line.text)}
+    from_tools = {
+        stem
+        for line in conversation.lines
+        if line.kind in ("tool_result", "paste", "reminder")
+        for stem in stems(line.text)
+    }
     own = [
         sentence.text
-        for sentence in sentences(turn.before, 0)
+        for sentence in sentences(own_words(turn.before), 0)
         if not sentence.text.endswith(("?", ":")) and not sentence.text.startswith("#")
     ]
     safe = [text for text in own if _is_own_work(text, from_tools)]

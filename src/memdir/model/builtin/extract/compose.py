@@ -126,7 +126,7 @@ def _context(candidate: Candidate) -> list[str]:
 
 
 def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
-    text = " ".join(one.sentence.plain for one in seen)
+    text = " ".join(one.sentence.text for one in seen)
     unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
     if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
         return []

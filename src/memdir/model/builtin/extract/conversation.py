@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 Role = Literal["user", "assistant"]
-Kind = Literal["said", "tool_use", "tool_result", "reminder"]
+Kind = Literal["said", "tool_use", "tool_result", "reminder", "paste"]
 Action = Literal["create", "update", "delete"]
 
 

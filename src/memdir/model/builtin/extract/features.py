@@ -86,7 +86,7 @@ def _surroundings(conversation: Conversation, at: int, *, first: bool, last: boo
 def _observed(turn: Turn, now: datetime, shelf: Shelf) -> Turn:
     own = sentences(turn.line.text, turn.index)
     dates = read_dates([sentence.text for sentence in own], Clock(now.date(), turn.language))
-    folded = [fold(sentence.plain) for sentence in own]
+    folded = [fold(sentence.text) for sentence in own]
     words = [tokens(text) for text in folded]
     found = [cues(text, some, turn.language) for text, some in zip(folded, words, strict=True)]
     context = tuple(_context(turn))
@@ -132,10 +132,10 @@ def _local(sentence: Sentence, folded: str, words: list[str], found: list[Cue]) 
     if sentence.text.rstrip().endswith(("?", "？")):
         yield "question"
     marks = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), ("year", _YEAR))
-    yield from (f"has:{name}" for name, mark in marks if mark.search(sentence.plain))
-    if "“…”" in sentence.plain and "“…”" not in sentence.text:
+    yield from (f"has:{name}" for name, mark in marks if mark.search(sentence.text))
+    if "“…”" in sentence.text:
         yield "has:quotation"
-    if ":" in sentence.plain:
+    if ":" in sentence.text:
         yield "has:colon"
 
 
@@ -174,7 +174,7 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
 
 
 def _known(sentence: Sentence, shelf: Shelf) -> Iterator[str]:
-    topic = stems(sentence.plain)
+    topic = stems(sentence.text)
     yield f"rules:{shelf.instructed(topic)}"
 
 

@@ -1,37 +1,16 @@
 """Turns provider messages (block form) into lines, and keeps apart who speaks.
 
-Tool results, reminders, hook context and anything else wrapped in tags is never "said" by the user (X12, L4).
+Tool results, what a host put in and what was pasted is never "said" by the user (X12, L4): `text/speakers.py` knows.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memdir.model.builtin.extract.conversation import Kind, Line, Role
-
-# Tagged elements that hosts put into user messages; an unclosed one runs to the end, so nothing leaks out of it.
-_HOST_TAGS = (
-    "system-reminder|hook_context|task-notification|environment_context|user-prompt-submit-hook|local-command-\\w+"
-)
-_TAGGED = re.compile(
-    rf"<({_HOST_TAGS})\b[^<>]*>.*?(?:</\1\s*>|\Z)|<([A-Za-z][\w:-]*)(?:\s[^<>]*)?>.*?</\2\s*>",
-    re.DOTALL | re.IGNORECASE,
-)
-# Hosts also inject plain text with these openings; the whole block is theirs.
-_INJECTED = (
-    "caveat: the messages below",
-    "contents of ",
-    "memory (saved",
-    "memory: ",
-    "[request interrupted",
-    "this session is being continued from a previous conversation",
-    "# agents.md instructions",
-    "# claude.md",
-    "as you answer the user's questions, you can use the following context",
-)
+from memdir.text.speakers import Speaker, own_words, pieces_of
 
 
 def lines_from_messages(messages: Iterable[Mapping[str, Any]]) -> tuple[Line, ...]:
@@ -63,17 +42,15 @@ def _pieces(content: object, role: Role, *, meta: bool) -> Iterator[tuple[Kind, 
 
 
 def _user_text(text: str, *, meta: bool) -> Iterator[tuple[Kind, str]]:
-    if meta or text.lstrip().lower().startswith(_INJECTED):
+    if meta:
         yield "reminder", text
         return
-    end = 0
-    for found in _TAGGED.finditer(text):
-        if text[end : found.start()].strip():
-            yield "said", text[end : found.start()].strip()
-        yield "reminder", found.group()
-        end = found.end()
-    if text[end:].strip():
-        yield "said", text[end:].strip()
+    for piece in pieces_of(text):
+        if piece.speaker is Speaker.PASTE or piece.speaker.is_host:
+            yield "paste" if piece.speaker is Speaker.PASTE else "reminder", piece.text
+    own = own_words(text)
+    if own:
+        yield "said", own
 
 
 def _flat(content: object) -> str:

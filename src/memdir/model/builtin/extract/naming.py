@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from memdir.model.builtin.extract.wording import shorten
-from memdir.model.builtin.extract.words import cjk_runs, fold, stems, stop_words, strip_accents, tokens
+from memdir.model.builtin.extract.words import cjk_runs, fold, stems, strip_accents, tokens
+from memdir.text.small_words import small_words
 
 MAX_DESCRIPTION = 150  # an index line stays under about that
 MAX_NAME = 60  # fits a list beside a date
@@ -45,7 +46,7 @@ def title(lead: str) -> str:
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset().union(*stop_words().values())
+    return frozenset().union(*small_words().values())
 
 
 def _tells(clause: str) -> bool:

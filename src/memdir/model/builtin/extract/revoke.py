@@ -17,7 +17,7 @@ def revocations(conversation: Conversation, turns: Sequence[Turn], shelf: Shelf,
     drafts: dict[str, Draft] = {}
     for turn in turns:
         for seen in turn.seen:
-            if "question" in seen.features or not anywhere("forget-rule", turn.language).search(seen.sentence.plain):
+            if "question" in seen.features or not anywhere("forget-rule", turn.language).search(seen.sentence.text):
                 continue
             judged = Judged(seen, dict.fromkeys(CLASSES, 0.0))
             for kind in dict.fromkeys(memory.type or "" for memory in shelf.memories):

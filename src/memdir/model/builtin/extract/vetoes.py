@@ -17,6 +17,7 @@ from memdir.model.builtin.extract.match import Shelf
 from memdir.model.builtin.extract.phrases import anywhere
 from memdir.model.builtin.extract.wording import without_secrets
 from memdir.model.builtin.extract.words import stems
+from memdir.text.pastes import is_reported
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
 _WHERE_IN_CODE = re.compile(
@@ -33,7 +34,7 @@ LOOKED_UP_SHARE = 0.6  # of a candidate's topic that a tool or the assistant had
 
 def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
     """The candidate without the sentences that may not be kept; None when nothing of its core is left."""
-    core = tuple(one for one in candidate.core if candidate.granted or _sentence_stands(candidate.turn, one, planted))
+    core = tuple(one for one in candidate.core if candidate.granted or _core_stands(candidate, one, planted))
     support = tuple(
         one
         for one in candidate.support
@@ -41,6 +42,13 @@ def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
     )
     statements = tuple(one for one in core if one.odds["N"] < UNSURE or not is_errand(one)) or core
     return replace(candidate, core=statements, support=support) if core else None
+
+
+def _core_stands(candidate: Candidate, one: Judged, planted: frozenset[str]) -> bool:
+    """What somebody else wants is no wish of the user's; that they want it may still be a fact."""
+    if candidate.type in ("user", "feedback") and is_reported(one.seen.sentence.text):
+        return False
+    return _sentence_stands(candidate.turn, one, planted)
 
 
 def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
@@ -79,8 +87,8 @@ def planted_words(conversation: Conversation) -> frozenset[str]:
     """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
     parts: list[str] = []
     for line in conversation.lines:
-        if line.kind == "tool_result" or line.role == "assistant":
-            mark = anywhere("agent-talk" if line.kind == "tool_result" else "refusal")
+        if line.kind in ("tool_result", "paste") or line.role == "assistant":
+            mark = anywhere("refusal" if line.role == "assistant" else "agent-talk")
             parts.extend(part for part in re.split(r"\n|(?<=[.;>])\s", line.text) if mark.search(part))
     return frozenset(stem for part in parts for stem in stems(part))
 
@@ -121,7 +129,7 @@ def _left_open(candidate: Candidate) -> bool:
 
 
 def _core_topic(candidate: Candidate) -> set[str]:
-    return {stem for one in candidate.core for stem in stems(one.seen.sentence.plain)}
+    return {stem for one in candidate.core for stem in stems(one.seen.sentence.text)}
 
 
 def _instructed(candidate: Candidate, shelf: Shelf) -> bool:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
+from memdir.text.small_words import small_words
+
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "ʼ": "'"})
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -55,17 +57,8 @@ def _variants() -> dict[str, str]:
 
 
 @cache
-def stop_words() -> dict[str, frozenset[str]]:
-    """Common words by language."""
-    path = os.path.join(os.path.dirname(__file__), "stopwords.txt")
-    with open(path, encoding="utf-8") as lines:
-        rows = [line.partition(":") for line in lines if line.strip() and not line.startswith("#")]
-    return {name.strip(): frozenset(fold(words).split()) for name, _, words in rows}
-
-
-@cache
 def _all_stop_words() -> frozenset[str]:
-    return frozenset().union(*stop_words().values())
+    return frozenset().union(*small_words().values())
 
 
 def language(folded: str) -> str:
@@ -75,7 +68,7 @@ def language(folded: str) -> str:
         return script
     counts: Counter[str] = Counter()
     for word in tokens(folded):
-        for name, known in stop_words().items():
+        for name, known in small_words().items():
             if word.rstrip("'") in known:
                 counts[name] += 1
     best = max(counts, key=lambda name: (counts[name], name == "en"), default="en")
@@ -88,7 +81,7 @@ def _by_script(folded: str) -> str:
         if any("\uac00" <= char <= "\ud7af" for char in runs):
             return "ko"
         return "ja" if any("\u3040" <= char <= "\u30ff" for char in runs) else "zh" if runs else ""
-    if _CYRILLIC.search(folded):
+    if 2 * len(_CYRILLIC.findall(folded)) > sum(char.isalpha() for char in folded):
         return "uk" if _UKRAINIAN.search(folded) else "ru"
     return ""
 

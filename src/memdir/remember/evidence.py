@@ -1,0 +1,220 @@
+"""Who in a conversation said what a memory claims, measured claim by claim (X12, L1).
+
+A claim is near a sentence when they share words, and when the words mean the same by the table that recall uses too:
+that carries paraphrases, and with a small glossary most translations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memdir.model.builtin.extract.lexicon import Cue, cues
+from memdir.model.builtin.extract.phrases import anywhere
+from memdir.model.builtin.extract.words import fold, language, tokens
+from memdir.remember.lines import Said
+from memdir.store.taxonomy import MemoryType
+from memdir.store.trust import Trust
+from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.small_words import small_words
+from memdir.text.speakers import Speaker
+from memdir.text.stems import stem
+from memdir.text.words import is_unspaced
+
+SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
+LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
+CLEARLY = 0.6  # so near that the user said it, whoever else did
+FOREIGN = 0.6  # so near to somebody else's sentence that it is from there
+ECHOED = 0.5  # so near to the assistant that it is an idea of his
+DOUBTED = 0.4  # nearer to the user than that it is not somebody else's alone
+MAX_SENTENCES = 3000  # of others that are compared; the newest
+MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
+MAX_ANSWER_WORDS = 6  # of an answer that says yes or no in whatever words
+MAX_PROPOSED = 2  # sentences that a bare yes can mean
+TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
+DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
+OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the user said
+
+FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
+UNKNOWN = "other"  # a language that a text is too short to tell
+_LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
+_AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
+_ASKED_FOR = frozenset({"durable", "always", "want", "forbid"})
+_OPEN = frozenset({"irony", "undecided", "retract", "onlynow"})
+_KEEPS = frozenset({"durable", "always", "offer"})
+_LIMITS = frozenset({"halt", "moment", "onlynow", "undecided", "retract", "indifferent"})
+
+
+@dataclass(frozen=True)
+class Support:
+    """How near the user, somebody else and the assistant come to a claim; who that somebody is."""
+
+    user: float
+    foreign: float
+    assistant: float
+    source: Said | None
+    is_agreed: bool
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the user said it, or agreed to it, rather than somebody else."""
+        if self.is_agreed or self.user >= CLEARLY:
+            return True
+        return self.user >= max(SAID, self.foreign - LEAD, self.assistant - OWN_LEAD)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the user's beyond doubt, though he asked for nothing that lasts."""
+        return self.is_agreed or self.user >= max(ECHOED, self.foreign + LEAD)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is somebody else's, by words that the user has not."""
+        return not self.is_users and self.user < DOUBTED and self.foreign >= FOREIGN
+
+
+class Evidence:
+    """A conversation taken apart by who speaks, to be asked about claims."""
+
+    def __init__(self, said: Sequence[Said]) -> None:
+        self._said = said
+        own = [piece for piece in said if piece.speaker in (Speaker.USER, Speaker.REPORTED)]
+        self.tongue = tongue_of(" ".join(piece.text for piece in own))
+        statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
+        self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
+        self._own = _windows(statements)
+        self._told = self._own + _windows(text for piece in own for text in sentences_of(piece.text))
+        spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
+        self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
+        low = [piece for piece in said if piece.trust.is_low]
+        self.has_foreign = bool(low) or any(piece.speaker is Speaker.REPORTED for piece in said)
+        texts = [(piece, tongue_of(piece.text), text) for piece in low for text in sentences_of(piece.text)]
+        self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
+        self._agreements = list(self._find_agreements())
+        trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]
+        self._trusted = [(piece, Sentence(text)) for piece, text in trusted]
+
+    @property
+    def lowest(self) -> Trust:
+        return min((piece.trust for piece, *_ in self._foreign), default=Trust.ASSISTANT)
+
+    def support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
+        """Who carries a claim. For a fact the user's questions and what he tells of others count as well; what is so
+        of the user himself is not made so by a bare yes."""
+        asked, is_translated = Sentence(claim), draft_tongue != self.tongue
+        user = _nearest(asked, self._told if kind in FACTUAL else self._own, is_translated=is_translated)
+        source, foreign = None, 0.0
+        for piece, tongue, sentence in self._foreign:
+            near = asked.nearness(sentence, is_translated=tongue != draft_tongue)
+            if near > foreign:
+                source, foreign = piece, near
+        assistant = _nearest(asked, self._assistant, is_translated=is_translated)
+        least = SAID if foreign < SAID else FOREIGN  # what came from elsewhere must have been put to him as it is
+        named = [one for one in self._agreements if one.named(asked, is_translated=is_translated) >= least]
+        is_agreed = any(one.repeats(asked) or (kind != MemoryType.USER and one.keeps(foreign)) for one in named)
+        return Support(user, foreign, assistant, source, is_agreed)
+
+    def messages_of(self, claims: Iterable[str], *, is_translated: bool) -> tuple[str, ...]:
+        """The messages of the user and the assistant that say what is claimed."""
+        asked = [Sentence(claim) for claim in claims]
+        near = [
+            (max((one.nearness(other, is_translated=is_translated) for one in asked), default=0.0), piece.message_id)
+            for piece, other in self._trusted
+        ]
+        best = max((score for score, _ in near), default=0.0)
+        return tuple(dict.fromkeys(message for score, message in near if score >= SAID and score >= best / 2))
+
+    def _statements(self, text: str) -> list[str]:
+        """The sentences that say something and mean it; a question only when it asks for something lasting."""
+        found = [(sentence, _meanings(sentence, self.tongue)) for sentence in sentences_of(text)]
+        return [
+            sentence
+            for sentence, meant in found
+            if not (meant & _OPEN and not meant & _ASKED_FOR)
+            and (not sentence.rstrip().endswith(("?", "？")) or meant & _ASKED_FOR)
+        ]
+
+    def _find_agreements(self) -> Iterator[Agreement]:
+        """The user's answers to what the assistant has just said, and his words about what he pasted above them."""
+        named: list[str] = []
+        speaker = message = ""
+        for piece in self._said:
+            if piece.speaker is Speaker.USER:
+                if named and len(piece.text.split()) <= MAX_REPLY_WORDS:
+                    yield Agreement(named, piece.text, self.tongue)
+                continue
+            if piece.speaker in (Speaker.ASSISTANT, Speaker.PASTE):
+                is_same = (speaker, message) == (piece.speaker, piece.message_id)
+                named = [*(named if is_same else ()), *sentences_of(piece.text)]
+                speaker, message = piece.speaker, piece.message_id
+
+
+class Agreement:
+    """A short answer of the user, and what it can mean: what was asked, or else what was said before the question."""
+
+    def __init__(self, before: Sequence[str], reply: str, tongue: str) -> None:
+        found = _cues(reply, tongue)
+        meant = {cue.meaning for cue in found}
+        asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
+        is_answer = bool(asked) and len(reply.split()) <= MAX_ANSWER_WORDS  # what is no refusal of it is a yes
+        is_open = bool(re.search("[?？]", reply)) or (bool(meant & _LIMITS) and "durable" not in meant)
+        self._agrees = (bool(meant & _AGREES) or is_answer) and not is_open
+        keeps = bool(_meanings(asked, tongue) & _KEEPS)
+        self._lasts = "durable" in meant or keeps
+        agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
+        # A yes to a proposal of a sentence or two; to more than that it may be a yes to anything.
+        self._is_plain = (bool(meant & {"yes", "decide"}) or is_answer) and (bool(asked) or len(before) <= MAX_PROPOSED)
+        self._topic = Sentence(reply).terms - agreeing
+        # A question asks for what it names; one that only points back, for what was said before it.
+        points_back = keeps or anywhere("points-back", tongue).search(asked) is not None
+        self._named = _windows([asked] if asked and not points_back else before)
+
+    def named(self, claim: Sentence, *, is_translated: bool) -> float:
+        """How near what was put to the user comes to this, if he agreed."""
+        return _nearest(claim, self._named, is_translated=is_translated) if self._agrees else 0.0
+
+    def repeats(self, claim: Sentence) -> bool:
+        """Whether his answer names it again: by one of its words where it has few, else by two."""
+        return len(self._topic & claim.terms) >= min(2, (len(claim.terms) + 1) // 2)
+
+    def keeps(self, foreign: float) -> bool:
+        """Whether it is a bare yes that holds for good; to what the assistant did not take from elsewhere any is."""
+        size = sum(DENSE_TERM if is_unspaced(term[0]) else 1.0 for term in self._topic)
+        return size < TELLING_TERMS and (self._lasts or (self._is_plain and foreign < SAID))
+
+
+def tongue_of(text: str) -> str:
+    """The language that a text's small words are of; English for one without any."""
+    folded = fold(text)
+    known = language(folded)
+    if known != "en" or text.isascii():
+        return known
+    hits = {name: len(set(tokens(folded)) & words) for name, words in small_words().items()}
+    return max(hits, key=lambda name: hits[name]) if any(hits.values()) else UNKNOWN
+
+
+def _nearest(claim: Sentence, sentences: Iterable[Sentence], *, is_translated: bool) -> float:
+    return max((claim.nearness(other, is_translated=is_translated) for other in sentences), default=0.0)
+
+
+def _cues(text: str, tongue: str) -> list[Cue]:
+    """What a text's turns of phrase mean; in every language where its own is not known."""
+    folded = fold(text)
+    tongues = small_words() if tongue == UNKNOWN else (tongue,)
+    return [cue for name in tongues for cue in cues(folded, tokens(folded), name)]
+
+
+def _meanings(text: str, tongue: str) -> frozenset[str]:
+    return frozenset(cue.meaning for cue in _cues(text, tongue))
+
+
+def _texts(pieces: Iterable[Said]) -> list[str]:
+    return [text for piece in pieces for text in sentences_of(piece.text)]
+
+
+def _windows(texts: Iterable[str]) -> list[Sentence]:
+    """Each sentence, and each with the next: what is said in two breaths."""
+    found = list(texts)
+    return [Sentence(text) for text in (*found, *(f"{one} {other}" for one, other in pairwise(found)))]

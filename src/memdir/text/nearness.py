@@ -1,0 +1,64 @@
+"""How near one sentence comes to what another says: by words, by what they mean, and between languages by both.
+
+The table of meanings carries paraphrases; a small glossary, numbers, names and words of code carry translations.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+from memdir.text.embedding import Table, open_table
+from memdir.text.glossary import things_in
+from memdir.text.small_words import small_words
+from memdir.text.stems import STOP_WORDS, stem
+from memdir.text.words import split_words
+
+MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
+_BREAK = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？；])\s*|\n+|;\s+|\s[–—]\s")
+_SHORT = 2  # letters: shorter words carry no content where words have spaces
+
+
+@cache
+def _table() -> Table:
+    return open_table()
+
+
+class Sentence:
+    """Some words, ready to be compared."""
+
+    __slots__ = ("_direction", "terms", "text", "things")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        words = split_words(text)
+        self.terms = frozenset(stem(word) for word in words if _is_content(word))
+        self.things = things_in(text)
+        total = _table().sum_asked(words)
+        norm = math.sqrt(sum(number * number for number in total))
+        self._direction = [number / norm for number in total] if norm else []
+
+    def nearness(self, other: Sentence, *, is_translated: bool) -> float:
+        """How much of this the other says; between languages only the meaning can tell."""
+        meaning = sum(map(float.__mul__, self._direction, other._direction))
+        if is_translated:
+            same = len(self.terms & other.terms)  # numbers, names and words of code are the same in every language
+            shared = (len(self.things & other.things) + same) / max(MIN_THINGS, len(self.things) + same)
+            return max(meaning, (meaning + shared) / 2)
+        return (meaning + len(self.terms & other.terms) / max(1, len(self.terms))) / 2
+
+
+def _is_content(word: str) -> bool:
+    return word not in _small_words() and (len(word) > _SHORT or not word.isalpha() or not word.isascii())
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    return STOP_WORDS.union(*small_words().values())
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, list marks and emphasis left out."""
+    found = (piece.strip(" \t*-•#>") for piece in _BREAK.split(text) if piece)
+    return [piece for piece in found if re.search(r"\w", piece)]

@@ -1,0 +1,408 @@
+"""What in a user's message somebody else wrote: tickets, mails, chats, logs, data, code, documents, quotations (X12).
+
+Found by its shape where it has one (a log, a mail's head, lines with a speaker), by how it is announced ("the docs
+say:"), and where it has neither by standing beside a short request as a text of another register. The user's own lists,
+and what he says before and after, stay his.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+from memdir.text.phrases import Phrases
+from memdir.text.words import is_unspaced
+
+PHRASES_PATH = os.path.join(os.path.dirname(__file__), "pastes.txt")
+MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
+MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
+MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
+MIN_BROKEN_LINES = 2  # breaks in a paragraph that is set in lines, as nobody writes who tells what he wants
+MAX_LABEL_WORDS = 4  # of who speaks, or of a field's name
+MAX_ANNOUNCING_WORDS = 10  # "here is what the ticket says:"
+
+Whose = Literal["own", "reported", "pasted"]
+Part = tuple[bool, str]  # whether it is the user's own, and the text
+
+_FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
+_LEVEL = "DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|FAILED|PASSED|FAIL|npm ERR!"
+_CODE = (
+    r"(?:async )?(?:def|function|func|fn)\s+\w*\s*\(|class\s+\w+\s*[({:]\s*$|(?:const|let|var)\s\w+\s*="
+    r"|import\s+(?:[\w.]+\s*$|\S.*\sfrom\s\S+$|.*;$)|(?:public|private|export)\s\w+\s\w+.*[({]|return\b.*;$"
+)
+_TRACED = r"Traceback\b|at\s+[\w.$<>/]+\(|File \"|Caused by:|[\w.]+(?:Error|Exception)\b"
+_SPEAKS = r"(?:user|human|assistant|system|ai)\s*:\s|\[\[?\w+\]\]?\s*:|Q\d+\b"
+_LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})\b[:\s]"
+_SET = r"[-+ ]?\s*[\w.\[\]-]+ ?=(?!=) ?\S|\[[\w.\s\"-]+\]\s*$|\"[\w -]+\"\s*:|[{}\[\]()]+[,;]?\s*$"
+_TYPED = r"[$%]\s\S|[\w-]+@[\w-]+[:~]|//|/\*|\*/|#!|<!--|#include|</?[A-Za-z][\w:-]*[^<>]*>|.*[;{}]\s*$"
+_ASKED_OF_A_DATABASE = r"select\s.+\sfrom\s|insert\sinto\s|update\s\S+\sset\s|delete\sfrom\s"
+_CHANGED = r"\+\+\+|@@|diff --git|commit [0-9a-f]{5,}|--- [ab]/"
+_SHAPED = re.compile(
+    rf"\s*(?:[>|]|{_CHANGED}|{_TRACED}|{_SPEAKS}|{_LOGGED}|{_SET}|{_TYPED}|{_CODE}|{_ASKED_OF_A_DATABASE}|.+\|.+\|)",
+    re.IGNORECASE,
+)
+_INLINE = re.compile(r"\s*(?:\{.*\}|\[.*\]|<([A-Za-z][\w:-]*)[^<>]*>.*</\1\s*>)(?=\s|$)", re.DOTALL)
+_PROMPT = re.compile(
+    r"\s*(?:[\w.-]+@[\w.-]+[:~ ][^\n]*[$#%]\s|[$%]\s\S|(?:fatal|panic|npm err!|error)\b.{0,3}[:!])", re.IGNORECASE
+)
+_COMMENT = re.compile(r"\s*(?:#|\*|--|;)\s*\S")
+_ITEM = re.compile(r"\s*(?:[-*•–+]|\(?\d+[.)])\s+\S")
+_LABEL = re.compile(
+    r"\s*(?P<clock>\[?\d{1,2}[:.]\d{2}[^\]\n]{0,12}\]?\s+)?(?P<who>[^\W\d_][^:：\n?!;\"“]{0,40}?)"
+    r"(?P<time>[\s,(]+\d{1,2}:\d{2}\)?)?\s?(?::\s|：|:$)",
+)
+_QUESTION = re.compile(r"[?？](?:[\s\"”»)]|$)")
+_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])\s*|\n+")
+_QUOTE = re.compile(
+    r"(?:(?<=^)|(?<=[\s(:：,，>]))(?:\"[^\"\n]{1,900}\"|'[^'\n](?:[^'\n]|'(?=\w)){1,900}'(?!\w)|“[^”\n]{1,900}”"
+    r"|„[^“”\"\n]{1,900}[“”\"]|«[^»\n]{1,900}»|‘[^’\n](?:[^’\n]|’(?=\w)){1,900}’(?!\w))|「[^」\n]{1,400}」|『[^』\n]{1,400}』",
+    re.MULTILINE,
+)
+_CREDIT = re.compile(r"\((?:from|via|source|aus|quelle|de|da|van|fonte|fuente|из|出典|来源)\b[^()\n]*\)", re.IGNORECASE)
+_SALUTES = re.compile(r"(?:[^\W\d_]+ ){1,3}?[^\W\d_]+ ?[,!:]\s*")  # "Hey Tom," on a line of its own
+_HEADING = re.compile(r"#{1,4} \S")
+_HEADED = re.compile(r"(.{2,80}?)(: | [-–—] )(.*)", re.DOTALL)  # "the docs: …", "a comment of Lena's - …"
+_TIMED = "@"  # behind a label that bears a time
+_TURNS = re.compile(r"[,;–—]\s+|\s-\s|[，；]")
+
+
+@cache
+def _phrases() -> Phrases:
+    return Phrases(PHRASES_PATH)
+
+
+def _has(meaning: str, text: str) -> bool:
+    return _phrases().anywhere(meaning).search(text) is not None
+
+
+def cut_pastes(text: str) -> list[tuple[Whose, str]]:
+    """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
+    parts = _without_documents(_Reading().read(text))
+    # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
+    is_alone = not any(is_own and part.strip() for is_own, part in parts) and not _is_record(parts)
+    is_mine = is_alone or any(is_own and _has("mine", part) for is_own, part in parts)
+    found: list[tuple[Whose, str]] = []
+    for is_own, part in parts:
+        if is_own or (is_mine and _is_list(part)):  # data and words of the user's, in the user's name
+            found += [("own", f"{part}\n")] if is_mine else _own_sentences(f"{part}\n")
+        elif part.strip():
+            found.append(("pasted", f"{part}\n"))
+    return found
+
+
+class _Reading:
+    """Goes through a message's paragraphs and knows whether a text that somebody wrote is under way."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._under_way = ""  # "letter" or "announced"
+        self._pasted = ""  # the paragraph of it that was read last
+
+    def read(self, text: str) -> list[Part]:
+        blocks = list(_blocks(text))
+        for at, block in enumerate(blocks):
+            is_last = at == len(blocks) - 1
+            if block.startswith(("```", "~~~")):
+                self._paste(block, "")
+            elif self._under_way == "announced" and all(_shaped_lines(block.split("\n"))):
+                self._paste(block, "")  # it has a shape, so its end can be seen
+            elif self._under_way and not (is_last and self._returns(block)):
+                self._paste(block, "" if self._under_way == "letter" and _is_signed(block) else self._under_way)
+            elif _opens_letter(block, is_alone=len(blocks) == 1) or (
+                _SALUTES.fullmatch(block) and _is_answered(blocks, at)
+            ):
+                self._paste(block, "" if _is_signed(block) else "letter")
+            else:
+                self._under_way = ""
+                self._take(block, "".join(blocks[at + 1 : at + 2]))
+        return self._parts
+
+    def _paste(self, block: str, under_way: str) -> None:
+        self._parts.append((False, block))
+        self._under_way, self._pasted = under_way, block
+
+    def _returns(self, block: str) -> bool:
+        """Whether the last paragraph is the user's again. Who pastes first writes below it; who has spoken before is
+        heard again only in a question, or in words that are not those of a document."""
+        if not self._pasted:
+            return False
+        spoke_before = any(is_own for is_own, _ in self._parts)
+        return not spoke_before or bool(_QUESTION.search(block)) or _register(block) != _register(self._pasted)
+
+    def _take(self, block: str, after: str) -> None:
+        """A paragraph outside of any text: the user's, but for the lines that have a shape."""
+        lines = block.split("\n")
+        shaped = _shaped_lines(lines)
+        own: list[str] = []
+        for at, line in enumerate(lines):
+            inline = None if shaped[at] else _INLINE.match(line)
+            if shaped[at] or inline:
+                self._parts += [(True, "\n".join(own)), (False, inline.group() if inline else line)]
+                own = [line[inline.end() :]] if inline else []
+                continue
+            own.append(line)
+            rest = "\n".join(lines[at + 1 :])
+            if _announces(line, rest or after, is_last=not rest):
+                self._under_way, self._pasted = ("", "") if rest.strip() else ("announced", "")
+                self._parts += [(True, "\n".join(own)), (False, rest)]
+                return
+        self._parts.append((True, "\n".join(own)))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Fenced blocks and paragraphs, in order."""
+    for piece in _FENCE.split(re.sub(r"\r\n?", "\n", text)):
+        if piece.startswith(("```", "~~~")):
+            yield piece
+        else:
+            for block in re.split(r"\n\s*\n", piece):
+                yield from (part for part in _apart(block.strip("\n")) if part.strip())
+
+
+def _apart(block: str) -> list[str]:
+    """A question at either end of some lines stands apart from them: it is about them."""
+    first, _, after = block.partition("\n")
+    before, _, last = block.rpartition("\n")
+    if before and _QUESTION.search(last) and not _label(last):
+        return [before, last]
+    points = _QUESTION.search(first) or (_has("this-text", first) and _register(first) != _register(after))
+    if after and points and not _label(first) and not _ITEM.match(after) and not _SHAPED.match(first):
+        return [first, after]
+    return [block]
+
+
+def _shaped_lines(lines: list[str]) -> list[bool]:
+    """Which lines of a paragraph are data, code, logs, quotations or somebody speaking under a name."""
+    shaped = [bool(_SHAPED.match(line)) and not _is_inline(line) for line in lines]
+    if all(re.match(r"[-+][^\s\d+-]", line) for line in lines) or any(_PROMPT.match(line) for line in lines):
+        return [True] * len(lines)  # a diff; what a terminal showed
+    rows = _rows(lines)
+    labels = [_label(line) for line in lines]
+    named = sum(map(bool, labels)) >= 2 or any(label.endswith(_TIMED) for label in labels)
+    begun = False
+    for at, line in enumerate(lines):
+        begun = begun or (named and bool(labels[at]))
+        is_mine = bool(labels[at]) and bool(_phrases().anywhere("me").match(labels[at]))
+        near = any(shaped[max(0, at - 1) : at + 2]) and bool(_COMMENT.match(line) or line.startswith("  "))
+        shaped[at] = shaped[at] or rows[at] or (begun and not is_mine) or near
+    return shaped
+
+
+def _is_inline(line: str) -> bool:
+    """Data and, behind it on the same line, words about it."""
+    inline = _INLINE.match(line)
+    return bool(inline and len(line[inline.end() :].split()) >= 2)
+
+
+def _label(line: str) -> str:
+    """Who speaks in a line, or the field that it fills; with a mark where it bears a time; empty for prose."""
+    match = _LABEL.match(line)
+    if match is None or _ITEM.match(line) or len(match["who"].split()) > MAX_LABEL_WORDS:
+        return ""
+    return match["who"] + (_TIMED if match["clock"] or match["time"] else "")
+
+
+def _rows(lines: list[str]) -> list[bool]:
+    """Lines that have as many fields as their neighbours: a table without a frame."""
+    for mark in (",", ";", "\t"):
+        field = re.compile(rf'(?:^|{mark})(?:"[^"]*"|[^{mark}]*)')
+        fields = [0 if f"{mark} " in line else len(field.findall(line)) for line in lines]
+        rows = [
+            count >= 3 and count in (fields[at - 1 : at] + fields[at + 1 : at + 2]) for at, count in enumerate(fields)
+        ]
+        if any(rows):
+            return rows
+    return [False] * len(lines)
+
+
+def _is_answered(blocks: list[str], at: int) -> bool:
+    """Whether what begins with a greeting is signed further down."""
+    return any(_is_signed(f"\n{block}") or _is_signed(block) for block in blocks[at + 1 :])
+
+
+def _opens_letter(block: str, *, is_alone: bool) -> bool:
+    """A mail's head, a forwarding mark, or a greeting to several."""
+    first, _, rest = block.strip().partition("\n")
+    if _phrases().anywhere("forwarded").match(first.strip("-=_> \t")):
+        return True
+    heads = [line for line in block.split("\n") if _is_head(line)]
+    if len(heads) >= 2 or (heads and "@" in heads[0]):
+        return True
+    if _phrases().anywhere("subject").match(first.strip()) and _is_head(first):
+        return True
+    return bool(_phrases().anywhere("greeting").match(first.strip())) and (bool(rest) or not is_alone)
+
+
+def _is_head(line: str) -> bool:
+    return (
+        re.match(
+            rf"\s*\W*(?:{_phrases().alternatives('mail-head')}|{_phrases().alternatives('subject')})\W*:\s*\S",
+            line,
+            re.IGNORECASE,
+        )
+        is not None
+    )
+
+
+def _is_signed(block: str) -> bool:
+    """Whether a letter ends here: by a farewell, or a name alone on the last line."""
+    lines = [line.strip() for line in block.split("\n") if line.strip()]
+    last = lines[-1]
+    if len(lines) > 1 and any(
+        _phrases().anywhere("farewell").match(line) and len(line.split()) <= 4 for line in lines[-2:]
+    ):
+        return True
+    words = last.split()
+    return (
+        len(lines) > 1 and len(words) <= 3 and not re.search(r"[.!?:;,]$", last) and all(w[:1].isupper() for w in words)
+    )
+
+
+def _announces(line: str, after: str, *, is_last: bool) -> bool:
+    """Whether a line hands over to somebody's words: "From the docs:", "here is what the ticket says:", "shorten
+    this:", or a heading before a list."""
+    text = line.strip()
+    if not text.endswith((":", "：")):
+        is_heading = bool(_ITEM.match(after)) and not is_last and not _QUESTION.search(text)
+        return is_heading and _names_source(text)
+    if _has("reports", text) or _has("hands-over", text):
+        return True
+    return _names_source(text) or (is_last and _has("this-text", text) and not _ITEM.match(after) and not _wishes(text))
+
+
+def _names_source(text: str) -> bool:
+    return len(text.split()) <= MAX_ANNOUNCING_WORDS and _has("source", text) and not _wishes(text)
+
+
+def _wishes(text: str) -> bool:
+    return _has("wish", text) and not _QUESTION.search(text)
+
+
+def _without_documents(parts: list[Part]) -> list[Part]:
+    """The same without the paragraphs that nothing announces, but that a short request beside them is about."""
+    own = [at for at, (is_own, text) in enumerate(parts) if is_own and text.strip()]
+    requests = [at for at in (*own[-1:], *own[:1]) if _is_request(parts[at][1])]
+    if len(own) < 2 or not requests:
+        return parts
+    asking = requests[0]
+    is_headed = any(_HEADING.match(parts[at][1]) for at in own if at != asking)
+    return [
+        (is_own and (at == asking or not _is_material(text, parts[asking][1], is_headed=is_headed)), text)
+        for at, (is_own, text) in enumerate(parts)
+    ]
+
+
+def _is_request(text: str) -> bool:
+    is_open = not re.search(r"[.。]\s*$", text)
+    return len(text.split()) <= MAX_REQUEST_WORDS and (
+        bool(_QUESTION.search(text)) or _has("hands-over", text) or is_open
+    )
+
+
+def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
+    """Whether a paragraph is what a request is about: it says that somebody wrote it or points to it, or the paragraph
+    is a text of its own in another register. Who speaks of himself speaks for himself."""
+    if _has("reports", asking) or (is_headed and not _wishes(text)) or _hands_this_over(asking):
+        return True
+    if _has("mine", asking) or (_has("first-person", text) and text.strip().count("\n") < MIN_BROKEN_LINES):
+        return False
+    points = _has("this-text", asking) or (bool(_QUESTION.search(asking)) and _has("that-text", asking))
+    if points and (_QUESTION.search(asking) or _has("hands-over", asking)):
+        return True
+    is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len([s for s in _SENTENCE.split(text) if s.strip()]) >= 2
+    return is_long and not _ITEM.match(text) and _register(text) != _register(asking)
+
+
+def _hands_this_over(asking: str) -> bool:
+    """ "Can you polish this?", "is this review fair?": whoever speaks in the text, it is a text to be worked on."""
+    is_named = _has("hands-over", asking) or (bool(_QUESTION.search(asking)) and _has("source", asking))
+    return is_named and _has("this-text", asking) and not _has("mine", asking)
+
+
+def _register(text: str) -> tuple[bool, bool]:
+    """How carefully it is written: whether it begins with a capital and ends with a stop."""
+    stripped = text.strip().strip("\"'“”«»-*• ")
+    return stripped[:1].isupper(), bool(re.search(r"[.!。！…:][\"'”»)\]]*$", stripped))
+
+
+def _is_list(part: str) -> bool:
+    """Fields or data rather than a letter or a quotation: what a person would write of himself."""
+    is_timed = _label(part).endswith(_TIMED)
+    return not is_timed and not _opens_letter(part, is_alone=True) and part.lstrip()[:1] not in tuple('>"“„«')
+
+
+def _is_record(parts: list[Part]) -> bool:
+    """Whether it is a ticket, a mail, a chat, code or data rather than a person's own notes under short headings."""
+    lines = [line for _, part in parts for line in part.split("\n") if line.strip()]
+    labels = [_label(line) for line in lines]
+    is_noted = all(label and not label.endswith(_TIMED) for label in labels) and not any(map(_SHAPED.match, lines))
+    return not is_noted or any(_phrases().anywhere("field").match(label) or len(label.split()) > 2 for label in labels)
+
+
+def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
+    """The user's own sentences, and what in them is not his: longer quotations, and what somebody said."""
+    credit = _CREDIT.search(text)
+    if credit:
+        yield "pasted", text[: credit.end()]
+        text = text[credit.end() :]
+    start, under_way = 0, False
+    for end in [*(found.end() for found in _SENTENCE.finditer(_masked(text))), len(text)]:
+        sentence, start = text[start:end], end
+        yield from (("pasted", found.group()) for found in _QUOTE.finditer(sentence) if _is_long(found))
+        spoken = _QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
+        pieces = _split_report(spoken)
+        # What was begun behind a colon, or is asked about, goes on until the user speaks of himself or asks.
+        under_way = under_way and not _is_personal(spoken)
+        if under_way:
+            pieces = [("reported", spoken)]
+        yield from pieces
+        under_way = under_way or (len(pieces) > 1 and pieces[-1][0] != "own") or _asks_about(spoken)
+
+
+def _is_personal(sentence: str) -> bool:
+    return bool(_QUESTION.search(sentence)) or _has("first-person", sentence)
+
+
+def _asks_about(sentence: str) -> bool:
+    """Whether a sentence asks something of the text that follows: "does this prompt work?"."""
+    return bool(_QUESTION.search(sentence)) and _has("this-text", sentence) and _has("source", sentence)
+
+
+def _masked(text: str) -> str:
+    """The text with quotations blanked, so that no sentence is thought to end inside of one."""
+    return _QUOTE.sub(lambda found: "_" * len(found.group()), text)
+
+
+def _is_long(found: re.Match[str]) -> bool:
+    """Whether a quotation is somebody's sentence: by its length, or because a colon hands over to it."""
+    inside = found.group()[1:-1]
+    words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
+    is_introduced = found.string[: found.start()].rstrip().endswith((":", "："))
+    return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
+
+
+def is_reported(sentence: str) -> bool:
+    """Whether a sentence only tells what somebody else said or wants."""
+    return all(whose == "reported" for whose, part in _split_report(sentence) if part.strip())
+
+
+def _split_report(sentence: str) -> list[tuple[Whose, str]]:
+    """What of a sentence is the user's own, and what somebody else said according to it: behind the colon, or up to
+    where the user turns to himself."""
+    headed = _HEADED.match(sentence)
+    head, colon, rest = headed.groups() if headed else ("", "", "")
+    if colon and rest[:1] not in "\"'“„«‘「" and not _wishes(head) and not _phrases().anywhere("scope").match(head):
+        if _has("hands-over", head):
+            return [("own", head + colon), ("pasted", rest)]
+        if _names_source(head):
+            return [("own", head + colon), ("reported", rest)]
+    report = _phrases().anywhere("reports").search(_masked(sentence))
+    if report is None or _has("me", " ".join(sentence[: report.start()].split()[-2:])):
+        return [("own", sentence)]
+    for turn in _TURNS.finditer(sentence, report.end()):
+        if _has("first-person", sentence[turn.end() :]) or _has("wish", sentence[turn.end() :]):
+            return [("reported", sentence[: turn.end()]), ("own", sentence[turn.end() :])]
+    return [("reported", sentence)]
