@@ -125,8 +125,8 @@ def recall(walk: Walk) -> None:
 
 
 TWIN = """---
-name: Never mock the database in tests
-description: Never mock the database in tests, a mock hid that the migration broke
+name: Never mock the database
+description: "Never mock the database: mocks passed while the migration broke production"
 type: feedback
 ---
 

@@ -91,7 +91,7 @@ class Settling:
             if pair.likeness >= SUSPICIOUS:
                 self._desk.doubt([one.key, two.key], "they are alike, but not enough to be merged")
         elif not self.subjects.may_merge(one, two) or self._tells_of_change(newer):
-            self._desk.doubt([one.key, two.key], "they say different things, and it is not certain which one holds")
+            self._desk.doubt([one.key, two.key], "they are alike, but may be about two things or say two things of one")
         else:
             self._merge(*self._keeper_first(one, two))
 

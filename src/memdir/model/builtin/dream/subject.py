@@ -82,11 +82,11 @@ class Comparison:
             return False
         if self._narrows(_heads(one), left, self._pool(two)) or self._narrows(_heads(two), right, self._pool(one)):
             return False
-        if any(self._is_nearly(a, b) for a in _heads(one)[1:] for b in _heads(two)[1:]):
-            return False
         if self._tell_apart(_claims(one), _claims(two), is_value_too=True):
             return False
-        return not any(self._clash(a, b) for a in _heads(one) for b in _heads(two))
+        (name, *said), (other, *told) = _heads(one), _heads(two)
+        pairs = [(a, b) for a in said for b in told]
+        return not self._clash(name, other) and not any(self._is_nearly(a, b) or self._clash(a, b) for a, b in pairs)
 
     def may_correct(self, page: Page, claim: Claim, evidence: Evidence) -> bool:
         """Whether the evidence speaks of the very thing that the clause is about, and only the value differs."""
