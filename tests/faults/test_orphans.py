@@ -19,7 +19,7 @@ from .homes import Scenario, files_of, run, variables
 pytestmark = pytest.mark.faults
 
 
-@pytest.mark.parametrize("work", ["pack-objects", "prune-packed"])
+@pytest.mark.parametrize("work", ["pack-objects", "prune-packed"])  # all that git writes when a memory is added
 def test_a_git_that_outlives_memdir_keeps_the_lock(
     work: str, scenarios: Callable[[str], Scenario], tmp_path: Path
 ) -> None:
