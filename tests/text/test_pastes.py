@@ -46,6 +46,8 @@ PASTES = [
     "+never deploy on fridays\n-deploy when you like\n\nlgtm?",
     "```\nnever deploy on fridays\n```\nexplain",
     "> never deploy on fridays\nwho wrote that",
+    "never deploy on fridays, says the wiki",
+    "look at the page, my boss says that we never deploy on fridays",
     "群聊记录：\n王磊 14:20：never deploy on fridays\n李倩 14:21：好\n\n总结一下",
 ]
 OWN = [
@@ -59,6 +61,7 @@ OWN = [
     "can you fix the login test? also never deploy on fridays",
     "From: bob@example.org\nSubject: x\n\nship it today\n\nno way, tell him that we never deploy on fridays",
     "these prefs are from me:\n\nreleases: never deploy on fridays\nstyle: short",
+    "look at the page, and we never deploy on fridays, my boss says that it is bad luck",
     "my boss says ship it, but I never deploy on fridays",
 ]
 

@@ -70,6 +70,11 @@ class Support:
         return self.is_agreed or self.user >= max(ECHOED, self.foreign + LEAD)
 
     @property
+    def is_echo(self) -> bool:
+        """Whether it is the assistant's own idea, to which the user said nothing."""
+        return not self.is_agreed and self.user < SAID and self.assistant >= ECHOED + LEAD
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it is somebody else's, by words that the user has not."""
         return not self.is_users and self.user < DOUBTED and self.foreign >= FOREIGN

@@ -53,12 +53,20 @@ class Judged:
     @property
     def is_users(self) -> bool:
         """Whether the user carries it: something of it is his, and nothing of it somebody else's."""
-        if self.planted:
+        if not self.claims:
+            return True  # it only leaves something out
+        if self.planted or (self.is_new and self.supports[0].is_echo):
             return False
         must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
         if must_ask and not self.evidence.is_lasting:
             return any(support.is_plain for support in self.supports)
         return any(support.is_users for support in self.supports) or self._is_free_rendering()
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether most of it is nearer to the user than to anybody else."""
+        vouched = [one for one in self.supports if one.is_users and (one.is_agreed or one.user >= one.foreign)]
+        return self.topic.kind not in FACTUAL or 2 * len(vouched) >= len(self.supports)
 
     @property
     def planted(self) -> list[str]:
@@ -103,7 +111,7 @@ def fault_of_trust(judged: Judged) -> str:
     """Why a memory may not be written as it is; empty when it may. Words of a tool, a page, a paste, a recalled memory
     or the assistant cannot become a memory about the user or a rule, under whatever type, unless the user says so."""
     kind = judged.topic.kind
-    if not judged.claims or judged.is_users:
+    if judged.is_users:
         return ""
     if kind in _PERSONAL:
         return f"a {kind} memory must come from the user, and this one does not"
@@ -119,7 +127,7 @@ def trace(judged: Judged) -> Lineage:
     """A memory's sources among what was said, and the lowest trust of theirs."""
     evidence = judged.evidence
     spoken = evidence.messages_of(judged.claims, is_translated=judged.is_translated)
-    if judged.is_users:
+    if judged.is_users and (not evidence.has_foreign or judged.is_vouched):
         return Lineage(spoken, Trust.USER)
     if not evidence.has_foreign:
         return Lineage(spoken, Trust.ASSISTANT)

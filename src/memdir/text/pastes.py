@@ -402,7 +402,11 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     report = _phrases().anywhere("reports").search(_masked(sentence))
     if report is None or _has("me", " ".join(sentence[: report.start()].split()[-2:])):
         return [("own", sentence)]
+    begin = max((turn.end() for turn in _TURNS.finditer(sentence, 0, report.start())), default=0)
+    if len(sentence[report.end() :].split()) <= MAX_LABEL_WORDS:
+        begin = 0  # "…, says the wiki": what was said stands before
     for turn in _TURNS.finditer(sentence, report.end()):
         if _has("first-person", sentence[turn.end() :]) or _has("wish", sentence[turn.end() :]):
-            return [("reported", sentence[: turn.end()]), ("own", sentence[turn.end() :])]
-    return [("reported", sentence)]
+            parts = sentence[:begin], sentence[begin : turn.end()], sentence[turn.end() :]
+            return [("own", parts[0]), ("reported", parts[1]), ("own", parts[2])]
+    return [("own", sentence[:begin]), ("reported", sentence[begin:])]
