@@ -242,15 +242,6 @@ HAPPENINGS: dict[str, Happening] = {
 }
 
 
-# Of these files, what stands there may be anything; of the others only what they hold.
-_ANYTHING = re.compile(r"/(?:history\.git/.*|journal|waiting/.*|recorded|identity\.json|lock)$")
-_OTHER_THINGS = frozenset(("pipe", "link", "huge"))
-
-
-def happenings_for(path: str) -> list[str]:
-    return sorted(HAPPENINGS if _ANYTHING.search(path) else HAPPENINGS.keys() - _OTHER_THINGS)
-
-
 def read_from(history: Path, name: str) -> bytes:
     """What an object of a repository, perhaps a damaged one, holds; nothing when it cannot be read."""
     own_file = history / "objects" / name[:2] / name[2:]

@@ -17,6 +17,7 @@ from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
 from memdir.store.recorded import Recorded, load_recorded, look_of
+from memdir.store.walk import MAX_FILE_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
-MAX_RECORDED_BYTES = 16 << 20  # of one file: sixteen times the largest memory; more is not a text somebody wrote
 _MISSING = "0" * 40
 _FORMAT = "%x01%H%x02%P%x02%ct%x02%B%x03"
 _LOG = (
@@ -289,7 +289,7 @@ class History:
         """A file's bytes and its look, from one open file; no bytes when there is none that we record."""
         try:
             place = os.path.join(self._place.base, path)
-            data, status = read_with_status(place, max_bytes=MAX_RECORDED_BYTES, follow=False)
+            data, status = read_with_status(place, max_bytes=MAX_FILE_BYTES, follow=False)
         except OSError:
             return None, ""
         return data, look_of(status)
@@ -385,7 +385,7 @@ class History:
 
 
 def _is_kept(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_RECORDED_BYTES
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
 
 
 def _commit(part: bytes) -> Commit:

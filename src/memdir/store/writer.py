@@ -126,7 +126,7 @@ class Writer:
             return False  # an older change set still waits for a history that fails
 
         def act() -> None:
-            paths = [path for path in self.history.unrecorded() if not self._is_too_large(path)]
+            paths = self.history.unrecorded()
             if not paths:
                 return
             journal = Journal(outside_message(paths), [], found=tuple(paths))
@@ -189,13 +189,6 @@ class Writer:
     def current(self, path: str) -> bytes | None:
         """What a file of the directory holds now."""
         return read_with_time(os.path.join(self.place.base, path))[0]
-
-    def _is_too_large(self, path: str) -> bool:
-        """Whether a file is left out of the history, however it came here: gigabytes would be hashed and kept."""
-        try:
-            return os.lstat(os.path.join(self.place.base, path)).st_size > MAX_FILE_BYTES
-        except OSError:
-            return False  # deleted: that is a change, too
 
     def _roll_back(self, journal: Journal) -> None:
         """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
