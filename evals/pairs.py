@@ -27,7 +27,7 @@ from memdir.model.model import Model
 from memdir.store.topic import Topic
 
 FOLDER = Path(__file__).parent / "data" / "pairs"
-GROUPS = ("dev", "unread")
+GROUPS = ("dev", "dev2", "unread")  # of dev2 only statistics were looked at while the veto was written
 MORNING = timedelta(days=3)  # after the newer of the two was saved
 
 Outcome = Literal["touched", "merged", "corrected", "untouched"]
@@ -70,9 +70,9 @@ class Pair:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.pairs", description=(__doc__ or "").split("\n\n", 1)[0])
-    parser.add_argument("--data", type=Path, default=FOLDER, help="where dev.jsonl and unread.jsonl are")
+    parser.add_argument("--data", type=Path, default=FOLDER, help="where the .jsonl files are")
     parser.add_argument("--model", default="builtin", help=HELP)
-    parser.add_argument("--show", action="store_true", help="name the pairs of dev that came out wrong")
+    parser.add_argument("--show", action="store_true", help="name the pairs that were read and came out wrong")
     options = parser.parse_args()
     columns: dict[str, Counter[tuple[str, bool]]] = {}
     for group in (group for group in GROUPS if (options.data / f"{group}.jsonl").is_file()):
@@ -81,7 +81,7 @@ def main() -> int:
             outcome = outcome_of(pair, *named_model(options.model))
             is_counted = outcome in ROWS[pair.relation][1]
             columns[group][pair.relation, is_counted] += 1
-            if options.show and group == "dev" and is_counted == (pair.relation == "different"):
+            if options.show and group != "unread" and is_counted == (pair.relation == "different"):
                 print(f"{pair.id} {pair.relation}: {outcome}")
     print("".ljust(20) + " | ".join(group.center(9) for group in columns))
     for relation, (title, _) in ROWS.items():
