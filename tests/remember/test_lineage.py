@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -243,6 +244,15 @@ async def test_a_memory_of_low_trust_written_again_keeps_its_trust(bench: Bench)
     talk.extraction.turn_ended(talk.says("Please continue with the parser, it is nearly done"))
     await talk.extraction.drain()
     assert [header.key for header in bench.store.scan().headers] == ["project_review.md"]
+
+
+def test_a_long_tool_result_is_compared_in_a_moment() -> None:
+    began = time.process_time()
+    told = said_by(
+        (Speaker.USER, "always use tabs, I hate spaces"), (Speaker.TOOL, "A line of output, no. 7.\n" * 8000)
+    )
+    assert fault_of_trust(judge(memory("The user wants tabs, never spaces."), None, told)) == ""
+    assert time.process_time() - began < 10
 
 
 def test_a_draft_that_only_leaves_something_out_is_no_claim() -> None:

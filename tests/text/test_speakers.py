@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memdir.text.speakers import HOST_TAGS, Speaker, is_host, own_words, pieces_of, without_host
@@ -47,6 +49,14 @@ def test_an_element_that_was_cut_in_the_middle_is_the_hosts() -> None:
 
 def test_an_everyday_word_in_angle_brackets_is_the_users_unless_it_is_closed() -> None:
     assert own_words("give the user <skill> points and save") == "give the user <skill> points and save"
+
+
+@pytest.mark.parametrize("piece", ["<skill>", "<system-reminder>", "a: b\n", '"', "'a ", "{", "> a\n", "(from ", "x "])
+def test_a_huge_message_costs_no_more_than_a_moment(piece: str) -> None:
+    """Nothing that a user pastes makes the reading hang."""
+    began = time.process_time()
+    list(pieces_of(piece * 20_000))
+    assert time.process_time() - began < 5
 
 
 def test_reminders_are_told_from_notices() -> None:

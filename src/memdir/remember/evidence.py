@@ -38,6 +38,7 @@ DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
 OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the user said
 
 FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
+MAX_TOLD = 2000  # characters that tell a text's language
 UNKNOWN = "other"  # a language that a text is too short to tell
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
@@ -95,7 +96,8 @@ class Evidence:
         self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
         low = [piece for piece in said if piece.trust.is_low]
         self.has_foreign = bool(low) or any(piece.speaker is Speaker.REPORTED for piece in said)
-        texts = [(piece, tongue_of(piece.text), text) for piece in low for text in sentences_of(piece.text)]
+        tongues = [(piece, tongue_of(piece.text[:MAX_TOLD])) for piece in low]
+        texts = [(piece, tongue, text) for piece, tongue in tongues for text in sentences_of(piece.text)]
         self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
         self._agreements = list(self._find_agreements())
         trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]

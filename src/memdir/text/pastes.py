@@ -17,6 +17,7 @@ from memdir.text.phrases import Phrases
 from memdir.text.words import is_unspaced
 
 PHRASES_PATH = os.path.join(os.path.dirname(__file__), "pastes.txt")
+MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
 MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
@@ -80,7 +81,9 @@ def _has(meaning: str, text: str) -> bool:
 
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
     """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
-    parts = _without_documents(_Reading().read(text))
+    parts = _without_documents(_Reading().read(text[:MAX_TYPED]))
+    if text[MAX_TYPED:].strip():
+        parts.append((False, text[MAX_TYPED:]))
     # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
     is_alone = not any(is_own and part.strip() for is_own, part in parts) and not _is_record(parts)
     is_mine = is_alone or any(is_own and _has("mine", part) for is_own, part in parts)

@@ -129,10 +129,13 @@ def _by_host(text: str) -> Iterator[Piece]:
         yield Piece(Speaker.REMINDER, text)
         return
     start, open_tags = 0, []  # type: tuple[int, list[str]]
-    for tag in _TAG.finditer(text):
+    tags = list(_TAG.finditer(text))
+    last_closed = {tag["name"].lower(): tag.start() for tag in tags if tag["closing"]}
+    for tag in tags:
         name = tag["name"].lower()
         if not tag["closing"]:
-            if not open_tags and not _is_opened(name, text, tag.end()):
+            # A tag whose name is an everyday word is the host's only where it is closed as well.
+            if not open_tags and name.isalpha() and last_closed.get(name, -1) < tag.end():
                 continue
             if not open_tags and text[start : tag.start()].strip():
                 yield Piece(Speaker.USER, text[start : tag.start()])
@@ -148,11 +151,6 @@ def _by_host(text: str) -> Iterator[Piece]:
                 start = tag.end()
     if text[start:].strip():
         yield Piece(_host_of(open_tags[0]) if open_tags else Speaker.USER, text[start:])
-
-
-def _is_opened(name: str, text: str, end: int) -> bool:
-    """A tag whose name is an everyday word is the host's only where it is closed as well."""
-    return not name.isalpha() or re.search(rf"<\s*/\s*{name}\s*>", text[end:], re.IGNORECASE) is not None
 
 
 def _host_of(name: str) -> Speaker:
