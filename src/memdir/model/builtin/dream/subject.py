@@ -319,13 +319,14 @@ class Comparison:
 
     def _told(self, claim: Claim, evidence: Evidence, news: str, gone: Sequence[Value]) -> Iterable[Mark]:
         """What the evidence names besides the new value: its title, and its words up to where the change is told."""
-        begin = self._marks.speech(news)
         has_days = any(
             (value.kind in _DAYS or _is_year(value)) and value not in gone
             for value in evidence.reader.values.find(claim.clause)
         )
         spared, farewell = self._spared(evidence, news), self._farewell(claim, news)
         end = self._end(claim, evidence, news, farewell)
+        begin = self._marks.speech(news)
+        begin = begin if begin < end else 0  # what stands before a colon is the news itself, and not who tells it
         reasons = self._reasons(news, end)
         marks = [
             mark for mark in self._marks.of(news) if begin <= mark.start and not _is_inside(mark, (*farewell, *reasons))
