@@ -55,7 +55,7 @@ class MemoryGate:
     def _judge_command(self, call: ToolUse) -> Allow | Deny:
         if not self.has_sandbox:
             return Deny("Bash is not available on this machine (no kernel sandbox): use Read, Grep and Glob")
-        from memdir.agent.shell.judge import judge
+        from memdir.agent.bash.shell_judge import judge
 
         return judge(str(call.input.get("command", "")), cwd=self.cwd)
 
@@ -65,7 +65,7 @@ class MemoryGate:
 
 def memory_gate(roots: Sequence[str], *, cwd: str) -> MemoryGate:
     """The gate for a fork that keeps memories below `roots`."""
-    from memdir.agent.sandbox.kind import sandbox_kind
+    from memdir.agent.bash.sandbox_kind import sandbox_kind
 
     return MemoryGate(tuple(roots), cwd, has_sandbox=sandbox_kind() is not None)
 

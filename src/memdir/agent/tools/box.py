@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.agent.tools.bash import BashTool
+from memdir.agent.bash.bash_tool import BashTool
 from memdir.agent.tools.edit import EditTool
 from memdir.agent.tools.glob import GlobTool
 from memdir.agent.tools.grep import GrepTool
