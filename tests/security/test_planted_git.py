@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.bash.environment import ENVIRONMENT
-from memdir.agent.bash.sandbox_kind import sandbox_kind
+from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
 from memdir.agent.bash.shell_judge import judge
 from memdir.agent.verdict import Allow
 from memdir.cli.commands import MODULES

@@ -8,7 +8,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from memdir.agent.bash.environment import ENVIRONMENT
+from memdir.agent.bash.sandbox import ENVIRONMENT
 
 # Names that become options or actions when a shell pattern expands to them.
 TREACHEROUS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash import bash_tool
-from memdir.agent.bash.sandbox_kind import sandbox_kind
+from memdir.agent.bash.sandbox import sandbox_kind
 from memdir.agent.tools.tool import MAX_RESULT_CHARACTERS
 from memdir.transcript.message import ToolUse
 from tests.agent.boxes import box

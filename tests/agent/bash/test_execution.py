@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.bash.environment import ENVIRONMENT
 from memdir.agent.bash.option_tables import COMMANDS, GIT_COMMANDS, long_options, short_options
-from memdir.agent.bash.sandbox_kind import sandbox_kind
+from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
 from memdir.agent.bash.sandbox_run import run_sandboxed
 from memdir.agent.bash.shell_judge import judge
 from memdir.agent.verdict import Allow

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from memdir.agent.bash.sandbox_kind import works
+from memdir.agent.bash.sandbox import Kind, works
 from memdir.agent.bash.sandbox_run import ShellResult, run_sandboxed
-from memdir.agent.bash.sandbox_start import Kind
 
 from .place import build_place, snapshot
 

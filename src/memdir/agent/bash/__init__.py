@@ -20,6 +20,6 @@ def why_no_bash() -> str:
     """Why forks have no Bash here; empty when they have."""
     if not is_installed():
         return "the extra `bash` of memdir is not installed"
-    from memdir.agent.bash.sandbox_kind import sandbox_kind
+    from memdir.agent.bash.sandbox import sandbox_kind
 
     return "" if sandbox_kind() else "there is no kernel sandbox on this machine"

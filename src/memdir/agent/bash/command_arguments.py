@@ -6,18 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from memdir.agent.bash.option_tables import Spec, long_options, names, short_options
-from memdir.agent.bash.refusal import Refused, shown
+from memdir.agent.bash.option_tables import WORDS, Spec, long_options, short_options
 from memdir.agent.bash.shell_paths import check_contents, check_path, check_walk, check_word
-from memdir.agent.bash.shell_words import HERE, Simple, Word
+from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
 MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
 
-# Values that are searched for or printed, never opened.
-_TEXT_OPTIONS = names(
-    "e regexp expression F v r replace d t s separator delimiter delimiters field-separator format printf S G "
-    "exclude exclude-dir x E hide ignore I"
-)
 _ENDING = re.compile(r"\*(\.\w+)+")
 _NUMBER = re.compile(r"[+-]?\d+")
 _LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
@@ -48,7 +42,7 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
     for option, value in arguments.options:
         if _LONG_NUMBER.fullmatch(value):
             raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
-        if option not in _TEXT_OPTIONS:
+        if option not in WORDS["text_options"]:
             check_path(value, command.cwd)
     _check_operands(title, spec, arguments)
     files = _files(spec, arguments)

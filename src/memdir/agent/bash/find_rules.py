@@ -5,22 +5,11 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from memdir.agent.bash.option_tables import names
-from memdir.agent.bash.refusal import Refused, shown
+from memdir.agent.bash.option_tables import WORDS
 from memdir.agent.bash.shell_paths import check_path, check_walk, check_word
-from memdir.agent.bash.shell_words import Simple, Word
+from memdir.agent.bash.shell_words import Refused, Simple, Word, shown
 
-_ALONE = names(
-    "! ( ) , -a -and -o -or -not -empty -readable -writable -executable -print -print0 -ls -prune -quit -true -false "
-    "-depth -xdev -mount -follow -daystart -noleaf -nouser -nogroup -ignore_readdir_race -noignore_readdir_race -warn "
-    "-nowarn"
-)
-_WITH_TEXT = names(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -regextype -type -xtype -size "
-    "-mtime -mmin -atime -amin -ctime -cmin -used -user -group -uid -gid -perm -maxdepth -mindepth -links -inum "
-    "-fstype -printf"
-)
-_WITH_FILE = names("-newer -anewer -cnewer -samefile")
+_ALONE, _WITH_TEXT, _WITH_FILE = (WORDS[f"find_{key}"] for key in ("alone", "with_text", "with_file"))
 _NEWER = re.compile(r"-newer[aBcm][aBcmt]")
 _FOLLOW = frozenset({"-H", "-L", "-P"})
 

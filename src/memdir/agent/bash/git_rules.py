@@ -11,9 +11,8 @@ import re
 
 from memdir.agent.bash.command_arguments import Arguments, check_command
 from memdir.agent.bash.option_tables import GIT_COMMANDS, GIT_FORMATS, GIT_VALUES, names
-from memdir.agent.bash.refusal import Refused, shown
 from memdir.agent.bash.shell_paths import check_contents
-from memdir.agent.bash.shell_words import HERE, Simple
+from memdir.agent.bash.shell_words import HERE, Refused, Simple, shown
 
 _GLOBAL_OPTIONS = names("--no-pager --no-optional-locks --literal-pathspecs --no-replace-objects")
 # Of these the first word behind the name says what is done; git takes an option in its place for another verb's.

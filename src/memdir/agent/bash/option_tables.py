@@ -90,6 +90,7 @@ COMMANDS: Mapping[str, Spec] = MappingProxyType(_specs(_COMMANDS))
 HINTS: Mapping[str, str] = MappingProxyType(
     {name: hint for line, hint in _COMMANDS["hints"].items() for name in line.split()}
 )
+WORDS: Mapping[str, frozenset[str]] = MappingProxyType({key: names(words) for key, words in _COMMANDS["words"].items()})
 GIT_COMMANDS: Mapping[str, Spec] = MappingProxyType(_specs(_GIT))
 GIT_FORMATS, GIT_VALUES = (
     MappingProxyType({key: names(words) for key, words in _GIT[table].items()}) for table in ("formats", "values")

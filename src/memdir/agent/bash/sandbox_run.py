@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
-from memdir.agent.bash.environment import ENVIRONMENT
-from memdir.agent.bash.sandbox_kind import sandbox_kind
-from memdir.agent.bash.sandbox_start import Kind, NoSandbox, started
+from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, sandbox_kind, started
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
@@ -45,14 +43,14 @@ async def run_sandboxed(
         )
     with ExitStack() as stack:
         git, no_git = _git_variables(command, cwd, stack)
-        launch = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
+        argv, descriptors = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         stack.callback(os.close, reading)
         os.set_blocking(writing, True)
         try:
             process = subprocess.Popen(
-                launch.argv,
-                pass_fds=launch.descriptors,
+                argv,
+                pass_fds=descriptors,
                 cwd=cwd,
                 env={**ENVIRONMENT, **git},
                 stdin=subprocess.DEVNULL,

@@ -11,15 +11,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from memdir.agent.bash import small_rules
-from memdir.agent.bash.awk_rules import check_awk
 from memdir.agent.bash.command_arguments import check_command
 from memdir.agent.bash.find_rules import check_find
 from memdir.agent.bash.git_rules import check_git
-from memdir.agent.bash.jq_rules import check_jq
 from memdir.agent.bash.option_tables import COMMANDS, HINTS
-from memdir.agent.bash.refusal import Refused, shown
-from memdir.agent.bash.sed_rules import check_sed
-from memdir.agent.bash.shell_words import Simple, read_commands
+from memdir.agent.bash.script_rules import check_awk, check_sed
+from memdir.agent.bash.shell_words import Refused, Simple, read_commands, shown
 from memdir.agent.bash.syntax_tree import check_tree
 from memdir.agent.bash.xargs_rules import check_xargs
 from memdir.agent.verdict import Allow, Deny
@@ -31,21 +28,15 @@ MAX_WORDS = 300  # what a long list of files needs
 _RULES: Mapping[str, Callable[[Simple], None]] = MappingProxyType(
     {
         "any": small_rules.check_nothing,
-        "archive": small_rules.check_archive,
         "awk": check_awk,
-        "command": small_rules.check_command_builtin,
         "date": small_rules.check_date,
         "find": check_find,
         "git": check_git,
-        "jq": check_jq,
         "printf": small_rules.check_printf,
         "sed": check_sed,
-        "seq": small_rules.check_seq,
         "test": small_rules.check_test,
         "version": small_rules.check_version,
-        "words": small_rules.check_words,
         "xargs": check_xargs,
-        "xxd": small_rules.check_xxd,
     }
 )
 

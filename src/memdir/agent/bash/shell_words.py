@@ -1,6 +1,6 @@
 """Read a command line into simple commands and the literal words bash would hand to each (layer 1, first reader).
 
-It knows a small part of bash: words, quotes, escapes, `;`, newline, `&&`, `||`, `|`, `!`, comments, `2>&1` and
+It knows a small part of bash: words, quotes, escapes, `{a,b}`, `;`, newline, `&&`, `||`, `|`, `!`, comments, `2>&1` and
 redirections to /dev/null. Whatever else it meets it refuses; it never guesses. `syntax_tree.py` is the second reader,
 and the two must agree word for word.
 """
@@ -9,20 +9,61 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from memdir.agent.bash.braces import expand_braces
-from memdir.agent.bash.refusal import Refused, shown
+MAX_EXPANDED = 64  # more names than a person writes by hand; stops {a,b}{a,b}{a,b}… from doubling without end
 
-_BLANKS = " \t"
 _ENDS = " \t\n;|&"
+_SKIPPED = re.compile(r"(?:[ \t]|\\\n|#[^\n]*)+")  # blanks, a line that goes on, a comment
 _REDIRECT = re.compile(r"(?:(?:[12]?>>?|&>>?|<)[ \t]*/dev/null|[12]?>&[12])(?=[ \t\n;|&]|$)")
 _OPERATOR = re.compile(r"&&|\|\||\|&|\||;|\n")
 _JOINTS = frozenset({"&&", "||", "|", "|&"})
-# Decoded with certainty in every bash; any other escape in $'…' is refused.
-_ANSI_C = {"t": "\t", "n": "\n", "\\": "\\", "'": "'", '"': '"'}
-# After these a `$` in double quotes is a plain dollar sign, as in "foo$|bar$".
-_PLAIN_AFTER_DOLLAR = '"|)/ '
+# What a word is made of. In double quotes a `$` is plain before some signs, as in "foo$|bar$"; of the escapes in $'…'
+# only those are read that every bash decodes alike; `~` is plain where bash would not expand it.
+_PIECE = re.compile(
+    r"""'(?P<single>[^']*)'
+    | "(?P<double>(?:\\["\\$`] | \\(?![\n"\\$`]) | \$(?=["|)/ ]) | [^"\\$`])*+)"
+    | \$'(?P<ansi_c>(?:\\[tn\\'"] | [^'\\])*+)'
+    | \\(?P<escaped>[^\n])
+    | (?P<dollar>\$)(?=[ \t\n]|\Z)
+    | (?P<plain>(?:[^'"\\$`()<>;|&~ \t\n] | (?<=[^=:;|&\s])~)++)""",
+    re.VERBOSE,
+)
+_DECODED = {"t": "\t", "n": "\n"}  # in $'…'; every other escaped character stands for itself
+_PATTERN = re.compile(r"[*?\[]")
+_GROUP = re.compile(r"(\{[^{}]*,[^{}]*\})")
+_NAMES_ONLY = re.compile(r"[\w./*?\[\]@%+=:,{}^-]*", re.ASCII)
+# Why no word can go on with this character.
+_WHY = {
+    "&": "`&` would run a command in the background: run commands one after another with `;` or `&&`.",
+    "~": "`~` is expanded by the shell: write the full path instead.",
+    "'": "A single quote is not closed: close it.",
+    '"': "Double quotes are not closed, or hold `$` or a backquote, which the shell expands: use single quotes.",
+    "$": "`$` expands a variable or runs a command: write the value itself, or use single quotes.",
+    "\\": "A backslash ends the line in the middle of a word: write the word on one line.",
+    "`": "A backquote runs a command: write the value itself.",
+    **dict.fromkeys("()", "A parenthesis outside quotes starts a subshell or a function: write plain commands only."),
+    **dict.fromkeys(
+        "<>",
+        "Redirection is not allowed except `2>&1` and to /dev/null (with a blank before it): the output comes back to "
+        "you, and files are named as arguments.",
+    ),
+}
+
+
+class Refused(Exception):
+    """The command is not provably read-only. `reason` is a sentence for a model; `judge` makes a Deny of it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def shown(text: str, *, max_chars: int = 60) -> str:
+    """A word as a reason quotes it: printable, short, in backquotes."""
+    printable = "".join(char if char.isprintable() else "?" for char in text[:max_chars])
+    return f"`{printable}{'…' if len(text) > max_chars else ''}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +140,33 @@ def read_commands(source: str, cwd: str | None = None) -> list[Simple]:
 def _simple(words: list[Word], earlier: tuple[Simple, ...], cwd: str | None) -> Simple:
     if words and words[0].raw == "!" and not earlier:
         words = words[1:]
-    if not words:
+    expanded = tuple(each for word in words for each in _expanded(word))
+    if not expanded:  # `{,}` makes no word at all
         raise Refused("A command is missing beside an operator: remove the operator or complete the line.")
-    return Simple(tuple(expanded for word in words for expanded in _expanded(word)), earlier, cwd)
+    return Simple(expanded, earlier, cwd)
 
 
 def _expanded(word: Word) -> list[Word]:
-    """The words that brace expansion makes of one word; nearly always just that word."""
-    if not ("{" in word.raw or "}" in word.raw) or "'" in word.raw or '"' in word.raw or "\\" in word.raw:
+    """The words that brace expansion makes of one word, in bash's order; `{}` and `HEAD@{1}` stay as they are."""
+    raw = word.raw
+    if not re.search(r"[{}]", raw) or re.search(r"['\"\\]", raw):
         return [word]
-    texts = expand_braces(word.raw)
-    if texts == [word.text]:
+    rest = re.sub(r"\{[^{}]*\}", "", raw)
+    if not _NAMES_ONLY.fullmatch(raw) or re.search(r"[{}]", rest) or re.search(r"\{[^{},]*\.\.[^{},]*\}", raw):
+        raise Refused(f"The braces in {shown(raw)} are not plain: quote the word, or write the names out.")
+    texts = [""]
+    for at, part in enumerate(_GROUP.split(raw)):
+        choices = part[1:-1].split(",") if at % 2 else [part]
+        texts = [text + choice for text in texts for choice in choices]
+        if len(texts) > MAX_EXPANDED:
+            raise Refused(f"The braces in {shown(raw)} make too many words: write the names out.")
+    if len(texts) == 1:
         return [word]
     return [replace(word, text=text, pattern_at=_first_pattern(text)) for text in texts if text]
 
 
 def _first_pattern(text: str) -> int:
-    found = re.search(r"[*?\[]", text)
+    found = _PATTERN.search(text)
     return found.start() if found else -1
 
 
@@ -125,140 +176,48 @@ def _refuse_control_characters(source: str) -> None:
             raise Refused(f"The command holds the control character U+{ord(char):04X}: write plain text only.")
 
 
-def _tokens(source: str) -> list[Word | str]:
+def _tokens(source: str) -> Iterator[Word | str]:
     """Words and operators in order; redirections that only discard output, blanks and comments are left out."""
-    tokens: list[Word | str] = []
-    at = 0
+    at, last = 0, ""
     while at < len(source):
-        if source[at] in _BLANKS:
-            at += 1
-        elif source.startswith("\\\n", at):
-            at += 2
-        elif source[at] == "#":
-            end = source.find("\n", at)
-            at = len(source) if end < 0 else end
+        if skipped := _SKIPPED.match(source, at):
+            at = skipped.end()
         elif redirect := _REDIRECT.match(source, at):
-            if not tokens or not isinstance(tokens[-1], Word):
+            if last != "word":
                 raise Refused(f"The redirection {shown(redirect[0])} has no command before it: put it after one.")
             at = redirect.end()
         elif operator := _OPERATOR.match(source, at):
-            tokens.append(operator[0])
-            at = operator.end()
+            at, last = operator.end(), operator[0]
+            yield last
         else:
-            word = _WordReader(source, at).read()
-            tokens.append(word)
-            at = word.end
-    return tokens
+            word = _read_word(source, at)
+            at, last = word.end, "word"
+            yield word
 
 
-class _WordReader:
-    """Unquotes one word exactly as bash does, or refuses."""
+def _read_word(source: str, start: int) -> Word:
+    """Unquote one word exactly as bash does, or refuse."""
+    at, text, pattern_at, kinds = start, "", -1, set()
+    while (at < len(source) and source[at] not in _ENDS) or at == start:
+        piece = _PIECE.match(source, at)
+        if piece is None:
+            raise Refused(_WHY[source[at]])
+        kind = piece.lastgroup or ""
+        part = _unquoted(kind, piece[kind])
+        if kind == "plain":
+            if not part.isprintable():
+                raise Refused(f"The command holds an invisible character outside quotes in {shown(part)}: remove it.")
+            kind = "brace" if re.search(r"[{}]", part) else kind
+            if pattern_at < 0 and _PATTERN.search(part):
+                pattern_at = len(text) + _first_pattern(part)
+        kinds.add(kind)
+        at, text = piece.end(), text + part
+    if "brace" in kinds and not kinds <= {"brace", "plain", "dollar"}:
+        raise Refused(f"{shown(source[start:at])} mixes braces and quotes: quote the whole word.")
+    return Word(text, source[start:at], start, at, pattern_at)
 
-    def __init__(self, source: str, start: int) -> None:
-        self._source = source
-        self._start = start
-        self._at = start
-        self._text: list[str] = []
-        self._pattern_at = -1
-        self._has_brace = False
-        self._is_quoted = False
 
-    def read(self) -> Word:
-        source = self._source
-        while self._at < len(source) and source[self._at] not in _ENDS:
-            self._step(source[self._at])
-        if self._at == self._start:
-            raise Refused("`&` would run a command in the background: run commands one after another with `;` or `&&`.")
-        if self._has_brace and self._is_quoted:
-            raise Refused(f"{shown(source[self._start : self._at])} mixes braces and quotes: quote the whole word.")
-        return Word("".join(self._text), source[self._start : self._at], self._start, self._at, self._pattern_at)
-
-    def _step(self, char: str) -> None:
-        if char in "'\"\\":
-            self._is_quoted = True
-            {"'": self._single, '"': self._double, "\\": self._escape}[char]()
-        elif char == "$":
-            self._dollar()
-        elif char in "`()<>":
-            self._refuse_special(char)
-        else:
-            self._plain(char)
-
-    def _plain(self, char: str) -> None:
-        before = self._source[self._at - 1] if self._at > self._start else "="
-        if char == "~" and before in "=:":
-            raise Refused("`~` is expanded by the shell: write the full path instead.")
-        if not char.isprintable() or (char.isspace() and char not in _BLANKS):
-            raise Refused(f"The command holds the invisible character U+{ord(char):04X} outside quotes: remove it.")
-        if char in "*?[" and self._pattern_at < 0:
-            self._pattern_at = len("".join(self._text))
-        self._has_brace = self._has_brace or char in "{}"
-        self._take(char, 1)
-
-    def _take(self, text: str, width: int) -> None:
-        self._text.append(text)
-        self._at += width
-
-    def _single(self) -> None:
-        end = self._source.find("'", self._at + 1)
-        if end < 0:
-            raise Refused("A single quote is not closed: close it.")
-        self._take(self._source[self._at + 1 : end], end + 1 - self._at)
-
-    def _double(self) -> None:
-        self._at += 1
-        while (char := self._peek()) != '"':
-            if char == "\\" and self._peek(1) in '"\\$`':
-                self._take(self._peek(1), 2)
-            elif char == "\\" and self._peek(1) == "\n":
-                raise Refused("A line is continued inside quotes: write the text on one line.")
-            elif char == "`" or (char == "$" and self._peek(1) not in _PLAIN_AFTER_DOLLAR):
-                raise Refused(f"{shown(char)} in double quotes is expanded by the shell: use single quotes.")
-            else:
-                self._take(char, 1)
-        self._at += 1
-
-    def _peek(self, ahead: int = 0) -> str:
-        if self._at + ahead >= len(self._source):
-            raise Refused("A double quote is not closed: close it.")
-        return self._source[self._at + ahead]
-
-    def _escape(self) -> None:
-        following = self._source[self._at + 1 : self._at + 2]
-        if following in ("", "\n"):
-            raise Refused("A backslash ends the line in the middle of a word: write the word on one line.")
-        self._take(following, 2)
-
-    def _dollar(self) -> None:
-        following = self._source[self._at + 1 : self._at + 2]
-        if following == "'":
-            self._is_quoted = True
-            self._ansi_c()
-        elif following in ("", " ", "\t", "\n"):
-            self._take("$", 1)
-        else:
-            raise Refused("`$` expands a variable or runs a command: write the value itself, or use single quotes.")
-
-    def _ansi_c(self) -> None:
-        self._at += 2
-        while self._at < len(self._source) and (char := self._source[self._at]) != "'":
-            if char != "\\":
-                self._take(char, 1)
-                continue
-            escape = self._source[self._at + 1 : self._at + 2]
-            if escape not in _ANSI_C:
-                raise Refused(f"The escape {shown(chr(92) + escape)} in $'…' is not decoded here: write the character.")
-            self._take(_ANSI_C[escape], 2)
-        if self._at >= len(self._source):
-            raise Refused("A $'…' quote is not closed: close it.")
-        self._at += 1
-
-    def _refuse_special(self, char: str) -> None:
-        if char in "<>":
-            raise Refused(
-                "Redirection is not allowed except `2>&1` and to /dev/null (with a blank before it): the output comes "
-                "back to you, and files are named as arguments."
-            )
-        if char == "`":
-            raise Refused("A backquote runs a command: write the value itself.")
-        raise Refused(f"{shown(char)} outside quotes starts a subshell or a function: write plain commands only.")
+def _unquoted(kind: str, part: str) -> str:
+    if kind == "double":
+        return re.sub(r'\\(["\\$`])', r"\1", part)
+    return re.sub(r"\\(.)", lambda found: _DECODED.get(found[1], found[1]), part) if kind == "ansi_c" else part

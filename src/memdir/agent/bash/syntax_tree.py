@@ -5,8 +5,7 @@ exactly the commands and words that `shell_words.py` read. What two independent 
 from __future__ import annotations
 
 from memdir.agent.bash.option_tables import names
-from memdir.agent.bash.refusal import Refused, shown
-from memdir.agent.bash.shell_words import Simple
+from memdir.agent.bash.shell_words import Refused, Simple, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from memdir.agent.bash.command_arguments import check_command, read_arguments
 from memdir.agent.bash.find_rules import starting_points
-from memdir.agent.bash.option_tables import COMMANDS, GIT_COMMANDS, Spec, names
-from memdir.agent.bash.refusal import Refused, shown
+from memdir.agent.bash.option_tables import COMMANDS, GIT_COMMANDS, WORDS, Spec, names
 from memdir.agent.bash.shell_paths import check_contents, check_path, check_word
-from memdir.agent.bash.shell_words import HERE, Simple, Word
+from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
-_SPEC = Spec(
-    short="0rtn:L:I:d:", long="null no-run-if-empty verbose max-args= delimiter=", operands="text", options_first=True
-)
 _PRINTERS = names("echo basename dirname")  # they open nothing, so any words will do
 _FILTERS = names("head tail sort uniq tac")
 _SEARCHES = names("grep egrep fgrep rg")
 _NAMES_ONLY = "l L files-with-matches files-without-match files"
-# What leaves the printed names whole and alone; `ls --time-style=+/etc/shadow` prints what it is told to.
-_LIST_OPTIONS = names(
-    "1 a A d r R S t all almost-all recursive reverse l L i w E F e n H I files-with-matches files-without-match files "
-    "ignore-case include g glob t type regexp null 0 c m o cached modified others deleted exclude-standard z number "
-    "hidden no-ignore extension"
-)
-_FILTER_OPTIONS = names("n number r u v i E F e regexp invert-match ignore-case lines reverse unique")
 
 
 def check_xargs(command: Simple) -> None:
     """Refused unless the input is file names and the inner command is harmless whatever its words."""
-    arguments = read_arguments("xargs", _SPEC, command.arguments)
+    arguments = read_arguments("xargs", COMMANDS["xargs"], command.arguments)
     is_part = any(
         word.text != "{}" and "{}" in word.text for word in arguments.operands
     )  # `.e{}` becomes what a name makes of it
@@ -70,7 +59,7 @@ def _roots(stage: Simple) -> list[Word]:
     if stage.name not in _SEARCHES | {"ls", "fd", "ls-files"}:
         raise _not_names()
     arguments = read_arguments(stage.name, spec, stage.arguments)
-    is_plain = all(option in _LIST_OPTIONS for option, _ in arguments.options)
+    is_plain = all(option in WORDS["list_options"] for option, _ in arguments.options)
     if not is_plain or (stage.name in _SEARCHES and not arguments.has_any(_NAMES_ONLY)):
         raise _not_names()
     return [HERE, *arguments.operands]
@@ -82,7 +71,7 @@ def _filters_names(stage: Simple) -> bool:
         return False
     arguments = read_arguments(stage.name, COMMANDS[stage.name], stage.arguments)
     files = len(arguments.operands) - (stage.name not in _FILTERS and not arguments.has_any("e regexp"))
-    return files == 0 and all(option in _FILTER_OPTIONS for option, _ in arguments.options)
+    return files == 0 and all(option in WORDS["filter_options"] for option, _ in arguments.options)
 
 
 def _not_names() -> Refused:

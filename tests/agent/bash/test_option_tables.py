@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from memdir.agent.bash.environment import ENVIRONMENT, SEARCH_PATH
 from memdir.agent.bash.option_tables import COMMANDS, Arity, long_options, short_options
+from memdir.agent.bash.sandbox import ENVIRONMENT, SEARCH_PATH
 
 # Programs whose --help is in the GNU form; the others are compared by running them (test_execution.py).
 GNU = [

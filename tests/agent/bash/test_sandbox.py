@@ -13,12 +13,9 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash import landlock_launcher as launcher
-from memdir.agent.bash.environment import ENVIRONMENT
-from memdir.agent.bash.landlock import landlock_abi, landlock_command, readable_roots
-from memdir.agent.bash.sandbox_kind import probe_command, sandbox_kind, works
+from memdir.agent.bash.kernel_rules import filter_program, landlock_abi, landlock_command, readable_roots
+from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, probe_command, sandbox_kind, works
 from memdir.agent.bash.sandbox_run import run_sandboxed
-from memdir.agent.bash.sandbox_start import Kind, NoSandbox
-from memdir.agent.bash.seccomp import filter_program
 from memdir.agent.credentials import hidden_paths
 
 

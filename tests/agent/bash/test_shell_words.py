@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from memdir.agent.bash.refusal import Refused
-from memdir.agent.bash.shell_words import Simple, read_commands
+from memdir.agent.bash.shell_words import Refused, Simple, read_commands
 from memdir.agent.bash.syntax_tree import check_tree
 
 BASH = shutil.which("bash")
