@@ -55,7 +55,7 @@ docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
-	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py tests/agent/shell/test_doors.py --faults=all
+	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py tests/agent/bash/test_doors.py --faults=all
 
 .clients:
 	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0

@@ -25,7 +25,7 @@ from memdir import MemoryType
 from memdir.agent.files import DiskFiles
 from memdir.agent.fork import Hands, Job, fork
 from memdir.agent.gate import allow_all
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.box import memory_tools, told_of_bash
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.memdir import MemDir, open_memory
 from memdir.model.anthropic import AnthropicModel
@@ -164,7 +164,8 @@ class _Session:
         self.server.add(says("Kept one thing. " * 9))
         box = Toolbox(memory_tools(), ToolContext(self.memory.place.root, DiskFiles()))
         prompt = load_prompt("extract/private.md")
-        job = Job(prompt.render(new_messages="2", directory=self.memory.place.root, manifest="None."), "extract", 5)
+        values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None."}
+        job = Job(prompt.render(bash=told_of_bash(box), **values), "extract", 5)
         return (await fork(request, job, Hands(self.model, box, allow_all), since=since)).usage
 
     async def _percent(self, request: Request) -> float:

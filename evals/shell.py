@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.shell.judge import judge
+from memdir.agent.bash.shell_judge import judge
 from memdir.agent.verdict import Deny
 
 HARMFUL_EFFECTS = ("write", "hang")

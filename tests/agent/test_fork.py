@@ -89,7 +89,7 @@ async def test_a_fork_reports_its_cost_turns_refusals_and_files(store: MemorySto
             says("Done.", usage=Usage(20, 5, 980, 0)),
         ]
     )
-    gate = MemoryGate((store.root,), str(tmp_path), has_sandbox=False)
+    gate = MemoryGate((store.root,), str(tmp_path), no_bash="it is not installed")
     report = await fork(PARENT, JOB, Hands(model, box(tmp_path).forked(Workspace([store])), gate))
     assert report.is_complete
     assert report.files_touched == (path,)

@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def gate(root: Path, project: Path) -> MemoryGate:
-    return MemoryGate((str(root),), str(project), has_sandbox=True)
+    return MemoryGate((str(root),), str(project))
 
 
 def call(name: str, **arguments: str | int) -> ToolUse:
@@ -71,7 +71,7 @@ def test_links_are_resolved_before_judging(gate: MemoryGate, root: Path, tmp_pat
 
 
 def test_relative_paths_start_in_the_working_directory(root: Path, project: Path) -> None:
-    gate = MemoryGate((str(root),), str(root), has_sandbox=True)
+    gate = MemoryGate((str(root),), str(root))
     assert gate(call("Write", file_path="a.md")) == Allow()
     assert isinstance(gate(call("Write", file_path="../project/a.md")), Deny)
 
@@ -91,18 +91,21 @@ def test_other_tools_are_refused_with_what_there_is(gate: MemoryGate, root: Path
 
 def test_several_directories_may_be_open(root: Path, project: Path, tmp_path: Path) -> None:
     team = tmp_path / "team"
-    gate = MemoryGate((str(root), str(team)), str(project), has_sandbox=True)
+    gate = MemoryGate((str(root), str(team)), str(project))
     assert gate(call("Write", file_path=str(team / "a.md"))) == Allow()
     verdict = gate(call("Write", file_path="/x.md"))
     assert isinstance(verdict, Deny)
     assert str(team) in verdict.reason and str(root) in verdict.reason
 
 
-def test_without_a_sandbox_there_is_no_bash(root: Path, project: Path) -> None:
-    gate = MemoryGate((str(root),), str(project), has_sandbox=False)
+def test_where_there_is_no_bash_the_refusal_says_why_and_what_to_use(root: Path, project: Path) -> None:
+    gate = MemoryGate((str(root),), str(project), no_bash="there is no kernel sandbox on this machine")
     verdict = gate(call("Bash", command="ls"))
     assert isinstance(verdict, Deny)
-    assert "Read, Grep and Glob" in verdict.reason
+    assert "no kernel sandbox" in verdict.reason and "Read, Grep and Glob" in verdict.reason
+    other = gate(call("WebFetch"))
+    assert isinstance(other, Deny)
+    assert "Bash" not in other.reason, "it is not offered instead of something else"
 
 
 def test_bash_is_judged_by_the_shell_judge(gate: MemoryGate) -> None:

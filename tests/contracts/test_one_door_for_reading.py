@@ -12,9 +12,10 @@ SOURCE = Path(memdir.__file__).parent
 SHIPPED = "a file of the package"
 ALLOWED = {
     "agent/credentials.py": SHIPPED,
-    "agent/sandbox/launch.py": "O_PATH descriptors for the kernel's own rules; nothing is read",
-    "agent/sandbox/seccomp.py": SHIPPED,
-    "agent/shell/tables.py": SHIPPED,
+    "agent/bash/landlock_launcher.py": "O_PATH descriptors for the kernel's own rules; nothing is read",
+    "agent/bash/kernel_rules.py": SHIPPED,
+    "agent/bash/option_tables.py": SHIPPED,
+    "agent/bash/sandbox.py": SHIPPED,
     "agent/tools/search_lines.py": "a program of its own, given plain files only, under a time limit",
     "cli/completion.py": SHIPPED,
     "cli/entry.py": "/dev/null, for output that nobody reads any more",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -362,6 +363,19 @@ def test_the_job_has_four_phases_the_sessions_and_the_limits(dream: Dream, root:
     assert job.startswith("[memdir job: dream]")
     for words in ("Phase 1", "Phase 2", "Phase 3", "Phase 4", "session-1", "200 lines", "25,000", "tests.md", "pinned"):
         assert words in job
+
+
+def test_without_the_extra_the_job_tells_of_no_bash(dream: Dream, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G4: a turn would be lost on a call that is refused."""
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    model_saw: list[str] = []
+
+    def look(request: Request) -> Reply:
+        model_saw.append(request.messages[-1].text)
+        return says("-")
+
+    dream([look])
+    assert "Read, Grep and Glob are allowed.\n" in model_saw[0] and "Bash" not in model_saw[0]
 
 
 def test_facts_are_what_cannot_be_put_in_other_words() -> None:

@@ -18,6 +18,7 @@ MANIFEST = (
     "- [feedback] testing.md (2026-11-02T09:15:00Z): tests use a real database\n- [user] ann.md (2026-10-01T08:00:00Z)"
 )
 TEAM = "- [project] freeze.md (2026-11-12T17:00:00Z): no merges until the mobile release is cut"
+BASH = load_prompt("extract/bash.md").text.rstrip("\n")
 HELLO = '{"role": "user", "content": [{"text": "Hello!"}]}'
 CALL = '{"role": "assistant", "content": [{"call": "c1", "tool": "Read", "arguments": {}}]}'
 
@@ -35,6 +36,7 @@ VALUES: dict[str, dict[str, str]] = {
     "compact/keep.md": {"wish": "the numbers"},
     "compact/summary.md": {"keep": ""},
     "dream/consolidate.md": {
+        "bash": BASH,
         "directory": f"{HOME}/memory",
         "sessions_directory": HOME,
         "sessions": "- one.jsonl\n- two.jsonl",
@@ -42,14 +44,16 @@ VALUES: dict[str, dict[str, str]] = {
         "index_lines": "200",
         "index_bytes": "25,000",
     },
+    "extract/bash.md": {},
     "extract/combined.md": {
+        "bash": BASH,
         "new_messages": "4",
         "directory": f"{HOME}/memory",
         "manifest": MANIFEST,
         "team_directory": f"{HOME}/memory/team",
         "team_manifest": TEAM,
     },
-    "extract/private.md": {"new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
+    "extract/private.md": {"bash": BASH, "new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
     "recall/select.md": {},
     "session_memory/oversized.md": {
         "total": "13,400",
@@ -65,11 +69,17 @@ VALUES: dict[str, dict[str, str]] = {
     },
 }
 
+TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values)
+RENDERINGS = {name: (name, values) for name, values in VALUES.items()} | {
+    name.replace(".md", "_without_bash.md"): (name, {**VALUES[name], "bash": ""}) for name in TOLD_OF_BASH
+}
 
-@pytest.mark.parametrize("name", VALUES)
-def test_golden_rendering(name: str) -> None:
-    rendered = load_prompt(name).render(**VALUES[name])
-    golden = GOLDEN / name
+
+@pytest.mark.parametrize("rendering", RENDERINGS)
+def test_golden_rendering(rendering: str) -> None:
+    name, values = RENDERINGS[rendering]
+    rendered = load_prompt(name).render(**values)
+    golden = GOLDEN / rendering
     if os.environ.get("UPDATE_GOLDEN"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(rendered, encoding="utf-8")
@@ -83,7 +93,7 @@ def test_every_prompt_stands_in_a_golden_rendering() -> None:
     for _ in range(compose.MAX_DEPTH):
         covered |= {part for name in covered for part in re.findall(r"\{\{> *([\w/.-]+) *\}\}", texts[name])}
     assert covered == set(texts)
-    assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.md")} == set(VALUES)
+    assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.md")} == set(RENDERINGS)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -96,10 +106,17 @@ def test_a_missing_or_unknown_variable_is_an_error_in_every_prompt(name: str) ->
         load_prompt(name).render(**values, surplus="x")
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_nothing_of_the_composer_s_own_signs_is_left(name: str) -> None:
-    rendered = (GOLDEN / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize("rendering", RENDERINGS)
+def test_nothing_of_the_composer_s_own_signs_is_left(rendering: str) -> None:
+    rendered = (GOLDEN / rendering).read_text(encoding="utf-8")
     assert "{{" not in rendered and "variables:" not in rendered and "override:" not in rendered
+
+
+def test_a_fork_without_bash_is_told_nothing_of_a_shell() -> None:
+    """No turn is lost on a tool that the gate would refuse."""
+    for name in TOLD_OF_BASH:
+        rendered = (GOLDEN / name.replace(".md", "_without_bash.md")).read_text(encoding="utf-8")
+        assert "Bash" not in rendered and "shell" not in rendered and "command" not in rendered
 
 
 OPEN_TO_USERS = {

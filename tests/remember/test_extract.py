@@ -77,6 +77,17 @@ async def test_the_fork_gets_the_conversation_the_reply_and_one_job(bench: Bench
     assert "2026-09-2" in job.splitlines()[-1], "today, as part of the message"
 
 
+async def test_without_the_extra_the_job_tells_of_no_bash(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G4: a turn would be lost on a call that is refused."""
+    monkeypatch.setitem(sys.modules, "tree_sitter_bash", None)
+    model = ScriptedModel([says("Nothing.")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    job = model.requests[0].messages[-1].text
+    assert "Read, Grep and Glob are allowed.\n" in job and "Bash" not in job
+
+
 @pytest.mark.parametrize("case", ["subagent", "remote", "memory_off", "tool_call_in_reply"])
 async def test_what_does_not_start_a_run(bench: Bench, case: str) -> None:
     """X1, S5."""

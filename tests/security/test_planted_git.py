@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.sandbox import sandbox_kind
-from memdir.agent.sandbox.environment import ENVIRONMENT
-from memdir.agent.shell.judge import judge
+from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
+from memdir.agent.bash.shell_judge import judge
 from memdir.agent.verdict import Allow
 from memdir.cli.commands import MODULES
 from memdir.disk.git_root import work_tree_root

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memdir.agent.bash import why_no_bash
 from memdir.agent.verdict import Allow, Deny
 from memdir.transcript.message import ToolUse
 
@@ -29,7 +30,7 @@ class MemoryGate:
 
     roots: tuple[str, ...]
     cwd: str
-    has_sandbox: bool
+    no_bash: str = ""  # why there is none, if so
 
     def __call__(self, call: ToolUse) -> Allow | Deny:
         if call.name in READING:
@@ -38,8 +39,9 @@ class MemoryGate:
             return self._judge_write(call)
         if call.name == "Bash":
             return self._judge_command(call)
+        shell = "" if self.no_bash else "read-only Bash, "
         return Deny(
-            f"{call.name} is not available here: only Read, Grep, Glob, read-only Bash, and Edit or Write inside "
+            f"{call.name} is not available here: only Read, Grep, Glob, {shell}and Edit or Write inside "
             f"{self._places()} are"
         )
 
@@ -53,9 +55,9 @@ class MemoryGate:
         return Deny(f"{path} is outside the memory directory: write only below {self._places()}")
 
     def _judge_command(self, call: ToolUse) -> Allow | Deny:
-        if not self.has_sandbox:
-            return Deny("Bash is not available on this machine (no kernel sandbox): use Read, Grep and Glob")
-        from memdir.agent.shell.judge import judge
+        if self.no_bash:
+            return Deny(f"Bash is not available here, because {self.no_bash}: use Read, Grep and Glob")
+        from memdir.agent.bash.shell_judge import judge
 
         return judge(str(call.input.get("command", "")), cwd=self.cwd)
 
@@ -65,9 +67,7 @@ class MemoryGate:
 
 def memory_gate(roots: Sequence[str], *, cwd: str) -> MemoryGate:
     """The gate for a fork that keeps memories below `roots`."""
-    from memdir.agent.sandbox.kind import sandbox_kind
-
-    return MemoryGate(tuple(roots), cwd, has_sandbox=sandbox_kind() is not None)
+    return MemoryGate(tuple(roots), cwd, why_no_bash())
 
 
 def allow_all(call: ToolUse) -> Allow | Deny:

@@ -16,6 +16,7 @@ from memdir.agent.verdict import Allow, Deny
 from memdir.host import tell
 from memdir.model.careful import ask
 from memdir.model.model import Model, Request, Usage
+from memdir.model.raw import tools_of
 from memdir.prompts.door import shown
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
@@ -128,12 +129,16 @@ class _Run:
                 group.create_task(run(at, use))
 
     async def _run_tool(self, use: ToolUse, room: int) -> ToolResult:
-        if self.tools.knows(use.name) and not use.fault:
+        if self._is_offered(use.name) and not use.fault:
             verdict = await self._judge(use)
             if not isinstance(verdict, Allow):
                 self.refusals += 1
                 return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
         return await self.tools.run(use, room=room)
+
+    def _is_offered(self, name: str) -> bool:
+        """Whether the model was told of this tool: a fork keeps its parent's list, and may have fewer itself (G1)."""
+        return self.tools.knows(name) or any(tool.name == name for tool in tools_of(self.request))
 
     async def _judge(self, use: ToolUse) -> Allow | Deny:
         """The gate's verdict. Only an `Allow` opens it: one that breaks, or answers something else, stays shut."""

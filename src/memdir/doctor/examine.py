@@ -13,6 +13,7 @@ from memdir.doctor.files import check_claims, check_memory
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
+    check_bash,
     check_history,
     check_large,
     check_orphans,
@@ -109,6 +110,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_unfinished(store)
     yield from check_history(store)
     yield from check_project_git(memory)
+    yield from check_bash()
     yield from check_large(store)
     yield from check_permissions(store)
     yield from check_orphans(memory)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 
+from memdir.agent.bash import is_installed
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -69,6 +71,13 @@ def check_project_git(memory: MemDir) -> Iterator[Finding]:
         remedy = "`git fsck` in the project tells more"
     message = f"the project's git is left out: {reason}. {_WITHOUT_GIT}"
     yield Finding("git", "note", message, tree, remedy)
+
+
+def check_bash() -> Iterator[Finding]:
+    """Forks do without a shell where the extra is missing; elsewhere than on Linux it would not help."""
+    if sys.platform.startswith("linux") and not is_installed():
+        message = "background work has no Bash: it looks around with Read, Grep and Glob"
+        yield Finding("bash", "note", message, "", "pip install 'memdir[bash]'")
 
 
 def check_unfinished(store: MemoryStore) -> Iterator[Finding]:

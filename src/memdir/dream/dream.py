@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memdir.agent.file_state import FileState
 from memdir.agent.fork import ForkReport, Hands, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.box import memory_tools, told_of_bash
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
@@ -155,14 +155,15 @@ class Dreamer:
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await fork(parent, self._job(), hands, abort=task.abort, on_progress=task.saw)
+            return await fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 
-    def _job(self) -> Job:
+    def _job(self, tools: Toolbox) -> Job:
         store = self.plan.stores[0]
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
+            bash=told_of_bash(tools),
             directory=store.root,
             sessions_directory=self.plan.sessions_folder,
             sessions="\n".join(f"- {shown_line(session)}" for session in self.plan.sessions) or "(none)",

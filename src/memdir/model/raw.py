@@ -33,7 +33,21 @@ def plain_request(request: Request) -> Request:
     if raw is None:
         return request
     system = tuple(SystemBlock(text) for text in _system_texts(raw) if text)
-    return replace(request, system=system, tools=_tools(raw), messages=conversation_of(request), raw=None)
+    return replace(request, system=system, tools=tools_of(request), messages=conversation_of(request), raw=None)
+
+
+def tools_of(request: Request) -> tuple[ToolSpec, ...]:
+    """The tools that the model is told of; in a host's own arguments those that have a schema: a provider's own have
+    none, and nobody else can run them."""
+    if request.raw is None:
+        return request.tools
+    given: Any = request.raw.arguments.get("tools") or ()
+    functions = [tool.get("function", tool) for tool in map(_plain, given)]
+    return tuple(
+        ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
+        for tool in functions
+        if "input_schema" in tool or "parameters" in tool
+    )
 
 
 def _system_texts(raw: RawCall) -> Iterator[str]:
@@ -41,18 +55,6 @@ def _system_texts(raw: RawCall) -> Iterator[str]:
     for item in _items(raw):
         if not _is_said(item):
             yield _words(_plain(item).get("content"))
-
-
-def _tools(raw: RawCall) -> tuple[ToolSpec, ...]:
-    """The tools that have a schema; a provider's own tools have none, and nobody else can run them."""
-    given: Any = raw.arguments.get("tools") or ()
-    found = (_plain(tool) for tool in given)
-    functions = [tool.get("function", tool) for tool in found]
-    return tuple(
-        ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
-        for tool in functions
-        if "input_schema" in tool or "parameters" in tool
-    )
 
 
 def _items(raw: RawCall) -> list[object]:

@@ -15,7 +15,7 @@ from memdir.agent.abort import Abort
 from memdir.agent.file_state import FileState
 from memdir.agent.fork import ForkReport, Hands, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.box import memory_tools, told_of_bash
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
@@ -170,10 +170,10 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = Hands(self.model, tools, gate)
-        return await fork(turn.request, self._job(len(new)), hands, since=(turn.reply,), abort=self._abort)
+        return await fork(turn.request, self._job(len(new), tools), hands, since=(turn.reply,), abort=self._abort)
 
-    def _job(self, new_messages: int) -> Job:
-        values = {"new_messages": str(new_messages)}
+    def _job(self, new_messages: int, tools: Toolbox) -> Job:
+        values = {"new_messages": str(new_messages), "bash": told_of_bash(tools)}
         for store, prefix in zip(self.plan.stores, ("", "team_"), strict=False):
             headers = [header for header in store.scan().headers if prefix or not header.key.startswith("team/")]
             values[f"{prefix}directory"] = store.root

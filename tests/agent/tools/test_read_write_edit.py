@@ -12,7 +12,7 @@ from memdir.agent import files
 from memdir.agent.tools.read import MAX_LINE_CHARACTERS, MAX_LINES
 from memdir.transcript.message import ToolUse
 from tests.agent.boxes import box
-from tests.agent.tools.conftest import Run
+from tests.agent.conftest import Run
 
 # Read ----------------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ SAID = (
 
 
 def test_an_update_of_an_unverified_memory_does_not_take_the_note_for_what_it_said() -> None:
-    job = load_prompt("extract/private.md").render(new_messages="2", directory="/m", manifest=LISTED)
+    job = load_prompt("extract/private.md").render(bash="", new_messages="2", directory="/m", manifest=LISTED)
     said = (
         user(SAID),
         Message("assistant", (Text("Noted."),)),

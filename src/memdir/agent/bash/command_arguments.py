@@ -1,0 +1,186 @@
+"""Read a command's words by its row in the option tables, the way getopt does, and refuse what is not in the row."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from memdir.agent.bash.option_tables import WORDS, Spec, long_options, short_options
+from memdir.agent.bash.shell_paths import check_contents, check_path, check_walk, check_word
+from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
+
+MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
+
+_ENDING = re.compile(r"\*(\.\w+)+")
+_NUMBER = re.compile(r"[+-]?\d+")
+_LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A command's words, sorted: options with their values, and operands."""
+
+    options: list[tuple[str, str]] = field(default_factory=list)
+    operands: list[Word] = field(default_factory=list)
+
+    def has_any(self, names: str) -> bool:
+        return not {name for name, _ in self.options}.isdisjoint(names.split())
+
+    def does(self, names: str) -> bool:
+        """Whether it does what one of these options asks for; `always` needs none."""
+        return names == "always" or self.has_any(names)
+
+    def values(self, *names: str) -> list[str]:
+        return [value for name, value in self.options if name in names]
+
+
+def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: bool = True) -> Arguments:
+    """Sort and judge all words of one command; Refused at the first that its row does not allow."""
+    title = title or command.name
+    arguments = read_arguments(title, spec, command.arguments)
+    for option, value in arguments.options:
+        if _LONG_NUMBER.fullmatch(value):
+            raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
+        if option not in WORDS["text_options"]:
+            check_path(value, command.cwd)
+    _check_operands(title, spec, arguments)
+    files = _files(spec, arguments)
+    walks = arguments.does(spec.walks)
+    if may_wait:
+        need_files(title, files, least=0 if walks else spec.least, reads_pipe=command.reads_pipe)
+    for word in files:
+        check_word(word, command.cwd, opens=spec.opens)
+        if walks:
+            check_walk(word.text, command.cwd)
+    if arguments.does(spec.shows):
+        endings = _endings(arguments)
+        reads_pipe = command.reads_pipe and spec.shows == "always"  # `grep -r` never does
+        for word in files or [HERE] * (not reads_pipe):
+            check_contents(word, command.cwd, endings=endings)
+    return arguments
+
+
+def read_arguments(name: str, spec: Spec, words: tuple[Word, ...]) -> Arguments:
+    """Options and operands as getopt would see them."""
+    return _Reader(name, spec, words).read()
+
+
+def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
+    """Refused when the command would wait for standard input although nothing is piped into it."""
+    if not reads_pipe and (len(files) < least or any(word.text == "-" for word in files)):
+        raise Refused(f"`{name}` would wait for input: name the file to read, or pipe a command into it.")
+
+
+def _check_operands(title: str, spec: Spec, arguments: Arguments) -> None:
+    operands = arguments.operands
+    if spec.operands == "none" and operands:
+        raise Refused(f"`{title}` takes no operand here: leave {shown(operands[0].text)} out.")
+    if spec.most is not None and (len(operands) > spec.most or any(word.is_pattern for word in operands)):
+        raise Refused(f"`{title}` would write its last file: give at most {spec.most} file, without wildcards.")
+
+
+def _files(spec: Spec, arguments: Arguments) -> list[Word]:
+    if spec.operands in ("text", "none"):
+        return []
+    if spec.operands != "pattern" or arguments.has_any(spec.pattern_options):
+        return arguments.operands
+    if arguments.operands and arguments.operands[0].is_pattern:
+        raise Refused(f"{shown(arguments.operands[0].text)} expands to files before it is searched for: quote it.")
+    return arguments.operands[1:]
+
+
+def _endings(arguments: Arguments) -> tuple[str, ...]:
+    """How the names end to which grep or rg was told to keep; nothing when it was told anything less plain."""
+    told = arguments.values("include", "exclude", "exclude-from", "g", "glob", "iglob", "t", "type", "ignore-file")
+    return tuple(value[1:] for value in told) if all(_ENDING.fullmatch(value) for value in told) else ()
+
+
+class _Reader:
+    """One pass over the words of one command."""
+
+    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...]) -> None:
+        self._name = name
+        self._spec = spec
+        self._words = words
+        self._at = 0
+        self._found = Arguments()
+
+    def read(self) -> Arguments:
+        while self._at < len(self._words):
+            word = self._words[self._at]
+            self._at += 1
+            if word.text == "--":
+                self._found.operands.extend(self._words[self._at :])
+                break
+            self._one(word)
+        return self._found
+
+    def _one(self, word: Word) -> None:
+        if not word.text.startswith("-") or word.text == "-" or self._is_past_options():
+            self._operand(word)
+        elif word.text.startswith("--"):
+            self._long(word)
+        elif self._spec.number and _NUMBER.fullmatch(word.text):
+            self._found.options.append(("number", word.text))
+        else:
+            self._short(word)
+
+    def _is_past_options(self) -> bool:
+        return self._spec.options_first and bool(self._found.operands)
+
+    def _operand(self, word: Word) -> None:
+        if word.may_become_option and not self._spec.harmless and not self._is_past_options():
+            raise Refused(
+                f"{shown(word.text)} could expand to an option of `{self._name}`: write {shown('./' + word.text)}."
+            )
+        self._found.operands.append(word)
+
+    def _long(self, word: Word) -> None:
+        option, has_value, value = word.text[2:].partition("=")
+        arity = long_options(self._spec.long).get(option)
+        if arity is None or (has_value and arity == "flag"):
+            self._refuse(f"--{option}")
+        if word.is_pattern and (not has_value or word.pattern_at <= len(option) + 2):
+            self._refuse(word.text)
+        if arity == "value" and not has_value:
+            value = self._value(f"--{option}")
+        self._found.options.append((option, value))
+
+    def _short(self, word: Word) -> None:
+        if word.is_pattern:
+            self._refuse(word.text)
+        arities = short_options(self._spec.short)
+        letters = word.text[1:]
+        for at, letter in enumerate(letters):
+            arity = arities.get(letter)
+            if arity is None:
+                self._refuse(f"-{letter}")
+            if arity == "flag":
+                self._found.options.append((letter, ""))
+                continue
+            value = letters[at + 1 :]
+            if value and not self._spec.attached:
+                self._refuse(word.text)
+            if arity == "value" and not value:
+                value = self._value(f"-{letter}")
+            self._found.options.append((letter, value))
+            return
+
+    def _value(self, option: str) -> str:
+        """The next word as the option's value. One that looks like an option is refused: programs differ there."""
+        if self._at >= len(self._words):
+            raise Refused(f"`{self._name} {option}` needs a value: add it.")
+        word = self._words[self._at]
+        self._at += 1
+        if word.text.startswith("-") and word.text != "-" and not _NUMBER.fullmatch(word.text):
+            raise Refused(f"{shown(word.text)} after `{option}` looks like an option: attach it, or leave it out.")
+        if word.is_pattern:
+            raise Refused(f"{shown(word.text)} after `{option}` could expand to several words: quote it.")
+        return word.text
+
+    def _refuse(self, option: str) -> NoReturn:
+        raise Refused(
+            f"{shown(f'{self._name} {option}')} is not on the list of read-only options: leave it out or spell it "
+            "in full."
+        )

@@ -1,0 +1,148 @@
+"""The kernel's sandbox: bubblewrap, else Landlock, else none. One that lets a write or a signal through does not count.
+
+Nothing of the caller's environment is passed on: it may hold keys, and variables such as BASH_ENV, GIT_* or LD_PRELOAD
+decide what runs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from types import MappingProxyType
+from typing import Literal
+
+from memdir.agent.bash.kernel_rules import filter_program, landlock_command
+from memdir.agent.credentials import hidden_paths
+from memdir.disk.project_git import GUARDS
+from memdir.errors import MemdirError
+
+Kind = Literal["bubblewrap", "landlock"]
+
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
+ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {
+        "PATH": SEARCH_PATH,
+        "HOME": "/nonexistent",
+        "TMPDIR": "/nonexistent",  # nothing is writable
+        "LC_ALL": "C.UTF-8",
+        "TERM": "dumb",
+        "PAGER": "cat",
+        "LESSSECURE": "1",
+        "NO_COLOR": "1",
+        **GUARDS,
+    }
+)
+PROBE_SECONDS = 10.0  # a loaded machine starts a sandbox in well under one
+MAX_DATA_KIB = 2_097_152  # no reader needs two GiB
+_NOBODY = "65534"
+
+# The limits are set by a shell that then becomes the judged one; the command arrives as $1, never inside this text.
+_LIMITED = 'ulimit -c 0 -f 0 -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
+
+
+class NoSandbox(MemdirError):
+    """This machine offers no sandbox, so no shell command may run on it."""
+
+
+@contextmanager
+def started(kind: Kind, command: str, *, cwd: str, cpu_seconds: float) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """The command line that runs `command` by bash inside the sandbox, and the descriptors it inherits."""
+    bash = shutil.which("bash", path=SEARCH_PATH)
+    if bash is None:
+        raise NoSandbox("there is no bash on this machine", remedy="Install bash, or go without the Bash tool")
+    limited = _LIMITED.format(data=MAX_DATA_KIB, cpu=math.ceil(cpu_seconds) + 1)
+    shell = [bash, "--norc", "--noprofile", "-c", limited, bash, command]
+    if kind == "landlock":
+        yield _present(landlock_command(shell), kind), ()
+        return
+    with _filter_file() as descriptor:
+        argv = bubblewrap_command(shell, cwd=cwd, filter_descriptor=descriptor)
+        yield _present(argv, kind), (descriptor,)
+
+
+@contextmanager
+def _filter_file() -> Iterator[int]:
+    """The seccomp filter as an open file in memory. Without one a command could reach the sockets of other programs."""
+    program = filter_program()
+    if program is None:
+        raise NoSandbox("the system calls of this processor are not known", remedy="Go without the Bash tool")
+    descriptor = os.memfd_create("filter", 0)
+    try:
+        os.write(descriptor, program)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _present(argv: list[str] | None, kind: Kind) -> list[str]:
+    if argv is None:
+        raise NoSandbox(f"{kind} is not available on this machine", remedy="Install the package bubblewrap")
+    return argv
+
+
+def bubblewrap_command(shell: list[str], *, cwd: str, filter_descriptor: int) -> list[str] | None:
+    """How to run `shell` under bubblewrap; None when it is not installed.
+
+    To the kernel the command stays its caller, so that it can read his files: what he may write without any capability,
+    as root may /proc/sys, must be read-only or not there. Inside it is nobody.
+    """
+    bwrap = shutil.which("bwrap", path=SEARCH_PATH)
+    if bwrap is None:
+        return None
+    argv = [bwrap, "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--die-with-parent"]
+    argv += ["--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--tmpfs", "/dev"]
+    for device in ("/dev/null", "/dev/urandom"):
+        argv += ["--dev-bind", device, device]
+    argv += ["--remount-ro", "/dev"]
+    for path in _covered(cwd):
+        argv += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+    return [*argv, "--seccomp", str(filter_descriptor), "--chdir", cwd, "--", *shell]
+
+
+def _covered(cwd: str) -> list[str]:
+    """Credentials, and /run with the sockets of other programs, unless the command runs there."""
+    is_below_run = os.path.realpath(cwd).startswith("/run/")
+    return [*(["/run"] if os.path.isdir("/run") and not is_below_run else []), *hidden_paths()]
+
+
+@cache
+def sandbox_kind() -> Kind | None:
+    """The sandbox that works here; None means that no Bash may be offered. Tried once in a process."""
+    kinds: tuple[Kind, ...] = ("bubblewrap", "landlock")
+    return next((kind for kind in kinds if works(kind)), None)
+
+
+def works(kind: Kind) -> bool:
+    """Whether a command runs in this sandbox, and all that it tries there fails."""
+    if not sys.platform.startswith("linux") or not hasattr(os, "pidfd_open"):
+        return False
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            with started(kind, probe_command(place), cwd=place, cpu_seconds=PROBE_SECONDS) as (argv, descriptors):
+                done = subprocess.run(
+                    argv,
+                    pass_fds=descriptors,
+                    cwd=place,
+                    env=dict(ENVIRONMENT),
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=PROBE_SECONDS,
+                    check=False,
+                )
+        except (NoSandbox, OSError, subprocess.SubprocessError):
+            return False
+        return done.stdout == b"works\n" and not os.listdir(place)
+
+
+def probe_command(place: str) -> str:
+    """What is tried in the sandbox; files it creates carry the name of the folder it runs in."""
+    with open(os.path.join(os.path.dirname(__file__), "probe.sh"), encoding="utf-8") as file:
+        return file.read().format(name=os.path.basename(place), process=os.getpid())
