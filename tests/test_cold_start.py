@@ -31,6 +31,7 @@ LIGHT_MODULES = (
     "memdir.store.search",
     "memdir.store.store",
     "memdir.prompts.compose",
+    "memdir.prompts.door",
 )
 
 

@@ -12,7 +12,7 @@ from memdir.host import careful_clock
 from memdir.layout import Layout, Place
 from memdir.recall.surfacing import Surfacings
 from memdir.settings import Environment, Settings, load_settings, memory_root
-from memdir.store.secrets.sink import CleanSink
+from memdir.store.clean_sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
