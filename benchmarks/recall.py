@@ -19,13 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
+from memdir.recall.calibration import load_calibration
 from memdir.recall.decide import decide
-from memdir.recall.derived import Derived
-from memdir.recall.document import Document
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.local import LocalSelector
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
+from memdir.recall.selection import LocalSelector
+from memdir.search.encoder import WordEncoder
+from memdir.search.index_store import IndexStore
+from memdir.search.indexed_document import Document
+from memdir.search.question import Question
+from memdir.search.ranking import rank
 from memdir.text.embedding import DIMENSIONS, open_table
 
 SIZES = (200, 2_000, 20_000, 200_000)
@@ -41,12 +42,12 @@ TODAY = 739_900
 MEMORY = """
 import resource, sys
 from memdir.text.embedding import open_table
-from memdir.recall.derived import Derived
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.encoder import WordEncoder
+from memdir.search.index_store import IndexStore
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.encoder import WordEncoder
 encoder = WordEncoder(open_table())
-derived = Derived(sys.argv[1], encoder)
+derived = IndexStore(sys.argv[1], encoder)
 for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
     rank(Question(text, encoder), derived.segments, gone=derived.gone)
 try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
@@ -56,7 +57,7 @@ except OSError:
 """
 COLD = """
 import sys, time
-from memdir.recall.local import LocalSelector
+from memdir.recall.selection import LocalSelector
 selector = LocalSelector(sys.argv[1], sys.argv[2])
 selector.refresh()
 print(selector.recall("which branch do we deploy from on a friday, and who signs it off?", now=time.time()).keys)
@@ -98,12 +99,14 @@ def texts(count: int) -> tuple[list[Document], list[str]]:
 def _warm(size: int, encoder: WordEncoder) -> list[Row]:
     documents, questions = texts(size)
     with tempfile.TemporaryDirectory() as place:
-        derived = Derived(place, encoder)
+        derived = IndexStore(place, encoder)
         derived.add(documents)
+
+        learned = load_calibration(encoder.name)
 
         def ours() -> object:
             asked = [Question(text, encoder) for text in questions]
-            return [decide(one, rank(one, derived.segments, gone=derived.gone), today=TODAY) for one in asked]
+            return [decide(one, rank(one, derived.segments, gone=derived.gone), learned, today=TODAY) for one in asked]
 
         floors = [_fts(documents, questions), _product(size)]
         seconds = best_cpu_seconds([ours, *floors], rounds=ROUNDS)
@@ -114,7 +117,7 @@ def _warm(size: int, encoder: WordEncoder) -> list[Row]:
     return rows
 
 
-def _update(derived: Derived, old: Document) -> Row:
+def _update(derived: IndexStore, old: Document) -> Row:
     spent = []
     for number in range(9):
         document = Document(f"new{number}.md", title=old.title, description=old.description, body=old.body, mtime_ns=1)

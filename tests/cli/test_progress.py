@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.recall.derived import TOLD_FROM_CHARACTERS
+from memdir.search.index_store import TOLD_FROM_CHARACTERS
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
 

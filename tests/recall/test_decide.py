@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from memdir.recall.calibration import load_calibration
 from memdir.recall.decide import MAX_CHOSEN, Decision, decide
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.question import Question
-from memdir.recall.rank import Ranking, rank
-from memdir.recall.segment import Segment
+from memdir.search.candidate import Ranking
+from memdir.search.encoder import WordEncoder
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.segment import Segment
 from memdir.text.embedding import open_table
-from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
+from tests.search.worlds import BAKERY, NOW_DAY, segment_of
+
+LEARNED = load_calibration("words")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def ask(
 ) -> tuple[Ranking, Decision]:
     question = Question(text, encoder)
     ranking = rank(question, [segment])
-    return ranking, decide(question, ranking, today=NOW_DAY, recent_tools=tools, surfaced=surfaced)
+    return ranking, decide(question, ranking, LEARNED, today=NOW_DAY, recent_tools=tools, surfaced=surfaced)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from memdir.search.bitvectors import doc_vector, query_vector
 from memdir.text.embedding import TABLE_PATH, Table, open_table
 from memdir.text.words import split_words
 
@@ -18,7 +19,8 @@ def table() -> Table:
 
 
 def similarity(table: Table, one: str, other: str) -> float:
-    asked, held = table.asked(split_words(one)), table.held(split_words(other))
+    asked = query_vector(table.question_sum(split_words(one)))
+    held = doc_vector(table.document_sum(split_words(other)))
     assert asked is not None and held is not None
     return asked.similarity(held)
 
@@ -42,7 +44,7 @@ def test_what_means_the_same_is_nearer(table: Table, asked: str, near: str, far:
 
 
 def test_a_text_without_words_has_no_direction(table: Table) -> None:
-    assert table.held(split_words("… !!")) is None
+    assert table.document_sum(split_words("… !!")) == []
 
 
 def test_a_file_that_is_no_table_is_refused() -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memdir.recall.calibration import Calibration
-    from memdir.recall.question import Question
-    from memdir.recall.rank import Candidate, Ranking
+    from memdir.search.candidate import Candidate, Ranking
+    from memdir.search.question import Question
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
@@ -64,6 +64,7 @@ class Decision:
 def decide(
     question: Question,
     ranking: Ranking,
+    learned: Calibration,
     *,
     today: int,
     recent_tools: Sequence[str] = (),
@@ -71,11 +72,10 @@ def decide(
 ) -> Decision:
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
-    emptiness = judge_message(question, ranking)
+    emptiness = judge_message(question, ranking, learned)
     asked = Asked(question, ranking, emptiness)
     tools = tool_terms(recent_tools)
     sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
-    learned = question.calibration
     own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
     base: float = learned.bias + sum(map(mul, shared, asked.shared))
     verdicts = []
@@ -89,12 +89,11 @@ def decide(
     return Decision(verdicts, emptiness)
 
 
-def judge_message(question: Question, ranking: Ranking) -> float:
+def judge_message(question: Question, ranking: Ranking, learned: Calibration) -> float:
     """How likely the message needs no memory at all, as log odds."""
     total = sum(ranking.term_weights.values()) or 1.0
     unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
     covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
-    learned = question.calibration
     score: float = learned.empty_bias + sum(map(mul, learned.empty_message, message_signals(question)))
     score += learned.empty_unknown * unknown + learned.empty_coverage * covered
     if question.vector is not None:

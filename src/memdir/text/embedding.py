@@ -10,13 +10,10 @@ import os
 from bisect import bisect_left
 from zlib import crc32
 
-from memdir.text import planes
 from memdir.text.words import is_unspaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.text.planes import Asked, Held
-
     Row = tuple[int, int]  # a word's numbers as lanes of one large integer, and how often LANE_SHIFT is in each
 
 MAGIC = b"MDVECT01"
@@ -36,7 +33,17 @@ _CACHED_ROWS = 4096  # 5 MB at most; the common words of a store
 class Table:
     """The mapped file. Opening reads 32 bytes; the rest comes in by pages as words are looked up."""
 
-    __slots__ = ("_asked", "_buckets", "_common", "_held", "_prints", "_query_weights", "_rows", "_scales", "identity")
+    __slots__ = (
+        "_buckets",
+        "_common",
+        "_of_documents",
+        "_of_questions",
+        "_prints",
+        "_query_weights",
+        "_rows",
+        "_scales",
+        "identity",
+    )
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
@@ -50,31 +57,21 @@ class Table:
         self._query_weights, at = view[at : at + 4 * rows].cast("f"), at + 4 * rows
         self._common, at = view[at : at + words], at + words
         self._rows = view[at : at + ROW_BYTES * rows]
-        self._held: dict[str, Row | None] = {}
-        self._asked: dict[str, Row | None] = {}
+        self._of_documents: dict[str, Row | None] = {}
+        self._of_questions: dict[str, Row | None] = {}
 
     def commonness(self, word: str) -> int:
         """How common a word is in general text: 0 unknown, then about twice the binary logarithm of its count."""
         at = self._find(word)
         return self._common[at] if at >= 0 else 0
 
-    def held(self, words: list[str]) -> Held | None:
-        """The direction of a document's part given as words; None when it holds no word that means anything."""
-        total = self.sum_held(words)
-        return planes.held(total) if total else None
-
-    def asked(self, words: list[str]) -> Asked | None:
-        """The direction of a question: its words weigh differently from a document's."""
-        total = self.sum_asked(words)
-        return planes.asked(total) if total else None
-
-    def sum_held(self, words: list[str]) -> list[int]:
+    def document_sum(self, words: list[str]) -> list[int]:
         """The sum of a document's words, number by number; empty when none of them means anything."""
-        return self._sum(words, self._held)
+        return self._sum(words, self._of_documents)
 
-    def sum_asked(self, words: list[str]) -> list[int]:
+    def question_sum(self, words: list[str]) -> list[int]:
         """The same for a question's words."""
-        return self._sum(words, self._asked)
+        return self._sum(words, self._of_questions)
 
     def _sum(self, words: list[str], known: dict[str, Row | None]) -> list[int]:
         lanes = shifts = 0
@@ -94,7 +91,7 @@ class Table:
         if len(known) >= _CACHED_ROWS:
             known.clear()
         rows = self._rows_of(word)
-        known[word] = found = self._mean(rows, is_asked=known is self._asked) if rows else None
+        known[word] = found = self._mean(rows, is_asked=known is self._of_questions) if rows else None
         return found
 
     def _rows_of(self, word: str) -> list[int]:
