@@ -11,7 +11,7 @@ import pytest
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.selection import LocalSelector
 from memdir.search.encoder import WordEncoder
-from memdir.search.index_store import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS, RECENT_NAME
+from memdir.search.index_store import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS
 from memdir.text.embedding import open_table
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
@@ -21,11 +21,11 @@ from tests.search.worlds import BAKERY
 TEXT = "---\nname: {0.title}\ndescription: {0.description}\ntype: {0.kind}\n---\n\n{0.description}.\n"
 OVEN = "write integration tests for the oven client"
 PLACES = 60  # damaged one after the other in each file
-FILES = (BASE_NAME, RECENT_NAME, JOURNAL_NAME)
+FILES = (BASE_NAME, JOURNAL_NAME)
 
 
 class Bakery:
-    """A store with an index in all its parts: large segment, recent changes, journal."""
+    """A store with an index in all its parts: the large segment, a journal that was folded and grew again."""
 
     def __init__(self, folder: Path, encoder: WordEncoder) -> None:
         self.root, self.place = folder / "memory", folder / "index"
@@ -38,17 +38,12 @@ class Bakery:
         for one in BAKERY[4:]:
             self.write(one.key, TEXT.format(one))
             selector.refresh()
-        for number in range(2 * MAX_JOURNAL_RECORDS):  # so many single changes fold the journal once
-            if self.length(RECENT_NAME) > self.length(BASE_NAME) // 2 and self.length(JOURNAL_NAME):
-                break
+        for number in range(MAX_JOURNAL_RECORDS + 2 - len(BAKERY[4:])):  # one change after it was folded
             self.write(f"{number}.md", f"Order number {number} of rye bread.\n")
             selector.refresh()
 
     def write(self, key: str, text: str) -> None:
         (self.root / key).write_text(text, encoding="utf-8")
-
-    def length(self, name: str) -> int:
-        return (self.place / name).stat().st_size
 
     def opened(self) -> LocalSelector:
         return LocalSelector(str(self.root), str(self.place), encoder=self.encoder)

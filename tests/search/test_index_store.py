@@ -14,7 +14,7 @@ from memdir.search.index_store import (
     JOURNAL_NAME,
     MAX_JOURNAL_RECORDS,
     TOLD_EVERY,
-    TOLD_FROM_CHARACTERS,
+    TOLD_FROM_BYTES,
     IndexStore,
 )
 from memdir.search.indexed_document import Document
@@ -113,7 +113,7 @@ def test_many_small_changes_are_folded_together(tmp_path: Path, encoder: WordEnc
     derived.add([Document("base.md", description="tea")])
     for number in range(3 * MAX_JOURNAL_RECORDS):
         derived.add([Document(f"{number}.md", description=f"zeppelin number {number}", body="x" * number)])
-    assert len(derived.segments) <= 2 + MAX_JOURNAL_RECORDS
+    assert len(derived.segments) <= 1 + MAX_JOURNAL_RECORDS
     again = IndexStore(str(tmp_path), encoder)
     assert len(again.stamps()) == 1 + 3 * MAX_JOURNAL_RECORDS
     assert best(again, encoder, "zeppelin number 7") == "7.md"
@@ -165,8 +165,10 @@ def test_one_change_in_a_large_store_does_not_write_all_of_it_again(tmp_path: Pa
 
 
 def test_what_was_indexed_before_somebody_broke_it_off_is_kept(tmp_path: Path, encoder: WordEncoder) -> None:
-    body = "zeppelin hangar " * (TOLD_FROM_CHARACTERS // (16 * 3 * TOLD_EVERY) + 1)
-    documents = {f"{at}.md": Document(f"{at}.md", body=body, mtime_ns=at, size=1) for at in range(3 * TOLD_EVERY)}
+    body = "zeppelin hangar " * (TOLD_FROM_BYTES // (16 * 3 * TOLD_EVERY) + 1)
+    documents = {
+        f"{at}.md": Document(f"{at}.md", body=body, mtime_ns=at, size=len(body)) for at in range(3 * TOLD_EVERY)
+    }
     current = {key: (one.mtime_ns, one.size) for key, one in documents.items()}
 
     def break_off(done: int, total: int) -> None:

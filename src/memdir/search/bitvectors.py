@@ -6,8 +6,10 @@ one. A number of `bits` bits is in two's complement: its first plane holds the s
 
 from __future__ import annotations
 
-from math import sqrt
+from math import dist, sqrt
 from operator import mul
+
+from memdir.text.embedding import WordSum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ QUERY_BITS = 6  # of a question's: there is only one of it
 _STEP = {4: 0.3352, 6: 0.1041}  # of the root mean square: loses least of numbers spread like a bell
 
 _MIDDLE = 128  # numbers are bytes on their way: this one stands for nothing
+_ONE = 1 << 48  # in a lane of 64 bits: the number itself is the last byte but one
 
 
 def _clipped(bits: int) -> bytes:
@@ -52,15 +55,38 @@ def quantised(values: Sequence[float], bits: int) -> bytes:
         return bytes([max(0, min(255, int(value * rate + shift))) for value in values])
 
 
+def quantised_sum(total: WordSum, bits: int) -> bytes:
+    """The same of a sum of words, all numbers at once: one product of large integers with a 64-bit lane each."""
+    lanes = memoryview(total.lanes).cast("I").tolist()
+    count = len(lanes)
+    size = dist(lanes, [total.shift] * count) / sqrt(count)
+    if size <= 0:
+        return b""
+    factor = round(_ONE / (_STEP[bits] * size))
+    wide = bytearray(8 * count)
+    for at in range(4):
+        wide[at::8] = total.lanes[at::4]
+    shift = _MIDDLE * _ONE + _ONE // 2 - total.shift * factor
+    product = int.from_bytes(wide, "little") * factor + int.from_bytes(bytes((1, *bytes(7))) * count, "little") * shift
+    raw = product.to_bytes(8 * count + 8, "little", signed=True)
+    if raw[7::8].strip(b"\0"):  # a number that does not fit into its byte has run over into the next
+        return quantised(total.values(), bits)
+    return raw[6 : 8 * count : 8]
+
+
 def _planes(numbers: bytes, bits: int) -> tuple[int, ...]:
     """One large integer a bit, the signs first; the first number is the highest digit."""
     return tuple([int(numbers.translate(digits), 2) for digits in _DIGITS[bits]])
 
 
-def doc_vector(values: Sequence[float]) -> DocVector | None:
+def doc_vector(values: Sequence[float] | WordSum) -> DocVector | None:
     """A document's part as it is kept; None when it has no direction."""
-    numbers = quantised(values, DOC_BITS)
+    numbers = _quantised(values, DOC_BITS)
     return (_planes(numbers, DOC_BITS), sqrt(sum(numbers.translate(_SQUARES)))) if numbers else None
+
+
+def _quantised(values: Sequence[float] | WordSum, bits: int) -> bytes:
+    return quantised_sum(values, bits) if isinstance(values, WordSum) else quantised(values, bits)
 
 
 class QueryVector:
@@ -95,7 +121,7 @@ class QueryVector:
         return total / (self.norm * norm)
 
 
-def query_vector(values: Sequence[float]) -> QueryVector | None:
+def query_vector(values: Sequence[float] | WordSum) -> QueryVector | None:
     """A question's direction; None when it has none."""
-    numbers = quantised(values, QUERY_BITS)
+    numbers = _quantised(values, QUERY_BITS)
     return QueryVector(numbers) if numbers else None

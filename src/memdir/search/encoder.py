@@ -59,8 +59,8 @@ class WordEncoder:
 
     def query_vector(self, part: Part) -> QueryVector | None:
         total = self.table.question_sum(part[1])
-        return query_vector(total) if total else None
+        return None if total is None else query_vector(total)
 
     def doc_vectors(self, parts: Sequence[Part]) -> list[DocVector | None]:
         totals = [self.table.document_sum(words) for _, words in parts]
-        return [doc_vector(total) if total else None for total in totals]
+        return [None if total is None else doc_vector(total) for total in totals]

@@ -1,26 +1,27 @@
-"""The derived index on disk: a packed segment, a small one of recent changes and a journal.
+"""The derived index on disk: a packed segment, and a journal of small ones with what changed since.
 
 Files are the truth (ARCHITECTURE rule 4) and the folder may vanish: every refresh compares mtime and size, a changed
 file gets a new card, a missing or damaged index is built anew, and where nothing can be written ranking works from
 memory. Every byte is checked on opening, and a file that was changed under a process that holds it is opened again:
-damage costs time and never an answer. Writers take the folder's lock; readers need none: segments are replaced by
-rename, the journal only grows. A record that is applied twice or lost in a race does no harm: the next refresh sees the
-stamp and reads the file again.
+damage costs time and never an answer. Writers take the folder's lock; readers need none: files are replaced by rename,
+and else the journal only grows. A record that is applied twice or lost in a race does no harm: the next refresh sees
+the stamp and reads the file again.
 """
 
 from __future__ import annotations
 
 import os
+from itertools import islice
 from zlib import crc32
 
 from memdir.disk.plain_file import open_descriptor, open_plain
 from memdir.errors import DiskError, LockBusy
-from memdir.search.indexed_document import index_documents
-from memdir.search.segment import Segment, kept_stamp, pack, unpack
+from memdir.search.indexed_document import Terms, index_documents
+from memdir.search.segment import Segment, kept_stamp, merge, pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Sequence
 
     from memdir.search.encoder import Encoder
     from memdir.search.indexed_document import Document, IndexedDocument
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], None]  # how many documents of how many are done
 
 BASE_NAME = "recall.base"
-RECENT_NAME = "recall.recent"
 JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
 MAX_JOURNAL_RECORDS = 12  # each is a segment of its own to search
-MAX_RECENT_CARDS = 512  # packing more than this again takes longer than a new file may wait
+MAX_JOURNAL_CARDS = 512  # packing more than this again takes longer than a new file may wait
 MAX_GONE_SHARE = 0.1  # of the cards that count: more of them make words look common that are not
-TOLD_FROM_CHARACTERS = 250_000  # fewer are indexed in about half a second: nobody needs to be told
+TOLD_FROM_BYTES = 250_000  # of text; fewer are indexed in about half a second: nobody needs to be told
 TOLD_EVERY = 50  # documents
+MAX_UNPACKED_TERMS = 60_000  # of all cards that are not packed yet: about 10 MB
 LOCK_WAIT_SECONDS = 0.2  # a busy index is not worth waiting for: this process answers from memory
 _MARK = b"MDJR"
 _HEAD_BYTES = 12  # mark, length, checksum
@@ -53,7 +54,7 @@ class IndexStore:
         self._open()
 
     def _open(self) -> None:
-        self.segments: list[Segment] = []  # base, recent, then one a journal record
+        self.segments: list[Segment] = []  # the large one, then one a journal record
         self.gone: set[tuple[int, int]] = set()  # (segment, card) pairs that were replaced or deleted
         self._newest: dict[str, tuple[int, int]] = {}
         self._mapped: dict[str, Identity] = {}  # files whose bytes the segments look at
@@ -82,34 +83,49 @@ class IndexStore:
         changed = [
             key for key, stamp in current.items() if (held := known.get(key)) != stamp and held != kept_stamp(stamp)
         ]
-        documents = [document for key in changed if (document := read(key)) is not None]
-        self.add(documents, on_progress=on_progress)
-        return len(documents)
+        is_long = sum([current[key][1] for key in changed]) >= TOLD_FROM_BYTES
+        found = (document for key in changed if (document := read(key)) is not None)
+        return self._index(found, len(changed), on_progress if is_long else None)
 
-    def add(self, documents: Iterable[Document], *, on_progress: OnProgress | None = None) -> None:
+    def add(self, documents: Sequence[Document], *, on_progress: OnProgress | None = None) -> None:
         """Make new or changed documents searchable now, and for later processes.
 
         Only long work tells its progress; when that breaks it off, what is done is kept.
         """
-        cards: list[IndexedDocument] = []
-        try:
-            for made in self._made(list(documents), on_progress):
-                cards += made
-        finally:
-            self._take_in(cards)
+        is_long = sum([len(document.body) for document in documents]) >= TOLD_FROM_BYTES
+        self._index(documents, len(documents), on_progress if is_long else None)
 
-    def _take_in(self, cards: list[IndexedDocument]) -> None:
-        if len(cards) > MAX_RECENT_CARDS or (cards and not self.segments) or self._is_cluttered(cards):
-            self._rebuild(cards)
-            return
-        if not cards:
-            return
-        data = self._pack(cards)
-        self._take(Segment(data))
-        if len(self.segments) <= 2 + MAX_JOURNAL_RECORDS and not self._is_torn:  # nobody would read on behind a tear
-            self._write(lambda: self._append(data))
-        else:
-            self._merge_recent()
+    def _index(self, documents: Iterable[Document], total: int, on_progress: OnProgress | None) -> int:
+        """Packs what it has read ever and again: neither all texts nor all that is kept of them fit into memory."""
+        coming, done, known = iter(documents), 0, Terms()
+        cards: list[IndexedDocument] = []
+        fresh: list[Segment] = []
+        try:
+            while batch := list(islice(coming, TOLD_EVERY)):
+                if on_progress is not None:
+                    on_progress(done, total)
+                cards += index_documents(batch, self._encoder, known)
+                done += len(batch)
+                if sum([len(card.counts) for card in cards]) > MAX_UNPACKED_TERMS:
+                    fresh.append(self._packed(cards))
+                    cards = []
+        finally:
+            if cards:
+                fresh.append(self._packed(cards))
+            self._take_in(fresh)
+        return done
+
+    def _take_in(self, fresh: list[Segment]) -> None:
+        count = sum([segment.cards for segment in fresh])
+        if count > MAX_JOURNAL_CARDS or (fresh and not self.segments) or self._is_cluttered(fresh):
+            self._rebuild(fresh)
+        elif fresh:
+            data = merge(fresh)
+            self._take(Segment(data))
+            if len(self.segments) <= 1 + MAX_JOURNAL_RECORDS and not self._is_torn:  # nobody reads on behind a tear
+                self._write(lambda: self._append(data))
+            else:
+                self._fold()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Deleted documents stop counting at once; the next rebuild drops their cards."""
@@ -118,17 +134,9 @@ class IndexStore:
             if place is not None:
                 self.gone.add(place)
 
-    def _made(self, documents: list[Document], on_progress: OnProgress | None) -> Iterator[list[IndexedDocument]]:
-        if on_progress is None or sum([len(document.body) for document in documents]) < TOLD_FROM_CHARACTERS:
-            yield index_documents(documents, self._encoder)
-            return
-        for start in range(0, len(documents), TOLD_EVERY):
-            on_progress(start, len(documents))
-            yield index_documents(documents[start : start + TOLD_EVERY], self._encoder)
-
-    def _is_cluttered(self, fresh: list[IndexedDocument]) -> bool:
+    def _is_cluttered(self, fresh: list[Segment]) -> bool:
         """Whether too many cards would be those of older versions: their words still count as held by the store."""
-        replaced = sum([card.key in self._newest for card in fresh])
+        replaced = sum([len(self._newest.keys() & segment.keys()) for segment in fresh])
         return len(self.gone) + replaced > MAX_GONE_SHARE * len(self._newest)
 
     def _load(self) -> None:
@@ -136,7 +144,6 @@ class IndexStore:
         if base is None:
             return
         self._take(base)
-        self._take(self._segment(RECENT_NAME) or Segment(self._pack([])))
         records, self._is_torn = _records(self._path(JOURNAL_NAME))
         for data in records:
             segment = self._readable(data)
@@ -178,37 +185,33 @@ class IndexStore:
                 self.gone.add(newest[key])
             newest[key] = (at, card)
 
-    def _merge_recent(self) -> None:
-        """Fold the journal into the small segment; into the large one when the small one has grown."""
-        cards = self._cards(lambda at: at > 0)
-        if len(cards) > MAX_RECENT_CARDS:
+    def _fold(self) -> None:
+        """Make one record of the journal; put it into the large segment when it has grown."""
+        base, *records = self.segments
+        data = merge(records, {(at - 1, card) for at, card in self.gone})
+        folded = Segment(data)
+        if folded.cards > MAX_JOURNAL_CARDS:
             self._rebuild([])
             return
-        data = self._pack(cards)
-        base, dropped = self.segments[0], {place for place in self.gone if place[0] == 0}
         self._newest = {key: place for key, place in self._newest.items() if place[0] == 0}
-        self.segments, self.gone = [base], dropped
-        self._take(Segment(data))
-        self._write(lambda: self._replace(RECENT_NAME, data))
+        self.segments, self.gone = [base], {place for place in self.gone if place[0] == 0}
+        self._take(folded)
+        self._write(lambda: self._replace(JOURNAL_NAME, _record(data)))
 
-    def _rebuild(self, fresh: list[IndexedDocument]) -> None:
-        replaced = {card.key for card in fresh}
-        kept = [card for card in self._cards(lambda _: True) if card.key not in replaced]
-        data = self._pack(kept + fresh)
+    def _rebuild(self, fresh: list[Segment]) -> None:
+        for segment in fresh:
+            self._take(segment)
+        data = (
+            merge(self.segments, self.gone)
+            if self.segments
+            else pack([], self._encoder.identity, self._encoder.dimensions)
+        )
         self.segments, self.gone, self._newest = [], set(), {}
         self._take(Segment(data))
-        self._take(Segment(self._pack([])))
         self._write(lambda: self._replace(BASE_NAME, data))
 
-    def _cards(self, is_wanted: Callable[[int], bool]) -> list[IndexedDocument]:
-        wanted: dict[int, list[int]] = {}
-        for at, card in self._newest.values():
-            if is_wanted(at):
-                wanted.setdefault(at, []).append(card)
-        return [card for at, cards in wanted.items() for card in unpack(self.segments[at], frozenset(cards))]
-
-    def _pack(self, cards: list[IndexedDocument]) -> bytes:
-        return pack(cards, self._encoder.identity, self._encoder.dimensions)
+    def _packed(self, cards: list[IndexedDocument]) -> Segment:
+        return Segment(pack(cards, self._encoder.identity, self._encoder.dimensions))
 
     def _append(self, data: bytes) -> None:
         from memdir.disk.atomic import append_bytes
@@ -220,8 +223,7 @@ class IndexStore:
 
         write_bytes_atomic(self._path(name), data)
         if name == BASE_NAME:
-            write_bytes_atomic(self._path(RECENT_NAME), self._pack([]))
-        write_bytes_atomic(self._path(JOURNAL_NAME), b"")
+            write_bytes_atomic(self._path(JOURNAL_NAME), b"")
         self._is_torn = False
 
     def _write(self, write: Callable[[], None]) -> None:

@@ -6,14 +6,15 @@ deciding ever look at. The text is read again only to be shown.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from zlib import crc32
 
-from memdir.text.stems import pairs, terms
+from memdir.text.stems import term_of
 from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from memdir.search.bitvectors import DocVector
     from memdir.search.encoder import Encoder, Part
@@ -25,6 +26,7 @@ MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
 MAX_PASSAGES = 64  # a longer document is known by its first parts
 WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
 MAX_DATES = 4
+MAX_KNOWN_WORDS = 50_000  # of texts that are indexed together: a few MB
 NO_DAY = 0
 HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
 
@@ -88,9 +90,37 @@ class IndexedDocument:
         self.dates: list[int] = []
 
 
-def index_documents(documents: Sequence[Document], encoder: Encoder) -> list[IndexedDocument]:
-    """Read documents once; everything later works from their cards. All directions are asked for together."""
-    made = [_make(document) for document in documents]
+class Terms(dict[str, "tuple[int, bytes] | None"]):
+    """Each word's term as a fingerprint and as it follows another in a pair; None for a stop word.
+
+    Texts repeat their words, so that most of them are cut to their stem only once.
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, word: str) -> tuple[int, bytes] | None:
+        if len(self) >= MAX_KNOWN_WORDS:
+            self.clear()
+        term = term_of(word).encode()
+        found = self[word] = (crc32(term), b" " + term) if term else None
+        return found
+
+    def counted(self, words: Iterable[str]) -> list[int]:
+        """The fingerprints of the terms, repeats kept."""
+        return [found[0] for word in words if (found := self[word]) is not None]
+
+    def pairs(self, words: Iterable[str]) -> list[int]:
+        """The fingerprints of every two terms that stand side by side (`stems.pairs`)."""
+        found = [self[word] for word in words]
+        return [crc32(other[1], one[0]) for one, other in pairwise(found) if one is not None and other is not None]
+
+
+def index_documents(
+    documents: Sequence[Document], encoder: Encoder, known: Terms | None = None
+) -> list[IndexedDocument]:
+    """Read documents once; everything later works from what is kept here. All directions are asked for together."""
+    known = Terms() if known is None else known
+    made = [_make(document, known) for document in documents]
     directions = iter(encoder.doc_vectors([part for _, parts in made for part in parts]))
     for card, parts in made:
         card.vectors = [found for _ in parts if (found := next(directions)) is not None]
@@ -98,11 +128,11 @@ def index_documents(documents: Sequence[Document], encoder: Encoder) -> list[Ind
 
 
 def index_document(document: Document, encoder: Encoder) -> IndexedDocument:
-    """One document's card."""
+    """What is kept of one document."""
     return index_documents([document], encoder)[0]
 
 
-def _make(document: Document) -> tuple[IndexedDocument, list[Part]]:
+def _make(document: Document, known: Terms) -> tuple[IndexedDocument, list[Part]]:
     """A card still without directions, and the parts that are to get one."""
     kind = KINDS.index(document.kind) if document.kind in KINDS else 0
     card = IndexedDocument(document.key, kind, document.mtime_ns, document.size)
@@ -110,14 +140,12 @@ def _make(document: Document) -> tuple[IndexedDocument, list[Part]]:
     head = split_words(title)
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
     passages = [(part, split_words(part)) for part in _passages_of(document)]
-    _count(card, terms([*head, *split_words(stem_of_name)]), IN_TITLE)
     bodies = [split_words(document.body)] if document.passages is not None else [words for _, words in passages]
-    for words in bodies:
-        _count(card, terms(words), 1)
+    _count(card, known.counted([*head, *split_words(stem_of_name)]), IN_TITLE)
+    _count(card, [term for words in bodies for term in known.counted(words)], 1)
     card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
     if sum(map(len, bodies)) > WHOLE_WORDS:  # in a note all words are about one thing; in a talk they meet by chance
-        for words in bodies:
-            _count(card, pairs(words), 1)
+        _count(card, [pair for words in bodies for pair in known.pairs(words)], 1)
     if head:
         card.kind |= HAS_HEAD
     title_words = frozenset(head)
@@ -147,12 +175,14 @@ def _passages_of(document: Document) -> list[str]:
     return out
 
 
-def _count(card: IndexedDocument, found: list[str], step: int) -> None:
-    for term in found:
-        fingerprint = crc32(term.encode())
-        count = card.counts.get(fingerprint, 0)
-        if (count >> 8 if step == IN_TITLE else count & MAX_COUNT) < MAX_COUNT:
-            card.counts[fingerprint] = count + step
+def _count(card: IndexedDocument, found: list[int], step: int) -> None:
+    from collections import Counter  # a start that reads no file does not need it
+
+    counts = card.counts
+    for fingerprint, count in Counter(found).items():
+        held = counts.get(fingerprint, 0)
+        room = MAX_COUNT - (held >> 8 if step == IN_TITLE else held & MAX_COUNT)
+        counts[fingerprint] = held + step * min(count, room)
 
 
 def _parts(head: Part | None, passages: list[Part]) -> list[Part]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from memdir.search.bitvectors import DocVector, QueryVector
     from memdir.search.encoder import Part
-    from memdir.text.embedding import Table
+    from memdir.text.embedding import Table, WordSum
 
 WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence model has the rest
 MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
@@ -97,8 +97,9 @@ def is_installed() -> bool:
     return os.path.isfile(MODEL_PATH) and all(find_spec(name) for name in ("onnxruntime", "numpy"))
 
 
-def _beside(words: Sequence[float], sentence: Sequence[float]) -> list[float]:
+def _beside(total: WordSum | None, sentence: Sequence[float]) -> list[float]:
     """Both directions at unit length, each stretched to its share of the cosine."""
+    words = total.values() if total is not None else []
     length = sqrt(sum([value * value for value in words])) or 1.0
     ours, theirs = sqrt(WORD_SHARE) / length, sqrt(1 - WORD_SHARE)
     first = [ours * value for value in words] or [0.0] * DIMENSIONS

@@ -8,18 +8,22 @@ the checksum is over every byte, since ranking with damaged ones may be wrong wi
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import compress, groupby
 from struct import Struct
 from zlib import crc32
 
 from memdir.search.bitvectors import DOC_BITS
-from memdir.search.indexed_document import HAS_HEAD, IN_TITLE, MAX_DATES, IndexedDocument
+from memdir.search.indexed_document import HAS_HEAD, MAX_DATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from memdir.search.bitvectors import DocVector
+    from memdir.search.indexed_document import IndexedDocument
+
+    Bytes = bytes | memoryview
 
 MAGIC = b"MDSEGM03"
 _HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size
@@ -27,6 +31,7 @@ _NUMBERS_BYTES = _HEADER.size - 8  # of the header, before the checksum
 _FACTS = Struct("<qqIIHbB4i")  # mtime, size, first row, length, row count, usage, kind, dates
 MAX_MTIME_NS = 2**63 - 1  # in 2262; a file may well claim to be of later
 _ALIGN = 8
+_MERGED_AT_ONCE = 1 << 28  # of the range of fingerprints
 _KEPT_TERMS = 64  # a question looks each of its terms up several times
 
 
@@ -48,7 +53,7 @@ class Segment:
     __slots__ = (
         "_codes", "_facts", "_found", "_key_ends", "_keys", "_lengths", "_norms", "_owners", "_penalties",
         "_plane_bytes", "_planes", "_post_counts", "_post_docs", "_post_ends", "_prints", "cards", "code_cache",
-        "identity", "rows", "total_length",
+        "dimensions", "identity", "rows", "total_length",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -56,11 +61,11 @@ class Segment:
         if len(view) < _HEADER.size:
             raise ValueError("the index is cut short")
         fields = _HEADER.unpack_from(view)
-        magic, self.identity, dimensions, cards, rows, terms, postings, key_bytes, checksum, size = fields
+        magic, self.identity, self.dimensions, cards, rows, terms, postings, key_bytes, checksum, size = fields
         if magic != MAGIC or len(view) != size or _checksum(view) != checksum:
             raise ValueError("the index is damaged or of another version")
         self.cards, self.rows = cards, rows
-        self._plane_bytes = dimensions // 8
+        self._plane_bytes = self.dimensions // 8
         take = _Taker(view)
         self._facts = take.next(_FACTS.size * cards)
         self._lengths = take.next(4 * cards).cast("I")
@@ -134,15 +139,30 @@ class Segment:
         at = bisect_left(self._prints, fingerprint)
         if at == len(self._prints) or self._prints[at] != fingerprint:
             return (), b""
+        return self.postings_at(at)
+
+    def postings_at(self, at: int) -> tuple[memoryview, memoryview]:
+        """The cards and counts of the term that comes in this place."""
         start, end = (self._post_ends[at - 1] if at else 0), self._post_ends[at]
         return self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
 
-    def all_postings(self) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
-        """Every term's fingerprint with its cards and counts."""
-        start = 0
-        for fingerprint, end in zip(self._prints, self._post_ends, strict=True):
-            yield fingerprint, self._post_docs[start:end], self._post_counts[2 * start : 2 * end]
-            start = end
+    def prints_between(self, low: int, high: int) -> list[int]:
+        """The fingerprints from `low` up to `high`, in order."""
+        prints = self._prints
+        return prints[bisect_left(prints, low) : bisect_left(prints, high)].tolist()
+
+    def copy_to(self, out: _Sections, card: int) -> None:
+        """Write one card, all but its postings, into another segment."""
+        facts = _FACTS.unpack_from(self._facts, card * _FACTS.size)
+        first, last, size = facts[2], facts[2] + facts[4], self._plane_bytes
+        codes, planes = self._codes, self._planes
+        out.add(
+            self._keys[self._key_ends[card - 1] if card else 0 : self._key_ends[card]],
+            facts,
+            self._norms[first:last],
+            [codes[first * size : last * size]],
+            [planes[(DOC_BITS - 1) * first * size : (DOC_BITS - 1) * last * size]],
+        )
 
     def stamps(self) -> list[tuple[int, int]]:
         """The (mtime in ns, size) of every card."""
@@ -188,84 +208,137 @@ def kept_stamp(stamp: tuple[int, int]) -> tuple[int, int]:
     return max(-MAX_MTIME_NS, min(MAX_MTIME_NS, stamp[0])), stamp[1]
 
 
-def pack(cards: Sequence[IndexedDocument], identity: int, dimensions: int) -> bytes:
+def pack(cards: Iterable[IndexedDocument], identity: int, dimensions: int) -> bytes:
     """All cards as one block; `identity` names what made the directions they hold."""
-    from array import array  # brings `collections` along, which a start that writes nothing does not need
-
-    facts, lengths, key_ends, owners = bytearray(), array("I"), array("I"), array("I")
-    norms, codes, planes, keys = array("f"), bytearray(), bytearray(), bytearray()
+    out, by_term = _Sections(identity, dimensions), dict[int, "array[int]"]()
     size = dimensions // 8
     for at, card in enumerate(cards):
         dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
         usage = max(-100, min(100, card.usage))
-        facts += _FACTS.pack(
-            *kept_stamp((card.mtime_ns, card.size)),
-            len(owners),
-            card.length,
-            len(card.vectors),
-            usage,
-            card.kind,
-            *dates,
-        )
-        lengths.append(card.length)
-        keys += card.key.encode("utf-8", "surrogateescape")
-        key_ends.append(len(keys))
-        for (signs, *others), norm in card.vectors:
-            owners.append(at)
-            norms.append(norm)
-            codes += signs.to_bytes(size, "big")
-            for plane in others:
-                planes += plane.to_bytes(size, "big")
-    prints, ends, docs, counts = _pack_postings(cards)
-    sections = (facts, lengths, key_ends, owners, norms, codes, prints, ends, docs, counts, keys, planes)
-    body = b"".join(_aligned(section) for section in sections)
-    numbers = (identity, dimensions, len(cards), len(owners), len(prints), len(docs), len(keys))
-    total = _padded(_HEADER.size) + len(body)
-    unchecked = memoryview(_aligned(_HEADER.pack(MAGIC, *numbers, 0, total)) + body)
-    return _aligned(_HEADER.pack(MAGIC, *numbers, _checksum(unchecked), total)) + body
+        stamp = kept_stamp((card.mtime_ns, card.size))
+        facts = (*stamp, 0, card.length, len(card.vectors), usage, card.kind, *dates)
+        codes = [planes[0].to_bytes(size, "big") for planes, _ in card.vectors]
+        rest = [plane.to_bytes(size, "big") for planes, _ in card.vectors for plane in planes[1:]]
+        out.add(card.key.encode("utf-8", "surrogateescape"), facts, [norm for _, norm in card.vectors], codes, rest)
+        for fingerprint, count in card.counts.items():
+            by_term.setdefault(fingerprint, out.array("Q")).append(at << 16 | count)
+    for fingerprint in sorted(by_term):
+        entries = by_term[fingerprint]
+        out.docs.extend([entry >> 16 for entry in entries])
+        for entry in entries:
+            out.counts += (entry & 0xFFFF).to_bytes(2, "big")
+        out.end_term(fingerprint)
+    return out.packed()
+
+
+def merge(segments: Sequence[Segment], gone: Collection[tuple[int, int]] = ()) -> bytes:
+    """Segments of one encoder as one block, without the (segment, card) pairs that are gone."""
+    out = _Sections(segments[0].identity, segments[0].dimensions)
+    places = []  # of each segment's cards in the new one, -1 for what is gone
+    for at, segment in enumerate(segments):
+        kept = [(at, card) not in gone for card in range(segment.cards)] if gone else [True] * segment.cards
+        places.append([-1] * segment.cards)
+        for card in compress(range(segment.cards), kept):
+            places[at][card] = len(out.lengths)
+            segment.copy_to(out, card)
+    read = [0] * len(segments)  # terms of each segment that are done
+    for fingerprint, holders in _terms_of(segments):
+        for at in holders:
+            segment, place = segments[at], places[at]
+            docs, counts = segment.postings_at(read[at])
+            read[at] += 1
+            out.add_postings([place[card] for card in docs.tolist()], counts)
+        out.end_term(fingerprint)
+    return out.packed()
+
+
+def _terms_of(segments: Sequence[Segment]) -> Iterator[tuple[int, list[int]]]:
+    """Every fingerprint in order, with the segments that hold it; part by part, since all at once take much memory."""
+    for low in range(0, 1 << 32, _MERGED_AT_ONCE):
+        found: list[int] = []
+        for at, segment in enumerate(segments):
+            found += [fingerprint << 16 | at for fingerprint in segment.prints_between(low, low + _MERGED_AT_ONCE)]
+        found.sort()
+        for fingerprint, entries in groupby(found, key=lambda entry: entry >> 16):
+            yield fingerprint, [entry & 0xFFFF for entry in entries]
+
+
+class _Sections:
+    """A segment being written: one growing array a section, in the order in which `Segment` reads them."""
+
+    __slots__ = (
+        "_dimensions", "_identity", "array", "codes", "counts", "docs", "ends", "facts", "key_ends", "keys", "lengths",
+        "norms", "owners", "planes", "prints",
+    )  # fmt: skip
+
+    def __init__(self, identity: int, dimensions: int) -> None:
+        from array import array  # brings `collections` along, which a start that writes nothing does not need
+
+        self.array = array
+        self._identity, self._dimensions = identity, dimensions
+        self.facts, self.codes, self.counts, self.keys, self.planes = (bytearray() for _ in range(5))
+        self.lengths, self.key_ends, self.owners, self.prints, self.ends, self.docs = (array("I") for _ in range(6))
+        self.norms = array("f")
+
+    def add(
+        self,
+        key: Bytes,
+        facts: tuple[int, ...],
+        norms: Sequence[float],
+        codes: Sequence[Bytes],
+        planes: Sequence[Bytes],
+    ) -> None:
+        """One card; where its rows begin is seen here."""
+        self.facts += _FACTS.pack(*facts[:2], len(self.owners), *facts[3:])
+        self.owners.extend([len(self.lengths)] * len(norms))
+        self.lengths.append(facts[3])
+        self.keys += key
+        self.key_ends.append(len(self.keys))
+        self.norms.extend(norms)
+        self.codes += b"".join(codes)
+        self.planes += b"".join(planes)
+
+    def add_postings(self, docs: list[int], counts: memoryview) -> None:
+        """Where one term stands, with two counts a card; cards below 0 are gone."""
+        if -1 not in docs:
+            self.docs.extend(docs)
+            self.counts += counts
+            return
+        for at, card in enumerate(docs):
+            if card >= 0:
+                self.docs.append(card)
+                self.counts += counts[2 * at : 2 * at + 2]
+
+    def end_term(self, fingerprint: int) -> None:
+        """The postings since the last term are this one's; a term that nobody holds any more is none."""
+        if len(self.docs) > (self.ends[-1] if self.ends else 0):
+            self.prints.append(fingerprint)
+            self.ends.append(len(self.docs))
+
+    def packed(self) -> bytes:
+        sections = (
+            self.facts, self.lengths, self.key_ends, self.owners, self.norms, self.codes, self.prints, self.ends,
+            self.docs, self.counts, self.keys, self.planes,
+        )  # fmt: skip
+        parts: list[bytes | memoryview] = []
+        for section in sections:
+            raw = memoryview(section).cast("B")
+            parts += [raw, bytes(_padded(len(raw)) - len(raw))]
+        numbers = (
+            self._identity, self._dimensions, len(self.lengths), len(self.owners), len(self.prints), len(self.docs),
+            len(self.keys),
+        )  # fmt: skip
+        checksum = crc32(_HEADER.pack(MAGIC, *numbers, 0, 0)[:_NUMBERS_BYTES])
+        between = bytes(_padded(_HEADER.size) - _HEADER.size)
+        for part in (between, *parts):
+            checksum = crc32(part, checksum)
+        total = _padded(_HEADER.size) + sum([len(part) for part in parts])
+        return b"".join([_HEADER.pack(MAGIC, *numbers, checksum, total), between, *parts])
 
 
 def _checksum(view: memoryview) -> int:
     """Of everything but itself and the size, which the length of the file must equal."""
     return crc32(view[_HEADER.size :], crc32(view[:_NUMBERS_BYTES]))
-
-
-def _pack_postings(cards: Sequence[IndexedDocument]) -> tuple[array[int], array[int], array[int], bytearray]:
-    from array import array
-
-    by_term: dict[int, array[int]] = {}
-    for at, card in enumerate(cards):
-        for fingerprint, count in card.counts.items():
-            by_term.setdefault(fingerprint, array("Q")).append(at << 16 | count)
-    prints, ends, docs, counts = array("I"), array("I"), array("I"), bytearray()
-    for fingerprint in sorted(by_term):
-        for entry in by_term[fingerprint]:
-            docs.append(entry >> 16)
-            counts += (entry & 0xFFFF).to_bytes(2, "big")
-        prints.append(fingerprint)
-        ends.append(len(docs))
-    return prints, ends, docs, counts
-
-
-def unpack(segment: Segment, wanted: Collection[int]) -> list[IndexedDocument]:
-    """Some cards of a segment as they were before packing, in order."""
-    out: dict[int, IndexedDocument] = {}
-    for at in sorted(wanted):
-        facts = segment.facts(at)
-        card = out[at] = IndexedDocument(segment.key(at), facts.kind, facts.mtime_ns, facts.size)
-        card.kind |= HAS_HEAD if facts.has_head else 0
-        card.length, card.usage, card.dates = facts.length, facts.usage, facts.dates
-        card.vectors = [segment.row(row) for row in range(facts.first_row, facts.first_row + facts.rows)]
-    for fingerprint, docs, counts in segment.all_postings():
-        for place, at in enumerate(docs):
-            if at in out:
-                out[at].counts[fingerprint] = counts[2 * place] * IN_TITLE + counts[2 * place + 1]
-    return list(out.values())
-
-
-def _aligned(section: bytes | bytearray | array[int] | array[float]) -> bytes:
-    raw = bytes(section)
-    return raw + bytes(_padded(len(raw)) - len(raw))
 
 
 def _padded(size: int) -> int:
