@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.search.bitvectors import doc_vector, query_vector
+from memdir.search.bitvectors import DOC_BITS, QUERY_BITS, doc_vector, quantised, quantised_sum, query_vector
+from memdir.text.embedding import DIMENSIONS, WordSum, open_table
+from memdir.text.words import split_words
 
 numbers = st.lists(st.floats(-10, 10, allow_nan=False), min_size=64, max_size=64).filter(
     lambda values: sum(value * value for value in values) > 1
@@ -47,3 +49,18 @@ def test_one_number_larger_than_all_others_does_no_harm() -> None:
     question, kept = query_vector(values), doc_vector(values)
     assert question and kept
     assert question.similarity(kept) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("bits", [DOC_BITS, QUERY_BITS])
+@pytest.mark.parametrize("words", ["oven", "rye bread in the oven", "zzkwq " * 900, "a databse migraton " * 40])
+def test_a_sum_of_words_is_the_same_all_at_once_and_number_by_number(words: str, bits: int) -> None:
+    total = open_table().document_sum(split_words(words))
+    assert total is not None
+    assert quantised_sum(total, bits) == quantised(total.values(), bits)
+
+
+def test_a_sum_with_one_number_far_above_the_others_is_cut_and_does_not_spill_over() -> None:
+    lanes = [1000] * DIMENSIONS
+    lanes[7], lanes[9] = 2**31, 0
+    total = WordSum(b"".join([lane.to_bytes(4, "little") for lane in lanes]), 1000)
+    assert quantised_sum(total, QUERY_BITS) == quantised(total.values(), QUERY_BITS)

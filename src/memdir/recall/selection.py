@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.search.indexed_document import day_of
-from memdir.search.memory_search import MemoryIndex
+from memdir.search.memory_index import MemoryIndex
 from memdir.search.ranking import KEPT
 
 TYPE_CHECKING = False

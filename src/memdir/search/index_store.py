@@ -99,7 +99,7 @@ class IndexStore:
         """Packs what it has read ever and again: neither all texts nor all that is kept of them fit into memory."""
         coming, done, known = iter(documents), 0, Terms()
         cards: list[IndexedDocument] = []
-        fresh: list[Segment] = []
+        fresh: list[bytes] = []
         try:
             while batch := list(islice(coming, TOLD_EVERY)):
                 if on_progress is not None:
@@ -107,20 +107,21 @@ class IndexStore:
                 cards += index_documents(batch, self._encoder, known)
                 done += len(batch)
                 if sum([len(card.counts) for card in cards]) > MAX_UNPACKED_TERMS:
-                    fresh.append(self._packed(cards))
+                    fresh.append(self._pack(cards))
                     cards = []
         finally:
             if cards:
-                fresh.append(self._packed(cards))
+                fresh.append(self._pack(cards))
             self._take_in(fresh)
         return done
 
-    def _take_in(self, fresh: list[Segment]) -> None:
+    def _take_in(self, packed: list[bytes]) -> None:
+        fresh = [Segment(data) for data in packed]
         count = sum([segment.cards for segment in fresh])
         if count > MAX_JOURNAL_CARDS or (fresh and not self.segments) or self._is_cluttered(fresh):
             self._rebuild(fresh)
         elif fresh:
-            data = merge(fresh)
+            data = packed[0] if len(packed) == 1 else merge(fresh)
             self._take(Segment(data))
             if len(self.segments) <= 1 + MAX_JOURNAL_RECORDS and not self._is_torn:  # nobody reads on behind a tear
                 self._write(lambda: self._append(data))
@@ -210,8 +211,8 @@ class IndexStore:
         self._take(Segment(data))
         self._write(lambda: self._replace(BASE_NAME, data))
 
-    def _packed(self, cards: list[IndexedDocument]) -> Segment:
-        return Segment(pack(cards, self._encoder.identity, self._encoder.dimensions))
+    def _pack(self, cards: list[IndexedDocument]) -> bytes:
+        return pack(cards, self._encoder.identity, self._encoder.dimensions)
 
     def _append(self, data: bytes) -> None:
         from memdir.disk.atomic import append_bytes

@@ -110,17 +110,21 @@ def _best_words(scores: dict[int, float]) -> list[int]:
         return list(scores)
     if len(scores) <= MANY_CARDS:
         return sorted(scores, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
-    return nlargest(WORD_CANDIDATES, scores, key=scores.__getitem__)
+    least = nlargest(WORD_CANDIDATES, scores.values())[-1]
+    some = [card for card, score in scores.items() if score >= least]
+    return sorted(some, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
 
 
 def _nearest(near: list[int]) -> Sequence[int]:
     """The rows with the nearest sign codes, and those as near as the last of them."""
     if len(near) <= NEAR_ROWS:
         return range(len(near))
-    if len(near) > 2 * MANY_CARDS:
-        return nsmallest(NEAR_ROWS, range(len(near)), key=near.__getitem__)
-    last = sorted(near)[NEAR_ROWS - 1]
-    return [row for row, distance in enumerate(near) if distance <= last]
+    if len(near) <= 2 * MANY_CARDS:
+        last = sorted(near)[NEAR_ROWS - 1]
+        return [row for row, distance in enumerate(near) if distance <= last]
+    last = sorted(near[:: len(near) // MANY_CARDS])[NEAR_ROWS - 1]  # not too near: so many rows are as near in a part
+    some = [row for row, distance in enumerate(near) if distance <= last]
+    return sorted(some, key=near.__getitem__)[:NEAR_ROWS]
 
 
 def _word_scores(segment: Segment, weights: dict[str, float], average: float) -> dict[int, float]:
@@ -132,7 +136,8 @@ def _word_scores(segment: Segment, weights: dict[str, float], average: float) ->
         if len(docs) > many and len(weights) > 2:
             continue
         gain = weight * (SATURATION + 1)
-        for card, title, body in zip(docs, counts[::2], counts[1::2], strict=True):
+        both = bytes(counts)  # a view is read item by item at several times the cost
+        for card, title, body in zip(docs.tolist(), both[::2], both[1::2], strict=True):
             count = TITLE_WEIGHT * title + body
             scores[card] = scores.get(card, 0.0) + gain * count / (count + penalties[card])
     return scores

@@ -82,7 +82,7 @@ class Segment:
         self.total_length = sum(self._lengths)
         self.code_cache: list[int] = []
         self._penalties: tuple[tuple[float, float, float], list[float]] = (0.0, 0.0, 0.0), []
-        self._found: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+        self._found: dict[str, tuple[memoryview, memoryview]] = {}
 
     def key(self, card: int) -> str:
         start = self._key_ends[card - 1] if card else 0
@@ -126,7 +126,7 @@ class Segment:
             self.code_cache = [make(raw[at : at + size], "big") for at in range(0, len(raw), size)]
         return self.code_cache
 
-    def postings(self, term: str) -> tuple[Sequence[int], Sequence[int]]:
+    def postings(self, term: str) -> tuple[memoryview, memoryview]:
         """The cards that hold a term, and for each its count in the title part and in the body, interleaved."""
         found = self._found.get(term)
         if found is None:
@@ -135,10 +135,10 @@ class Segment:
                 self._found.clear()
         return found
 
-    def _look_up(self, fingerprint: int) -> tuple[Sequence[int], Sequence[int]]:
+    def _look_up(self, fingerprint: int) -> tuple[memoryview, memoryview]:
         at = bisect_left(self._prints, fingerprint)
         if at == len(self._prints) or self._prints[at] != fingerprint:
-            return (), b""
+            return self._post_docs[:0], self._post_counts[:0]
         return self.postings_at(at)
 
     def postings_at(self, at: int) -> tuple[memoryview, memoryview]:
