@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
-from memdir.recall.calibration import load_calibration
-from memdir.recall.decide import decide
+from memdir.recall.decide import decide, load_calibration
 from memdir.recall.selection import LocalSelector
 from memdir.search.encoder import WordEncoder
 from memdir.search.index_store import IndexStore

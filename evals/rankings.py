@@ -13,7 +13,8 @@ from zlib import crc32
 from memdir.search.indexed_document import Document, index_documents
 from memdir.search.question import Question
 from memdir.search.ranking import rank
-from memdir.search.segment import Segment, pack
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import pack
 from memdir.text.stems import terms
 from memdir.text.words import split_words
 

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
-from memdir.recall.calibration import PATH
+from memdir.recall.decide import LEARNED_PATH
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
 from memdir.search.bitvectors import doc_vector, query_vector
 from memdir.search.encoder import WordEncoder
@@ -27,7 +27,8 @@ from memdir.search.indexed_document import Document, day_of, index_document
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
 from memdir.search.question import Question
 from memdir.search.ranking import rank
-from memdir.search.segment import Segment, pack
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import pack
 from memdir.text.embedding import DIMENSIONS, open_table
 
 MAX_EMPTINESS = 5.0
@@ -211,7 +212,7 @@ def judge(folds: list[list[Message]], recipe: Recipe) -> list[tuple[Message, lis
     return judged
 
 
-def write_numbers(kind: str, useful: Model, empty: Model, *, path: Path = Path(PATH)) -> None:
+def write_numbers(kind: str, useful: Model, empty: Model, *, path: Path = Path(LEARNED_PATH)) -> None:
     """Put the learned numbers of one encoder into the file that ships; those of the other stay."""
     recipe = RECIPES[kind]
     of_message = len(empty.weights) - 9  # the direction comes first, then seven signals, two shares

@@ -6,7 +6,8 @@ import pytest
 
 from memdir.search.encoder import WordEncoder
 from memdir.search.indexed_document import Document, index_documents
-from memdir.search.segment import Segment, merge, pack
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import merge, pack
 from memdir.text.embedding import open_table
 
 DOCUMENTS = [

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Literal
 
-    from memdir.recall.calibration import Calibration
-    from memdir.recall.decide import Decision
+    from memdir.recall.decide import Calibration, Decision
     from memdir.search.candidate import Ranking
     from memdir.search.encoder import Encoder
     from memdir.search.question import Question
@@ -60,8 +59,7 @@ class LocalSelector(MemoryIndex):
         self, text: str, *, now: float, recent_tools: Sequence[str] = (), surfaced: Collection[str] = ()
     ) -> Recalled:
         """The few memories that clearly help with a message, or none."""
-        from memdir.recall.calibration import load_calibration
-        from memdir.recall.decide import decide
+        from memdir.recall.decide import decide, load_calibration  # a search decides nothing
 
         self._calibration = learned = self._calibration or load_calibration(self.encoder.name)
         today = day_of(now)

@@ -17,11 +17,11 @@ from zlib import crc32
 from memdir.disk.plain_file import open_descriptor, open_plain
 from memdir.errors import DiskError, LockBusy
 from memdir.search.indexed_document import Terms, index_documents
-from memdir.search.segment import Segment, kept_stamp, merge, pack
+from memdir.search.segment import Segment, kept_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from memdir.search.encoder import Encoder
     from memdir.search.indexed_document import Document, IndexedDocument
@@ -121,7 +121,7 @@ class IndexStore:
         if count > MAX_JOURNAL_CARDS or (fresh and not self.segments) or self._is_cluttered(fresh):
             self._rebuild(fresh)
         elif fresh:
-            data = packed[0] if len(packed) == 1 else merge(fresh)
+            data = packed[0] if len(packed) == 1 else _merge(fresh)
             self._take(Segment(data))
             if len(self.segments) <= 1 + MAX_JOURNAL_RECORDS and not self._is_torn:  # nobody reads on behind a tear
                 self._write(lambda: self._append(data))
@@ -189,7 +189,7 @@ class IndexStore:
     def _fold(self) -> None:
         """Make one record of the journal; put it into the large segment when it has grown."""
         base, *records = self.segments
-        data = merge(records, {(at - 1, card) for at, card in self.gone})
+        data = _merge(records, {(at - 1, card) for at, card in self.gone})
         folded = Segment(data)
         if folded.cards > MAX_JOURNAL_CARDS:
             self._rebuild([])
@@ -202,16 +202,14 @@ class IndexStore:
     def _rebuild(self, fresh: list[Segment]) -> None:
         for segment in fresh:
             self._take(segment)
-        data = (
-            merge(self.segments, self.gone)
-            if self.segments
-            else pack([], self._encoder.identity, self._encoder.dimensions)
-        )
+        data = _merge(self.segments, self.gone)
         self.segments, self.gone, self._newest = [], set(), {}
         self._take(Segment(data))
         self._write(lambda: self._replace(BASE_NAME, data))
 
     def _pack(self, cards: list[IndexedDocument]) -> bytes:
+        from memdir.search.segment_writer import pack  # a start that writes nothing does not load it
+
         return pack(cards, self._encoder.identity, self._encoder.dimensions)
 
     def _append(self, data: bytes) -> None:
@@ -240,6 +238,12 @@ class IndexStore:
 
     def _path(self, name: str) -> str:
         return os.path.join(self._place, name)
+
+
+def _merge(segments: Sequence[Segment], gone: Collection[tuple[int, int]] = ()) -> bytes:
+    from memdir.search.segment_writer import merge
+
+    return merge(segments, gone)
 
 
 def _record(data: bytes) -> bytes:
