@@ -1,4 +1,4 @@
-"""Recall beside its floors in one run: warm, cold from the hook, and how soon a new file can be found.
+"""Recall beside its floors in one run: warm, cold from the hook, building the index, and how soon a new file is found.
 
     python -m benchmarks.recall [--sizes 200 2000 20000 200000]
 
@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import argparse
 import random
+import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
-from memdir.recall.decide import decide
-from memdir.recall.derived import Derived
-from memdir.recall.document import Document
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.local import LocalSelector
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
+from memdir.recall.decide import decide, load_calibration
+from memdir.recall.selection import LocalSelector
+from memdir.search.encoder import WordEncoder
+from memdir.search.index_store import IndexStore
+from memdir.search.indexed_document import Document
+from memdir.search.question import Question
+from memdir.search.ranking import rank
 from memdir.text.embedding import DIMENSIONS, open_table
 
 SIZES = (200, 2_000, 20_000, 200_000)
@@ -35,28 +36,47 @@ COLD_MEMORIES = 2_000
 UPDATE_MEMORIES = 20_000
 UPDATE_LIMIT_SECONDS = 0.005
 MEMORY_LIMIT_BYTES = 150 * 1024 * 1024
+INDEX_LIMIT_SECONDS = 0.001
+INDEX_LIMIT = 20.0  # FTS5 counts words in C; we embed each part as well
 WARM_LIMIT = 4.0
 COLD_LIMIT = 4.0
 TODAY = 739_900
 MEMORY = """
-import resource, sys
+import sys
 from memdir.text.embedding import open_table
-from memdir.recall.derived import Derived
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.encoder import WordEncoder
+from memdir.search.index_store import IndexStore
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.encoder import WordEncoder
 encoder = WordEncoder(open_table())
-derived = Derived(sys.argv[1], encoder)
+derived = IndexStore(sys.argv[1], encoder)
 for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
     rank(Question(text, encoder), derived.segments, gone=derived.gone)
-try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
-    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
-except OSError:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+from benchmarks.recall import peak
+print(peak())
+"""
+INDEX = """
+import sys, tempfile, time
+from benchmarks.recall import fts_table, notes, peak
+from memdir.search.encoder import WordEncoder
+from memdir.search.index_store import IndexStore
+from memdir.text.embedding import open_table
+count = int(sys.argv[1])
+with tempfile.TemporaryDirectory() as place:
+    coming, start = notes(count), time.process_time()
+    index = IndexStore(place, WordEncoder(open_table()))
+    index.refresh({f"m{n:06}.md": (n + 1, 1000) for n in range(count)}, lambda _: next(coming))
+    ours, most = time.process_time() - start, peak()
+    start = time.process_time()
+    fts_table(place + "/floor", notes(count))
+    floor, start = time.process_time() - start, time.process_time()
+    sum(1 for _ in notes(count))  # making the texts up is no work of either
+    made_up = time.process_time() - start
+print(ours - made_up, floor - made_up, most)
 """
 COLD = """
 import sys, time
-from memdir.recall.local import LocalSelector
+from memdir.recall.selection import LocalSelector
 selector = LocalSelector(sys.argv[1], sys.argv[2])
 selector.refresh()
 print(selector.recall("which branch do we deploy from on a friday, and who signs it off?", now=time.time()).keys)
@@ -70,7 +90,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     options = parser.parse_args()
     encoder = WordEncoder(open_table())
-    rows = [_cold(encoder)]
+    rows = [_cold(encoder), *_index()]
     for size in options.sizes:
         rows += _warm(size, encoder)
     return report("recall: CPU time beside the floors", rows)
@@ -78,11 +98,7 @@ def main() -> int:
 
 def texts(count: int) -> tuple[list[Document], list[str]]:
     """Documents and questions cut from Python's own manual: words as frequent as they are in real text."""
-    from pydoc_data.topics import topics
-
-    chance = random.Random(count)
-    words = [word.strip(".,:;()`'\"*") for text in topics.values() for word in text.split()]
-    words = [word for word in words if word.isalpha()]
+    words, chance = _manual(), random.Random(count)
 
     def cut(length: int) -> str:
         start = chance.randrange(len(words) - length)
@@ -95,15 +111,62 @@ def texts(count: int) -> tuple[list[Document], list[str]]:
     return documents, [cut(12) for _ in range(QUESTIONS)]
 
 
+def _manual() -> list[str]:
+    from pydoc_data.topics import topics
+
+    words = [word.strip(".,:;()`'\"*") for text in topics.values() for word in text.split()]
+    return [word for word in words if word.isalpha()]
+
+
+def notes(count: int) -> Iterator[Document]:
+    """Notes of 120 words in three paragraphs, made up one by one."""
+    words, chance = _manual(), random.Random(count)
+    for n in range(count):
+        cuts = [words[at : at + 40] for at in (chance.randrange(len(words) - 40) for _ in range(4))]
+        title, *body = [" ".join(cut) for cut in cuts]
+        yield Document(
+            f"m{n:06}.md", title=title[:20], description=title[:80], body="\n\n".join(body), mtime_ns=n + 1, size=1000
+        )
+
+
+def peak() -> int:
+    """The most memory that this process ever held, in KB."""
+    try:  # the usage of a child may show its parent's peak; the kernel's own high-water mark does not
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _index() -> list[Row]:
+    """The index of many notes built in a process of its own, beside that of SQLite's full-text search."""
+    command = [sys.executable, "-c", INDEX, str(UPDATE_MEMORIES)]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
+    ours, floor, most = (min(float(run[at]) for run in runs) for at in range(3))
+    each = ours / UPDATE_MEMORIES
+    size = f"{UPDATE_MEMORIES:,}"
+    return [
+        Row(f"index a note, {size}", each, "FTS5 on disk", floor / UPDATE_MEMORIES, INDEX_LIMIT),
+        Row(f"index a note, {size}", each, "1 ms", INDEX_LIMIT_SECONDS, 1.0),
+        _bytes_row(f"memory of indexing, {size} (GB as s)", most),
+    ]
+
+
+def _bytes_row(name: str, kilobytes: float) -> Row:
+    return Row(name, kilobytes * 1024 / 1e9, "150 MB", MEMORY_LIMIT_BYTES / 1e9, 1.0)
+
+
 def _warm(size: int, encoder: WordEncoder) -> list[Row]:
     documents, questions = texts(size)
     with tempfile.TemporaryDirectory() as place:
-        derived = Derived(place, encoder)
+        derived = IndexStore(place, encoder)
         derived.add(documents)
+
+        learned = load_calibration(encoder.name)
 
         def ours() -> object:
             asked = [Question(text, encoder) for text in questions]
-            return [decide(one, rank(one, derived.segments, gone=derived.gone), today=TODAY) for one in asked]
+            return [decide(one, rank(one, derived.segments, gone=derived.gone), learned, today=TODAY) for one in asked]
 
         floors = [_fts(documents, questions), _product(size)]
         seconds = best_cpu_seconds([ours, *floors], rounds=ROUNDS)
@@ -114,7 +177,7 @@ def _warm(size: int, encoder: WordEncoder) -> list[Row]:
     return rows
 
 
-def _update(derived: Derived, old: Document) -> Row:
+def _update(derived: IndexStore, old: Document) -> Row:
     spent = []
     for number in range(9):
         document = Document(f"new{number}.md", title=old.title, description=old.description, body=old.body, mtime_ns=1)
@@ -127,20 +190,11 @@ def _update(derived: Derived, old: Document) -> Row:
 def _memory(place: str) -> Row:
     """What a process that recalls from this index takes; the figures are bytes, not seconds."""
     done = subprocess.run([sys.executable, "-c", MEMORY, place], capture_output=True, text=True, check=True)
-    return Row(
-        f"memory, {UPDATE_MEMORIES:,} (GB as s)",
-        float(done.stdout) * 1024 / 1e9,
-        "150 MB",
-        MEMORY_LIMIT_BYTES / 1e9,
-        1.0,
-    )
+    return _bytes_row(f"memory, {UPDATE_MEMORIES:,} (GB as s)", float(done.stdout))
 
 
 def _fts(documents: list[Document], questions: list[str]) -> Callable[[], object]:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE notes USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')")
-    rows = ((one.key, f"{one.title} {one.description} {one.body}") for one in documents)
-    connection.executemany("INSERT INTO notes VALUES (?, ?)", rows)
+    connection = fts_table(":memory:", documents)
     matches = [" OR ".join(f'"{word}"' for word in text.split()[:4]) for text in questions]
     query = "SELECT key FROM notes WHERE notes MATCH ? ORDER BY bm25(notes) LIMIT 5"
 
@@ -148,6 +202,16 @@ def _fts(documents: list[Document], questions: list[str]) -> Callable[[], object
         return [connection.execute(query, (match,)).fetchall() for match in matches]
 
     return ask
+
+
+def fts_table(path: str, documents: Iterable[Document]) -> sqlite3.Connection:
+    """The documents in SQLite's full-text index."""
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE VIRTUAL TABLE notes USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')")
+    rows = ((one.key, f"{one.title} {one.description} {one.body}") for one in documents)
+    with connection:
+        connection.executemany("INSERT INTO notes VALUES (?, ?)", rows)
+    return connection
 
 
 def _product(size: int) -> Callable[[], object]:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from memdir.recall.card import make_cards
-from memdir.recall.document import Document
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.segment import Segment, pack
+from memdir.search.indexed_document import Document, index_documents
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import pack
 from memdir.text.stems import terms
 from memdir.text.words import split_words
 
 if TYPE_CHECKING:
     from evals.sentences import Sentences
-    from memdir.recall.encoder import Encoder
+    from memdir.search.encoder import Encoder
 
 OURS = "memdir"
 OURS_WITH_EXTRA = "memdir[minilm]"
@@ -43,7 +43,7 @@ class Prepared:
         self.encoders = encoders
         self.today = today
         self.keys = [document.key for document in documents]
-        cards = make_cards(documents, encoders.words)
+        cards = index_documents(documents, encoders.words)
         self.vectors = {card.key: card.vectors for card in cards}
         self.segment = Segment(pack(cards, encoders.words.identity, encoders.words.dimensions))
         self.counts = {card.key: {term: (n >> 8) + (n & 255) for term, n in card.counts.items()} for card in cards}
@@ -52,7 +52,7 @@ class Prepared:
         self.parts = {document.key: document.passages or [_text(document)] for document in documents}
         self.fts = _fts({document.key: _text(document) for document in documents})
         if encoders.pair is not None:
-            cards = make_cards(documents, encoders.pair)
+            cards = index_documents(documents, encoders.pair)
             self.pair_segment = Segment(pack(cards, encoders.pair.identity, encoders.pair.dimensions))
 
 
@@ -97,7 +97,7 @@ def fts5(pool: Prepared, question: str) -> Scores:
 
 def static(pool: Prepared, question: str) -> Scores:
     """The table alone: the nearest part of each document."""
-    asked = pool.encoders.words.asked((question, split_words(question)))
+    asked = pool.encoders.words.query_vector((question, split_words(question)))
     if asked is None:
         return {}
     return {

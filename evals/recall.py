@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
-from memdir.recall.card import day_of, make_cards
-from memdir.recall.decide import decide
-from memdir.recall.document import Document
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.minilm import PairEncoder, SentenceModel
+from memdir.recall.decide import decide, load_calibration
 from memdir.recall.model_select import select_by_model
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.segment import Segment, pack
+from memdir.search.encoder import WordEncoder
+from memdir.search.indexed_document import Document, day_of, index_documents
+from memdir.search.minilm import PairEncoder, SentenceModel
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import pack
 from memdir.store.scan import scan
 from memdir.text.embedding import open_table
 
 if TYPE_CHECKING:
-    from memdir.recall.encoder import Encoder
+    from memdir.search.encoder import Encoder
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> It
         for path in sorted((world / "memory").glob("*.md"))
         if path.name != "MEMORY.md"
     ]
-    segment = Segment(pack(make_cards(documents, encoder), encoder.identity, encoder.dimensions))
-    today = day_of(_seconds(times["now"]))
+    segment = Segment(pack(index_documents(documents, encoder), encoder.identity, encoder.dimensions))
+    learned, today = load_calibration(encoder.name), day_of(_seconds(times["now"]))
     for query in queries:
         question = Question(query["query"], encoder, today=today)
         ranking = rank(question, [segment])
-        yield decide(question, ranking, today=today, recent_tools=query["recent_tools"]).chosen
+        yield decide(question, ranking, learned, today=today, recent_tools=query["recent_tools"]).chosen
 
 
 def _by_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:

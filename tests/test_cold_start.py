@@ -28,7 +28,7 @@ LIGHT_MODULES = (
     "memdir.settings",
     "memdir.layout",
     "memdir.store.scan",
-    "memdir.store.search",
+    "memdir.search.plain_search",
     "memdir.store.store",
     "memdir.prompts.compose",
     "memdir.prompts.door",
@@ -56,7 +56,7 @@ def test_a_command_that_runs_on_every_prompt_loads_nothing_heavy(
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "deploys_are_frozen" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "memdir.recall.local" in loaded
+    assert "memdir.search.ranking" in loaded
     assert not loaded & set(HEAVY)
 
 

@@ -19,17 +19,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
-from memdir.recall.card import day_of, make_card
-from memdir.recall.document import Document
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.minilm import MEANING_WEIGHT, WORD_SHARE
-from memdir.recall.question import Question
-from memdir.recall.rank import rank
-from memdir.recall.segment import Segment, pack
+from memdir.recall.decide import LEARNED_PATH
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
+from memdir.search.bitvectors import doc_vector, query_vector
+from memdir.search.encoder import WordEncoder
+from memdir.search.indexed_document import Document, day_of, index_document
+from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.segment import Segment
+from memdir.search.segment_writer import pack
 from memdir.text.embedding import DIMENSIONS, open_table
-from memdir.text.planes import asked as asked_direction
-from memdir.text.planes import held
 
 MAX_EMPTINESS = 5.0
 BARS = [-1.8, -1.6, -1.4, -1.2, -1.0, -0.8]
@@ -88,8 +88,8 @@ def read_messages(world: Source, vectors: dict[str, np.ndarray], kind: str, enco
     for at, memory in enumerate(world["memories"]):
         mtime_ns = int(datetime.fromisoformat(memory["mtime"].replace("Z", "+00:00")).timestamp()) * 10**9
         fields = {"title": memory["name"], "description": memory["description"], "body": memory["body"]}
-        card = make_card(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), encoder)
-        card.vectors = [one for row in (heads[at], wholes[at]) if (one := held(row.tolist())) is not None]
+        card = index_document(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), encoder)
+        card.vectors = [one for row in (heads[at], wholes[at]) if (one := doc_vector(row.tolist())) is not None]
         cards.append(card)
     segment = Segment(pack(cards, encoder.identity, heads.shape[1]))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())
@@ -98,7 +98,7 @@ def read_messages(world: Source, vectors: dict[str, np.ndarray], kind: str, enco
 
 def _message(query: Source, direction: np.ndarray, segment: Segment, encoder: WordEncoder, today: int) -> Message:
     question = Question(query["query"], encoder, today=today)
-    question.vector = asked_direction(direction.tolist())
+    question.vector = query_vector(direction.tolist())
     if len(direction) > DIMENSIONS:
         question.meaning_weight = MEANING_WEIGHT
     ranking = rank(question, [segment])
@@ -212,24 +212,26 @@ def judge(folds: list[list[Message]], recipe: Recipe) -> list[tuple[Message, lis
     return judged
 
 
-def write_module(path: Path, kind: str, useful: Model, empty: Model) -> None:
-    """The learned numbers as the module that ships: byte code is the quickest thing a hook can load."""
+def write_numbers(kind: str, useful: Model, empty: Model, *, path: Path = Path(LEARNED_PATH)) -> None:
+    """Put the learned numbers of one encoder into the file that ships; those of the other stay."""
     recipe = RECIPES[kind]
     of_message = len(empty.weights) - 9  # the direction comes first, then seven signals, two shares
-    path.write_text(
-        f'"""The decision\'s numbers for the encoder {kind!r}. Written by `evals/train_recall/calibrate.py`."""\n\n'
-        "from __future__ import annotations\n\nfrom memdir.recall.calibration import Calibration\n\n# fmt: off\n"
-        f"LEARNED = Calibration(\n    ({recipe.threshold}, {recipe.next_margin}, {recipe.gate}, {recipe.gate_slope}),\n"
-        f"    ({useful.bias:.4f}, (\n{_rows(useful.weights, 4)}    )),\n"
-        f"    ({empty.bias:.4f}, (\n{_rows(empty.weights[of_message:], 4)}    ), (\n"
-        f"{_rows(empty.weights[:of_message], 3)}    )),\n)\n# fmt: on\n",
-        encoding="utf-8",
-    )
+    fields = {
+        "bars": f"{recipe.threshold} {recipe.next_margin} {recipe.gate} {recipe.gate_slope}",
+        "bias": f"{useful.bias:.4f}",
+        "weights": _row(useful.weights, 4),
+        "empty_bias": f"{empty.bias:.4f}",
+        "empty_message": _row(empty.weights[of_message:-2], 4),
+        "empty_shares": _row(empty.weights[-2:], 4),
+        "empty_direction": _row(empty.weights[:of_message], 3),
+    }
+    kept = [line for line in path.read_text("ascii").splitlines() if line.split()[0] != kind]
+    lines = [*kept, *[f"{kind} {field} {numbers}" for field, numbers in fields.items()]]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 
-def _rows(numbers: np.ndarray, digits: int) -> str:
-    texts = [f"{number:.{digits}f}" for number in numbers]
-    return "".join("        " + ", ".join(texts[at : at + 12]) + ",\n" for at in range(0, len(texts), 12))
+def _row(numbers: np.ndarray, digits: int) -> str:
+    return " ".join(f"{number:.{digits}f}" for number in numbers)
 
 
 def main() -> int:
@@ -239,7 +241,7 @@ def main() -> int:
     parser.add_argument("--lessons", required=True, type=Path, nargs="+")
     parser.add_argument("--vectors", required=True, type=Path)
     parser.add_argument("--kind", choices=("words", "pair"), required=True)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--write", action="store_true", help="into the file that ships")
     options = parser.parse_args()
     encoder, vectors = WordEncoder(open_table()), dict(np.load(options.vectors))
     folds = [
@@ -257,8 +259,8 @@ def main() -> int:
         found = figures(judged, bar, recipe)
         print(f"bar {bar:+.1f}: " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()))
     every = [message for fold in folds for message in fold]
-    if options.out:
-        write_module(options.out, options.kind, fit_useful(every, recipe), fit_empty(every, recipe))
+    if options.write:
+        write_numbers(options.kind, fit_useful(every, recipe), fit_empty(every, recipe))
     return 0
 
 

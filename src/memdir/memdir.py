@@ -10,7 +10,7 @@ from memdir.errors import MemdirError, SettingsError
 from memdir.events import Nowhere, Several, careful_sink, request_refused, store_adopted
 from memdir.host import careful_clock
 from memdir.layout import Layout, Place
-from memdir.recall.surfacing import Surfacings
+from memdir.recall.shown import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root
 from memdir.store.clean_sink import CleanSink
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.model import Model
-    from memdir.recall.beside import Check
-    from memdir.recall.choice import Choice
-    from memdir.recall.derived import OnProgress
     from memdir.recall.prefetch import Prefetch, Show
     from memdir.recall.recall import Recaller
-    from memdir.recall.session_search import SessionSearch
+    from memdir.recall.recall_thread import Check
+    from memdir.recall.selection import Selection
+    from memdir.search.index_store import OnProgress
+    from memdir.search.session_search import SessionSearch
     from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
     from memdir.transcript.transcript import Transcript
@@ -61,7 +61,7 @@ class MemDir:
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._background: Background | None = None
         self._recallers: dict[str, Recaller] = {}
-        self.surfacings = Surfacings()  # what each session was shown
+        self.shown_by_session = ShownBySession()  # what each session was shown
 
     @property
     def is_default_place(self) -> bool:
@@ -119,15 +119,15 @@ class MemDir:
     def recaller(self, scope: str = "project") -> Recaller:
         """Finds the memories that help with a message (R1)."""
         if scope not in self._recallers:
-            from memdir.recall.local import LocalSelector
             from memdir.recall.recall import Recaller
             from memdir.recall.recall_log import RecallLog
+            from memdir.recall.selection import LocalSelector
 
             store = self.store_for(scope)
             selector = LocalSelector(store.root, store.place.derived)
 
             def opened(check: Check) -> LocalSelector | None:
-                from memdir.recall.minilm import open_selector
+                from memdir.recall.warm_selector import open_selector
 
                 return open_selector(store.root, store.place.derived, check=check)
 
@@ -139,7 +139,7 @@ class MemDir:
                 sink=self.sink,
                 clock=self.clock,
             )
-            self._recallers[scope].surfacings = self.surfacings
+            self._recallers[scope].shown_by_session = self.shown_by_session
             self._recallers[scope].opened = opened if self.settings.recall_encoder == "auto" else None
         return self._recallers[scope]
 
@@ -188,7 +188,7 @@ class MemDir:
 
     async def choose(
         self, text: str, *, recent_tools: Sequence[str] = (), session: str = "", scope: str = "project"
-    ) -> Choice:
+    ) -> Selection:
         """The memories for a message, by the selector that the settings name (R2, R3)."""
         recaller = self.recaller(scope)
         if not (self.asks_model and self._has_model):
@@ -215,7 +215,7 @@ class MemDir:
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project and its daily logs, as they are now (R8)."""
-        from memdir.recall.session_search import SessionSearch
+        from memdir.search.session_search import SessionSearch
         from memdir.transcript.sources.own import OwnSessions
 
         sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
@@ -275,7 +275,7 @@ class MemDir:
         """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
         is no more: of one session, or of all (R1)."""
         self._prompt = None
-        self.surfacings.forget(session)
+        self.shown_by_session.forget(session)
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):

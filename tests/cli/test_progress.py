@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.recall.derived import TOLD_FROM_CHARACTERS
+from memdir.search.index_store import TOLD_FROM_BYTES
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
 
 FILES = 60
-TEXT = "zeppelin hangar " * (TOLD_FROM_CHARACTERS // FILES // 16 + 1)
+TEXT = "zeppelin hangar " * (TOLD_FROM_BYTES // FILES // 16 + 1)
 SEARCH = ("search", "zeppelin")
 RECALL = ("recall", "where is the hangar of the zeppelin?")
 SESSIONS = ("search", "--sessions", "zeppelin")

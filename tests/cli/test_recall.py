@@ -14,7 +14,7 @@ from memdir.memdir import open_memory
 from memdir.recall import recall as recall_module
 from tests.conftest import Ran
 from tests.provider_server import KEY, Hang, ProviderServer, Refusal, says
-from tests.recall.worlds import BAKERY
+from tests.search.worlds import BAKERY
 
 Memdir = Callable[..., Ran]
 OVEN = "write integration tests for the oven client"

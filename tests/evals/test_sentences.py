@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.recall.minilm import is_installed
+from memdir.search.minilm import is_installed
 
 TEXTS = ["the vehicle will not start", "a recipe for onion soup"]
 

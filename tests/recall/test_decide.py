@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.recall.decide import MAX_CHOSEN, Decision, decide
-from memdir.recall.encoder import WordEncoder
-from memdir.recall.question import Question
-from memdir.recall.rank import Ranking, rank
-from memdir.recall.segment import Segment
-from memdir.text.embedding import open_table
-from tests.recall.worlds import BAKERY, NOW_DAY, segment_of
+from memdir.recall.decide import MAX_CHOSEN, Decision, decide, load_calibration
+from memdir.recall.signals import NAMES
+from memdir.search.candidate import Ranking
+from memdir.search.encoder import WordEncoder
+from memdir.search.minilm import SENTENCE_DIMENSIONS
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.segment import Segment
+from memdir.text.embedding import DIMENSIONS, open_table
+from tests.search.worlds import BAKERY, NOW_DAY, segment_of
+
+LEARNED = load_calibration("words")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,7 @@ def ask(
 ) -> tuple[Ranking, Decision]:
     question = Question(text, encoder)
     ranking = rank(question, [segment])
-    return ranking, decide(question, ranking, today=NOW_DAY, recent_tools=tools, surfaced=surfaced)
+    return ranking, decide(question, ranking, LEARNED, today=NOW_DAY, recent_tools=tools, surfaced=surfaced)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +90,10 @@ def test_the_newer_of_two_equal_memories_comes_first(encoder: WordEncoder) -> No
 def test_a_typo_still_finds_its_word(encoder: WordEncoder, bakery: Segment) -> None:
     ranking = rank(Question("grafna dashbords", encoder), [bakery])
     assert ranking.candidates[0].key == "dashboard.md"
+
+
+@pytest.mark.parametrize(("encoder", "dimensions"), [("words", DIMENSIONS), ("pair", DIMENSIONS + SENTENCE_DIMENSIONS)])
+def test_every_signal_and_every_dimension_has_a_weight(encoder: str, dimensions: int) -> None:
+    learned = load_calibration(encoder)
+    assert len(learned.weights) == len(NAMES)
+    assert len(learned.empty_direction) == dimensions

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.recall.local import LocalSelector
 from memdir.recall.prefetch import Prefetch, Show
 from memdir.recall.recall import MAX_RECALLED, Recaller
 from memdir.recall.recall_log import LOG_NAME, RecallLog
+from memdir.recall.selection import LocalSelector
 from memdir.settings import Environment
 from tests.conftest import Events
 
 if TYPE_CHECKING:
-    from memdir.recall.derived import OnProgress
+    from memdir.search.index_store import OnProgress
 
 PORT = "Which port does the staging database listen on?"
 
@@ -216,7 +216,7 @@ async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Pat
     Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes())
     shown = await joined(memory.prefetch(PORT, session="a"))
     assert len(shown) == 2
-    assert memory.surfacings.of("a").characters == sum(map(len, shown))
+    assert memory.shown_by_session.of("a").characters == sum(map(len, shown))
     assert await joined(memory.prefetch(PORT, session="a")) == []
     memory.reload(session="a")
     assert len(await joined(memory.prefetch(PORT, session="a"))) == 2

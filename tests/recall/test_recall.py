@@ -12,14 +12,14 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
 from memdir.recall import recall as recall_module
-from memdir.recall import surfacing
-from memdir.recall.local import LocalSelector
+from memdir.recall import shown as shown_module
 from memdir.recall.prefetch import Prefetch, Show
 from memdir.recall.recall import Recaller
 from memdir.recall.recall_log import Injection, Pin, RecallLog
+from memdir.recall.selection import LocalSelector
 from memdir.store.store import MemoryStore
 from tests.conftest import NOW, Events
-from tests.recall.worlds import BAKERY
+from tests.search.worlds import BAKERY
 
 OVEN = "write integration tests for the oven client"
 
@@ -65,7 +65,7 @@ def test_what_a_description_names_is_checked_too(recaller: Recaller, store: Memo
     (tmp_path / "src" / "a.py").write_text("")
     assert "any more" not in recaller.render(["named.md"])[0]
     (tmp_path / "src" / "a.py").unlink()
-    recaller.surfacings.forget()
+    recaller.shown_by_session.forget()
     assert "not in the project any more: src/a.py." in recaller.render(["named.md"])[0]
 
 
@@ -77,14 +77,14 @@ def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> N
     assert "word word" in shown[0][0]
     assert "word word" not in shown[-1][0]
     assert str(Path(store.root, "long11.md")) in shown[-1][0], "what was cut is said, with its path"
-    assert recaller.surfacing().characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+    assert recaller.shown().characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
 
 
 def test_of_many_sessions_the_oldest_are_forgotten(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surfacing, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(shown_module, "MAX_SESSIONS", 2)
     for session in ("one", "two", "one", "three"):
         recaller.render(["freeze.md"], session=session)
-    assert [len(recaller.surfacing(session).keys("project")) for session in ("one", "three", "two")] == [1, 1, 0]
+    assert [len(recaller.shown(session).keys("project")) for session in ("one", "three", "two")] == [1, 1, 0]
 
 
 async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.recall.verify import MAX_TRIES, Verifier, named_in
+from memdir.recall.verify import MAX_TRIES, Verifier, references_in
 
 Git = Callable[..., str]
 Commit = Callable[[dict[str, str | None]], None]
@@ -309,4 +309,4 @@ def test_what_was_found_in_a_worktree_is_forgotten_when_its_head_moves(project: 
 
 
 def test_each_name_is_checked_once() -> None:
-    assert list(named_in("a/b.py ./a/b.py `foo_bar` `foo_bar`")) == [("path", "a/b.py"), ("symbol", "foo_bar")]
+    assert list(references_in("a/b.py ./a/b.py `foo_bar` `foo_bar`")) == [("path", "a/b.py"), ("symbol", "foo_bar")]

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from memdir.search.bitvectors import doc_vector, query_vector
 from memdir.text.embedding import TABLE_PATH, Table, open_table
 from memdir.text.words import split_words
 
@@ -18,7 +19,9 @@ def table() -> Table:
 
 
 def similarity(table: Table, one: str, other: str) -> float:
-    asked, held = table.asked(split_words(one)), table.held(split_words(other))
+    asked_sum, held_sum = table.question_sum(split_words(one)), table.document_sum(split_words(other))
+    assert asked_sum is not None and held_sum is not None
+    asked, held = query_vector(asked_sum), doc_vector(held_sum)
     assert asked is not None and held is not None
     return asked.similarity(held)
 
@@ -42,7 +45,7 @@ def test_what_means_the_same_is_nearer(table: Table, asked: str, near: str, far:
 
 
 def test_a_text_without_words_has_no_direction(table: Table) -> None:
-    assert table.held(split_words("… !!")) is None
+    assert table.document_sum(split_words("… !!")) is None
 
 
 def test_a_file_that_is_no_table_is_refused() -> None:

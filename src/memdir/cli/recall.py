@@ -8,8 +8,8 @@ from __future__ import annotations
 from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import MemdirError
-from memdir.recall.choice import Choice
 from memdir.recall.recall import MAX_RECALLED
+from memdir.recall.selection import Selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.memdir import MemDir
     from memdir.recall.decide import Verdict
-    from memdir.recall.local import Recalled
+    from memdir.recall.selection import Recalled
 
 EXAMPLES = (
     'memdir recall "can we release on Friday?"',
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     choice = _asked(options, memory) if memory.asks_model else None
     with context.progress("indexing memories") as on_progress:
         recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
-    choice = Choice(recalled.keys, "words") if choice is None else choice
+    choice = Selection(recalled.keys, "words") if choice is None else choice
     own = _own(options, memory, room=MAX_RECALLED - len(choice.keys))
     if options.pin:
         _pin(options, tuple(recalled.keys) if expected is None else expected, context)
@@ -103,11 +103,11 @@ def _settle_selector(options: argparse.Namespace) -> None:
     options.set.append("recall.encoder=words")  # a command ends before the sentence model is loaded (ADR 0021)
 
 
-def _asked(options: argparse.Namespace, memory: MemDir) -> Choice:
+def _asked(options: argparse.Namespace, memory: MemDir) -> Selection:
     """The choice of the model, or of this machine where the model fails, as in a conversation."""
     import asyncio
 
-    async def ask() -> Choice:
+    async def ask() -> Selection:
         try:
             return await memory.choose(options.text, recent_tools=options.tool, scope=options.scope)
         finally:
@@ -143,7 +143,9 @@ def _pin(options: argparse.Namespace, expected: tuple[str, ...], context: Contex
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
 
 
-def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, own: list[str], context: Context) -> None:
+def _print(
+    options: argparse.Namespace, choice: Selection, recalled: Recalled, own: list[str], context: Context
+) -> None:
     terminal = context.terminal
     if not choice.keys and not own:
         terminal.line("No memory clearly helps with that.")
@@ -158,7 +160,7 @@ def _print(options: argparse.Namespace, choice: Choice, recalled: Recalled, own:
         terminal.line(terminal.dim(clean(_who_chose(choice, context.memory))))
 
 
-def _explain(choice: Choice, recalled: Recalled, context: Context) -> None:
+def _explain(choice: Selection, recalled: Recalled, context: Context) -> None:
     """The ranking by words, with reasons; where somebody else chose, set apart from their choice."""
     terminal = context.terminal
     margin = ""
@@ -184,7 +186,7 @@ def _print_verdict(verdict: Verdict, recalled: Recalled, context: Context, *, ma
         terminal.line(terminal.dim(f"{margin}    {clean(reason)}"))
 
 
-def _who_chose(choice: Choice, memory: MemDir) -> str:
+def _who_chose(choice: Selection, memory: MemDir) -> str:
     if choice.by == "model":
         from memdir.model.choose import model_name
 
@@ -193,7 +195,7 @@ def _who_chose(choice: Choice, memory: MemDir) -> str:
     return f"chosen on this machine, by {choice.by}{because}"
 
 
-def _plain(text: str, choice: Choice, recalled: Recalled) -> dict[str, object]:
+def _plain(text: str, choice: Selection, recalled: Recalled) -> dict[str, object]:
     return {
         "query": text,
         "recalled": choice.keys,

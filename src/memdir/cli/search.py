@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.store.search import Match
+    from memdir.search.plain_search import Match
 
 EXAMPLES = (
     "memdir search deploy friday",
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         from memdir.cli.sessions import search as in_sessions
 
         return in_sessions.run(options, context)
-    from memdir.recall.memory_search import search_memories
+    from memdir.search.memory_search import search_memories
 
     query = " ".join(options.words)
     memory = context.require_enabled()

@@ -1,11 +1,13 @@
 """Clearly useful or not: the few candidates worth a place in the prompt, often none (R1-R3).
 
 A published test found that recall on every prompt made an agent worse than no memory, so silence is the rule: first the
-message itself is judged (small talk and textbook questions need no memory), then each candidate on its own.
+message itself is judged (small talk and textbook questions need no memory), then each candidate on its own. What was
+learned for it is `data/calibration.txt`, one line a field and encoder: a hook has no time to load a parser.
 """
 
 from __future__ import annotations
 
+import os
 from operator import mul
 
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
@@ -14,12 +16,42 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.recall.calibration import Calibration
-    from memdir.recall.question import Question
-    from memdir.recall.rank import Candidate, Ranking
+    from memdir.search.candidate import Candidate, Ranking
+    from memdir.search.question import Question
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
+LEARNED_PATH = os.path.join(os.path.dirname(__file__), "data", "calibration.txt")  # evals/train_recall writes it
+
+
+class Calibration:
+    """Weights in the order of `signals.NAMES`; the `empty_` ones say how likely a message needs no memory at all."""
+
+    __slots__ = (
+        "bias", "empty_bias", "empty_coverage", "empty_direction", "empty_message", "empty_total", "empty_unknown",
+        "gate", "gate_slope", "next_margin", "threshold", "weights",
+    )  # fmt: skip
+
+    def __init__(self, fields: dict[str, list[float]]) -> None:
+        # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the
+        # margin; from the gate's emptiness on, the slope raises the threshold.
+        self.threshold, self.next_margin, self.gate, self.gate_slope = fields["bars"]
+        [self.bias], self.weights = fields["bias"], fields["weights"]
+        [self.empty_bias], self.empty_message = fields["empty_bias"], fields["empty_message"]
+        self.empty_unknown, self.empty_coverage = fields["empty_shares"]
+        self.empty_direction = fields["empty_direction"]
+        self.empty_total = sum(self.empty_direction)
+
+
+def load_calibration(encoder: str) -> Calibration:
+    """What was learned with the directions of an encoder, named as it names itself."""
+    fields = {}
+    with open(LEARNED_PATH, encoding="ascii") as lines:
+        for line in lines:
+            name, field, *numbers = line.split()
+            if name == encoder:
+                fields[field] = [float(number) for number in numbers]
+    return Calibration(fields)
 
 
 class Verdict:
@@ -64,6 +96,7 @@ class Decision:
 def decide(
     question: Question,
     ranking: Ranking,
+    learned: Calibration,
     *,
     today: int,
     recent_tools: Sequence[str] = (),
@@ -71,11 +104,10 @@ def decide(
 ) -> Decision:
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
-    emptiness = judge_message(question, ranking)
+    emptiness = judge_message(question, ranking, learned)
     asked = Asked(question, ranking, emptiness)
     tools = tool_terms(recent_tools)
     sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
-    learned = question.calibration
     own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
     base: float = learned.bias + sum(map(mul, shared, asked.shared))
     verdicts = []
@@ -89,12 +121,11 @@ def decide(
     return Decision(verdicts, emptiness)
 
 
-def judge_message(question: Question, ranking: Ranking) -> float:
+def judge_message(question: Question, ranking: Ranking, learned: Calibration) -> float:
     """How likely the message needs no memory at all, as log odds."""
     total = sum(ranking.term_weights.values()) or 1.0
     unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
     covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
-    learned = question.calibration
     score: float = learned.empty_bias + sum(map(mul, learned.empty_message, message_signals(question)))
     score += learned.empty_unknown * unknown + learned.empty_coverage * covered
     if question.vector is not None:

@@ -12,10 +12,10 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import resolve_found
 from memdir.errors import DiskError, MemdirError, ModelError, PathEscape
-from memdir.recall.choice import Choice
 from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
 from memdir.recall.recall_log import Injection, RecallLog
-from memdir.recall.surfacing import Surfacing, Surfacings
+from memdir.recall.selection import Selection
+from memdir.recall.shown import Shown, ShownBySession
 from memdir.recall.verify import Verifier
 
 TYPE_CHECKING = False
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.model.model import Model
-    from memdir.recall.beside import Beside
-    from memdir.recall.derived import OnProgress
-    from memdir.recall.local import LocalSelector, Recalled
-    from memdir.recall.staying import Opened, Staying
+    from memdir.recall.recall_thread import RecallThreads
+    from memdir.recall.selection import LocalSelector, Recalled
     from memdir.recall.verify import Missing
+    from memdir.recall.warm_selector import Opened, WarmSelector
+    from memdir.search.index_store import OnProgress
     from memdir.store.scan import Header
     from memdir.store.store import Memory, MemoryStore
 
@@ -59,16 +59,16 @@ class Recaller:
         self._log = log
         self._sink = sink
         self._clock = clock
-        self.surfacings = Surfacings()  # a host's recalls of several scopes share one
+        self.shown_by_session = ShownBySession()  # a host's recalls of several scopes share one
         self.opened: Opened | None = None  # a selector too slow to start for a hook
         self.not_logged = ""  # why what was shown last is not in the log
-        self._beside: Beside | None = None
-        self._staying: Staying | None = None
+        self._threads: RecallThreads | None = None
+        self._warm: WarmSelector | None = None
         self._selecting = allocate_lock()  # one choice at a time: the index is not made for two
 
-    def surfacing(self, session: str = "") -> Surfacing:
+    def shown(self, session: str = "") -> Shown:
         """What a session has been shown, of all scopes."""
-        return self.surfacings.of(session)
+        return self.shown_by_session.of(session)
 
     def choose(
         self,
@@ -79,29 +79,29 @@ class Recaller:
         on_progress: OnProgress | None = None,
     ) -> Recalled:
         """The local choice, with everything that explains it."""
-        surfaced = self.surfacing(session).keys(self._store.scope)
+        surfaced = self.shown(session).keys(self._store.scope)
         with self._selecting:
             self._selector.refresh(on_progress=on_progress)
             return self._recall(self._selector, text, recent_tools=recent_tools, surfaced=surfaced)
 
-    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Choice:
+    async def choose_in_time(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Selection:
         """The local choice of a process that stays: by the sentence model where it is there and ready, else as ever."""
-        from memdir.recall.staying import Staying
+        from memdir.recall.warm_selector import WarmSelector
 
-        beside = self._beside_it()
-        surfaced = self.surfacing(session).keys(self._store.scope)
+        threads = self._open_threads()
+        surfaced = self.shown(session).keys(self._store.scope)
 
         def ask(selector: LocalSelector) -> list[str]:
-            selector.refresh(on_progress=beside.check)
+            selector.refresh(on_progress=threads.check)
             return self._recall(selector, text, recent_tools=recent_tools, surfaced=surfaced).keys
 
         if self.opened is not None:
-            self._staying = self._staying or Staying(self.opened, beside)
-            found = await self._staying.ask(ask)
+            self._warm = self._warm or WarmSelector(self.opened, threads)
+            found = await self._warm.ask(ask)
             if found is not None:
-                return Choice(found, "sentences")
-        beside.check()  # closed meanwhile: nothing new is begun
-        return Choice(await self._in_turn(lambda: ask(self._selector)), "words")
+                return Selection(found, "sentences")
+        threads.check()  # closed meanwhile: nothing new is begun
+        return Selection(await self._in_turn(lambda: ask(self._selector)), "words")
 
     async def choose_by_model(
         self,
@@ -112,14 +112,14 @@ class Recaller:
         recent_tools: Sequence[str] = (),
         overrides: str = "",
         session: str = "",
-    ) -> Choice:
+    ) -> Selection:
         """The model's choice; the local one when there is none, or it fails, is late or answers something else (R2)."""
         import asyncio
 
-        from memdir.recall.beside import Stopped
         from memdir.recall.model_select import select_by_model, select_prompt
+        from memdir.recall.recall_thread import Stopped
 
-        surfaced = self.surfacing(session).keys(self._store.scope)
+        surfaced = self.shown(session).keys(self._store.scope)
         try:
             prompt = select_prompt(overrides)
             model, headers = await self._in_turn(lambda: (open_model(), self._headers(surfaced)))
@@ -132,16 +132,16 @@ class Recaller:
             choice = await self.choose_in_time(text, recent_tools=recent_tools, session=session)
             choice.instead_of_model = _told(error)
             return choice
-        return Choice(chosen, "model", prompt_hash=prompt.hash)
+        return Selection(chosen, "model", prompt_hash=prompt.hash)
 
-    async def prepare(self, choice: Choice, *, session: str = "", message: str = "") -> Callable[[], list[str]]:
+    async def prepare(self, choice: Selection, *, session: str = "", message: str = "") -> Callable[[], list[str]]:
         """Do beside the conversation what takes long, reading and checking; what comes back shows it, at once."""
         ready = await self._in_turn(lambda: self._read_and_check(choice.keys))
         return lambda: self._show(ready, session, message, choice)
 
-    def render(self, chosen: Choice | Sequence[str], *, session: str = "", message: str = "") -> list[str]:
+    def render(self, chosen: Selection | Sequence[str], *, session: str = "", message: str = "") -> list[str]:
         """The chosen memories as text for the conversation, each read in full and checked; marks them as shown."""
-        choice = chosen if isinstance(chosen, Choice) else Choice(list(chosen), "")
+        choice = chosen if isinstance(chosen, Selection) else Selection(list(chosen), "")
         return self._show(self._read_and_check(choice.keys), session, message, choice)
 
     def _read_and_check(self, keys: Sequence[str]) -> list[tuple[Memory, list[Missing]]]:
@@ -151,17 +151,17 @@ class Recaller:
         ]
 
     def _show(
-        self, ready: Sequence[tuple[Memory, list[Missing]]], session: str, message: str, choice: Choice
+        self, ready: Sequence[tuple[Memory, list[Missing]]], session: str, message: str, choice: Selection
     ) -> list[str]:
         rendered: list[str] = []
         shown: list[str] = []
-        surfacing = self.surfacing(session)
+        so_far = self.shown(session)
         for memory, missing in ready:
-            if memory.key in surfacing.keys(self._store.scope) or not os.path.exists(memory.path):
+            if memory.key in so_far.keys(self._store.scope) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
-            room = MAX_SESSION_CHARACTERS - surfacing.characters
+            room = MAX_SESSION_CHARACTERS - so_far.characters
             text = render_memory(memory, now=self._clock(), missing=missing, room=room, scope=self._store.scope)
-            surfacing.add(self._store.scope, memory.key, len(text))
+            so_far.add(self._store.scope, memory.key, len(text))
             rendered.append(text)
             shown.append(memory.key)
         keys = tuple([self._store.place.prefix + key for key in shown])  # the team shares its project's log
@@ -171,26 +171,26 @@ class Recaller:
 
     async def close(self) -> None:
         """End what runs beside the conversation. A later choice starts anew."""
-        beside, self._beside, self._staying = self._beside, None, None
-        if beside is not None:
-            await beside.close()
+        threads, self._threads, self._warm = self._threads, None, None
+        if threads is not None:
+            await threads.close()
 
-    def _beside_it(self) -> Beside:
-        from memdir.recall.beside import Beside
+    def _open_threads(self) -> RecallThreads:
+        from memdir.recall.recall_thread import RecallThreads
 
-        self._beside = self._beside or Beside()
-        return self._beside
+        self._threads = self._threads or RecallThreads()
+        return self._threads
 
     async def _in_turn(self, work: Callable[[], Found]) -> Found:
         """Work in a thread, after what was begun before it: the conversation goes on meanwhile (R4)."""
-        beside = self._beside_it()
+        threads = self._open_threads()
 
         def wait_and_work() -> Found:
             with self._selecting:
-                beside.check()
+                threads.check()
                 return work()
 
-        return await beside.run(wait_and_work)
+        return await threads.run(wait_and_work)
 
     def _model_failed(self, error: Exception) -> None:
         """Tell why this machine chooses instead; in one word, for an error may quote the request."""
@@ -232,7 +232,7 @@ class Recaller:
     def _tell(self, injection: Injection, prompt_hash: str) -> None:
         from memdir.events import memory_recalled, request_refused
 
-        files, characters = len(injection.keys), self.surfacing(injection.session).characters
+        files, characters = len(injection.keys), self.shown(injection.session).characters
         self._sink.emit(memory_recalled(files=files, characters=characters, prompt_hash=prompt_hash))
         try:
             if files:

@@ -1,21 +1,21 @@
 """What speaks for and against showing a candidate for a message, as numbers that `decide` weighs.
 
-The order of the names is the order of the weights in `calibration.py`; `evals/train_recall` learns those.
+The order of the names is the order of the weights in `data/calibration.txt`; `evals/train_recall` learns those.
 """
 
 from __future__ import annotations
 
 from math import exp, log
 
-from memdir.recall.card import KINDS
-from memdir.recall.question import asks_about_time
+from memdir.search.indexed_document import KINDS
+from memdir.search.question import asks_about_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memdir.recall.question import Question
-    from memdir.recall.rank import Candidate, Ranking
+    from memdir.search.candidate import Candidate, Ranking
+    from memdir.search.question import Question
 
 HOST_TOOLS = frozenset(
     [

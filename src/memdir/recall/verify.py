@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import time
 
-from memdir.recall.named import named_in
+from memdir.recall.references import references_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.recall.past import Past
+    from memdir.recall.git_history import GitHistory
 
 MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
 MAX_CHECKED = 12  # names of one memory
@@ -52,19 +52,19 @@ class Verifier:
         from itertools import islice
 
         deadline = time.monotonic() + max_seconds
-        named = list(islice(named_in(text), MAX_CHECKED))
+        named = list(islice(references_in(text), MAX_CHECKED))
         if not named:
             return []
-        from memdir.recall.past import Past
+        from memdir.recall.git_history import GitHistory
 
         self._forget_if_moved()
         found = []
-        with Past(self._project, deadline) as past:
-            past.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
+        with GitHistory(self._project, deadline) as history:
+            history.ask_together(name for kind, name in named if kind == "path" and not self._stands(name))
             for kind, name in named:
                 if time.monotonic() >= deadline:
                     break
-                missing = self._check(kind, name, past)
+                missing = self._check(kind, name, history)
                 if missing:
                     found.append(missing)
         return found
@@ -76,27 +76,27 @@ class Verifier:
             self._tries.clear()
             self._head = head
 
-    def _check(self, kind: str, name: str, past: Past) -> Missing | None:
+    def _check(self, kind: str, name: str, history: GitHistory) -> Missing | None:
         """Paths are looked at every time, they are cheap; what costs a process is remembered."""
         if kind == "path" and self._stands(name):
             self._seen.add(name)
             return None
-        if not past.is_there:
+        if not history.is_there:
             return Missing("path", name) if name in self._seen else None
         key = (kind, name)
         if key not in self._known or self._has_moved_on(self._known[key]):
-            self._ask(key, past)
+            self._ask(key, history)
         return self._known.get(key)
 
-    def _ask(self, key: tuple[str, str], past: Past) -> None:
+    def _ask(self, key: tuple[str, str], history: GitHistory) -> None:
         """Remembers what git says; an answer that did not come in time is none, and is asked for again."""
-        from memdir.recall.past import Unsure
+        from memdir.recall.git_history import Unsure
 
         self._known.pop(key, None)
         if self._tries.get(key, 0) >= MAX_TRIES:
             return
         try:
-            self._known[key] = _gone(*key, past)
+            self._known[key] = _gone(*key, history)
         except Unsure:
             self._tries[key] = self._tries.get(key, 0) + 1
 
@@ -107,39 +107,39 @@ class Verifier:
         return os.path.lexists(os.path.join(self._project, path))
 
 
-def _gone(kind: str, name: str, past: Past) -> Missing | None:
+def _gone(kind: str, name: str, history: GitHistory) -> Missing | None:
     if kind == "path":
-        return _gone_path(past, name)
+        return _gone_path(history, name)
     if kind == "link":
-        return _gone_link(past, name)
+        return _gone_link(history, name)
     if kind == "symbol":
-        return _gone_symbol(past, name)
-    from memdir.recall.commands import is_gone_command
+        return _gone_symbol(history, name)
+    from memdir.recall.project_commands import is_gone_command
 
-    return Missing("command", name) if is_gone_command(past, name) else None
+    return Missing("command", name) if is_gone_command(history, name) else None
 
 
-def _gone_path(past: Past, path: str) -> Missing | None:
-    if past.stands(path):
+def _gone_path(history: GitHistory, path: str) -> Missing | None:
+    if history.stands(path):
         return None
-    place, commit = past.old_place(path)
-    return Missing("path", path, past.new_place(place, commit)) if place else None
+    place, commit = history.old_place(path)
+    return Missing("path", path, history.new_place(place, commit)) if place else None
 
 
-def _gone_link(past: Past, name: str) -> Missing | None:
+def _gone_link(history: GitHistory, name: str) -> Missing | None:
     """The file of a link; which part of it is the path, the project and its history tell."""
     repository, _, *parts = name.split("/")
     paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
-    if any(past.stands(path) for path in paths):
+    if any(history.stands(path) for path in paths):
         return None
-    past.ask_together(paths)
-    gone = next(filter(None, (_gone_path(past, path) for path in paths)), None)
-    return gone if gone and past.may_be(repository) else None
+    history.ask_together(paths)
+    gone = next(filter(None, (_gone_path(history, path) for path in paths)), None)
+    return gone if gone and history.may_be(repository) else None
 
 
-def _gone_symbol(past: Past, name: str) -> Missing | None:
+def _gone_symbol(history: GitHistory, name: str) -> Missing | None:
     word = name.removesuffix("()")
-    is_gone = not past.says(word) and past.once_said(word) and past.is_whole
+    is_gone = not history.says(word) and history.once_said(word) and history.is_whole
     return Missing("symbol", name) if is_gone else None
 
 

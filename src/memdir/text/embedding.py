@@ -10,13 +10,10 @@ import os
 from bisect import bisect_left
 from zlib import crc32
 
-from memdir.text import planes
 from memdir.text.words import is_unspaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.text.planes import Asked, Held
-
     Row = tuple[int, int]  # a word's numbers as lanes of one large integer, and how often LANE_SHIFT is in each
 
 MAGIC = b"MDVECT01"
@@ -30,13 +27,39 @@ LANE_UNIT = 1 << 16  # one, in a lane
 LANE_SHIFT = 1 << 18  # more than the largest number of any row: lanes are never negative
 MAX_ROWS = 8000  # added for one text; many more would overflow a lane, and say no more
 
-_CACHED_ROWS = 4096  # 5 MB at most; the common words of a store
+_CACHED_ROWS = 8192  # 10 MB at most; the common words of a store
+_FIRST_HALF, _SECOND_HALF = bytes([byte >> 4 for byte in range(256)]), bytes([byte & 15 for byte in range(256)])
+_NO_LEVELS = bytes(240)  # a translation names all 256 bytes
+
+
+class WordSum:
+    """Words added up: 32-bit lanes, in each of which `shift` is too much."""
+
+    __slots__ = ("lanes", "shift")
+
+    def __init__(self, lanes: bytes, shift: int) -> None:
+        self.lanes = lanes
+        self.shift = shift
+
+    def values(self) -> list[int]:
+        """Number by number."""
+        return [lane - self.shift for lane in memoryview(self.lanes).cast("I").tolist()]
 
 
 class Table:
     """The mapped file. Opening reads 32 bytes; the rest comes in by pages as words are looked up."""
 
-    __slots__ = ("_asked", "_buckets", "_common", "_held", "_prints", "_query_weights", "_rows", "_scales", "identity")
+    __slots__ = (
+        "_buckets",
+        "_common",
+        "_of_documents",
+        "_of_questions",
+        "_prints",
+        "_query_weights",
+        "_rows",
+        "_scales",
+        "identity",
+    )
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
@@ -50,33 +73,23 @@ class Table:
         self._query_weights, at = view[at : at + 4 * rows].cast("f"), at + 4 * rows
         self._common, at = view[at : at + words], at + words
         self._rows = view[at : at + ROW_BYTES * rows]
-        self._held: dict[str, Row | None] = {}
-        self._asked: dict[str, Row | None] = {}
+        self._of_documents: dict[str, Row | None] = {}
+        self._of_questions: dict[str, Row | None] = {}
 
     def commonness(self, word: str) -> int:
         """How common a word is in general text: 0 unknown, then about twice the binary logarithm of its count."""
         at = self._find(word)
         return self._common[at] if at >= 0 else 0
 
-    def held(self, words: list[str]) -> Held | None:
-        """The direction of a document's part given as words; None when it holds no word that means anything."""
-        total = self.sum_held(words)
-        return planes.held(total) if total else None
+    def document_sum(self, words: list[str]) -> WordSum | None:
+        """The sum of a document's words; None when none of them means anything."""
+        return self._sum(words, self._of_documents)
 
-    def asked(self, words: list[str]) -> Asked | None:
-        """The direction of a question: its words weigh differently from a document's."""
-        total = self.sum_asked(words)
-        return planes.asked(total) if total else None
-
-    def sum_held(self, words: list[str]) -> list[int]:
-        """The sum of a document's words, number by number; empty when none of them means anything."""
-        return self._sum(words, self._held)
-
-    def sum_asked(self, words: list[str]) -> list[int]:
+    def question_sum(self, words: list[str]) -> WordSum | None:
         """The same for a question's words."""
-        return self._sum(words, self._asked)
+        return self._sum(words, self._of_questions)
 
-    def _sum(self, words: list[str], known: dict[str, Row | None]) -> list[int]:
+    def _sum(self, words: list[str], known: dict[str, Row | None]) -> WordSum | None:
         lanes = shifts = 0
         for word in words:
             row = known[word] if word in known else self._word(word, known)
@@ -85,16 +98,13 @@ class Table:
                 shifts += row[1]
                 if shifts > MAX_ROWS:
                     break
-        if not shifts:
-            return []
-        shift = shifts * LANE_SHIFT
-        return [lane - shift for lane in memoryview(lanes.to_bytes(LANE_BYTES * DIMENSIONS, "little")).cast("I")]
+        return WordSum(lanes.to_bytes(LANE_BYTES * DIMENSIONS, "little"), shifts * LANE_SHIFT) if shifts else None
 
     def _word(self, word: str, known: dict[str, Row | None]) -> Row | None:
         if len(known) >= _CACHED_ROWS:
             known.clear()
         rows = self._rows_of(word)
-        known[word] = found = self._mean(rows, is_asked=known is self._asked) if rows else None
+        known[word] = found = self._mean(rows, is_asked=known is self._of_questions) if rows else None
         return found
 
     def _rows_of(self, word: str) -> list[int]:
@@ -120,15 +130,22 @@ class Table:
         for at in rows:
             scale = self._scales[at] * factor
             levels = [(round(scale * (level - 8)) + LANE_SHIFT).to_bytes(LANE_BYTES, "little") for level in range(16)]
-            packed = self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES]
-            numbers = [levels[byte >> 4] for byte in packed] + [levels[byte & 15] for byte in packed]
-            lanes += int.from_bytes(b"".join(numbers), "little")
+            lanes += int.from_bytes(_spread(self._rows[at * ROW_BYTES : (at + 1) * ROW_BYTES], levels), "little")
         return lanes, len(rows)
 
     def _find(self, word: str) -> int:
         fingerprint = crc32(word.encode())
         at = bisect_left(self._prints, fingerprint)
         return at if at < len(self._prints) and self._prints[at] == fingerprint else -1
+
+
+def _spread(packed: memoryview, levels: list[bytes]) -> bytearray:
+    """The lanes of a row, whose bytes hold two levels each: one byte of all lanes at a time, not lane by lane."""
+    raw, table, out = bytes(packed), b"".join(levels), bytearray(LANE_BYTES * DIMENSIONS)
+    numbers = raw.translate(_FIRST_HALF) + raw.translate(_SECOND_HALF)
+    for at in range(LANE_BYTES):
+        out[at::LANE_BYTES] = numbers.translate(table[at::LANE_BYTES] + _NO_LEVELS)
+    return out
 
 
 def open_table(path: str = TABLE_PATH) -> Table:

@@ -35,7 +35,8 @@ class Sentence:
         words = split_words(text)
         self.terms = frozenset(stem(word) for word in words if _is_content(word))
         self.things = things_in(text)
-        total = _table().sum_asked(words)
+        found = _table().question_sum(words)
+        total = found.values() if found else []
         norm = math.sqrt(sum(number * number for number in total))
         self._direction = [number / norm for number in total] if norm else []
 

@@ -24,17 +24,22 @@ def split_words(text: str) -> list[str]:
     """The words of `text` in order, lower case; camelCase gives its whole and its parts."""
     if not text.isascii():
         text = _fold(text)
+    spaced = text.translate(_TO_SPACE)
     out: list[str] = []
-    for word in text.translate(_TO_SPACE).split():
-        if word.isascii():
-            lower = word.lower()
-            if len(lower) > MAX_WORD_CHARS:
-                continue
-            out.append(lower)
-            if lower != word and not (word[1:].islower() or word.isupper()):
-                _append_parts(word, out)
-        else:
+    if spaced.isascii():
+        whole, lowered = spaced.split(), spaced.lower().split()
+        parts = {word: _parts(word) for word in set(whole).difference(lowered)}
+        if not any(parts.values()) and len(max(lowered, key=len, default="")) <= MAX_WORD_CHARS:
+            return lowered
+        for word, lower in zip(whole, lowered, strict=True):
+            if len(lower) <= MAX_WORD_CHARS:
+                out += [lower, *parts.get(word, ())]
+        return out
+    for word in spaced.split():
+        if not word.isascii():
             _append_unspaced(word.lower(), out)
+        elif len(word) <= MAX_WORD_CHARS:
+            out += [word.lower(), *_parts(word)]
     return out
 
 
@@ -45,27 +50,34 @@ def is_unspaced(char: str) -> bool:
 
 
 def _fold(text: str) -> str:
+    from unicodedata import normalize
+
+    text = normalize("NFKC", text)
+    folded = {char: plain for char in set(text) if not char.isascii() and (plain := _folded(char)) != char}
+    # A text has few characters of the kind. What becomes ASCII goes first: nothing may be folded twice.
+    for char in sorted(folded, key=lambda char: not folded[char].isascii()):
+        text = text.replace(char, folded[char])
+    return text
+
+
+def _folded(char: str) -> str:
+    """A character without its mark, or nothing but a gap for what is no letter."""
     from unicodedata import combining, normalize
 
-    out = []
-    for char in normalize("NFKC", text):
-        code = ord(char)
-        if code < 128:
-            out.append(char)
-        elif code <= _LAST_ACCENTED:
-            plain = _LETTERS_WITHOUT_ACCENT_FORM.get(char)
-            if plain is None:
-                plain = "".join(c for c in normalize("NFKD", char) if not combining(c))
-            out.append(plain if plain.isalnum() else " ")
-        elif char == "’":
-            continue
-        else:
-            out.append(char if char.isalnum() or combining(char) else " ")
-    return "".join(out)
+    if ord(char) <= _LAST_ACCENTED:
+        plain = _LETTERS_WITHOUT_ACCENT_FORM.get(char)
+        if plain is None:
+            plain = "".join([c for c in normalize("NFKD", char) if not combining(c)])
+        return plain if plain.isalnum() else " "
+    if char == "’":
+        return ""
+    return char if char.isalnum() or combining(char) else " "
 
 
-def _append_parts(word: str, out: list[str]) -> None:
-    """The parts of camelCase, HTTPServer and v2Beta; nothing when there is only one."""
+def _parts(word: str) -> list[str]:
+    """The parts of camelCase, HTTPServer and v2Beta; none when there is only one."""
+    if word[1:].islower() or word.isupper() or word.islower():
+        return []
     start, parts = 0, []
     for i in range(1, len(word)):
         here, before = word[i], word[i - 1]
@@ -74,9 +86,7 @@ def _append_parts(word: str, out: list[str]) -> None:
         if starts_word or ends_acronym:
             parts.append(word[start:i].lower())
             start = i
-    if parts:
-        parts.append(word[start:].lower())
-        out.extend(part for part in parts if len(part) > 1)
+    return [part for part in [*parts, word[start:].lower()] if len(part) > 1] if parts else []
 
 
 def _append_unspaced(word: str, out: list[str]) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.recall.session_search import Hit
+    from memdir.search.session_search import Hit
 
 EXAMPLES = ('memdir sessions search "flaky migration"', "memdir sessions search redis timeout --json")
 

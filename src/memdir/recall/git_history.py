@@ -1,0 +1,217 @@
+"""What git knows of a project: which files stand in it, which stood in it, where they went, what it once said (R6).
+
+Nothing is answered by guessing: what git could not tell in time raises `Unsure`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+
+from memdir.disk.project_git import ProjectGit
+from memdir.disk.repository import LeftOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Self
+
+MAX_RENAMES = 8  # of one file, one after the other
+MAX_VERSIONS = 5  # of one file, in which a command is looked for
+_LEFT_OUT = "S"  # git's letter for what a sparse checkout does not put on disk
+# Where symbols are defined. Looking through all that a project ever held takes seconds; data files are most of it.
+_CODE_TEXT = (
+    "py pyi pyx ts tsx mts cts js jsx mjs cjs vue svelte go rs c h cc cpp cxx hpp hh m mm java kt kts scala groovy cs "
+    "fs vb rb php pl pm swift dart lua ex exs erl hrl hs ml mli clj cljs jl r R sh bash zsh ps1 sql proto zig nim"
+)
+_CODE = tuple(f"*.{ending}" for ending in _CODE_TEXT.split())
+
+
+class Unsure(Exception):
+    """Git is not there, may not be asked, failed, or was not done in time."""
+
+
+class GitHistory:
+    """Questions to one project's git, all of them together within one deadline; to be used in a `with`."""
+
+    def __init__(self, project: str, deadline: float) -> None:
+        self.project = project
+        self._deadline = deadline
+        self._opened: ProjectGit | None = None
+        self._held = ExitStack()
+        self._files: dict[str, str] | None = None
+        self._staged: dict[str, str] | None = None
+        self._asked: list[str] = []
+        self._removals: dict[str, list[tuple[str, list[str]]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def ask_together(self, paths: Iterable[str]) -> None:
+        """Paths that may be asked for: one walk through the history then answers for all of them."""
+        self._asked += paths
+        self._removals.clear()
+
+    @property
+    def is_there(self) -> bool:
+        return os.path.lexists(os.path.join(self.project, ".git"))
+
+    @property
+    def is_whole(self) -> bool:
+        """All that is tracked is on disk: no sparse checkout left something out."""
+        return _LEFT_OUT not in self._listed().values()
+
+    def stands(self, path: str) -> bool:
+        """A file of this path is in the project, tracked or not, seen from the root or from a package's folder."""
+        listed = self._listed()
+        return any(listed[place] == _LEFT_OUT or self._exists(place) for place in _ending_in(path, listed))
+
+    def old_place(self, path: str) -> tuple[str, str]:
+        """The path from the root under which a file stood that is gone, and the commit that took it away.
+
+        No commit where that is not committed yet; no path where git never had such a file.
+        """
+        for known in (self._listed(), self._staged_moves()):
+            places = _ending_in(path, known)
+            if places:
+                return _meant(path, places), ""
+        for commit, places in self._removed(":(literal)"):  # far cheaper in a long history, and meant before the others
+            if path in places:
+                return path, commit
+        for commit, places in self._removed(":(glob)**/"):
+            found = _ending_in(path, places)
+            if found:
+                return _meant(path, found), commit
+        return "", ""
+
+    def new_place(self, path: str, commit: str) -> str:
+        """Where the file is now that a commit (or, without one, what is staged) took from `path`; "" when unknown."""
+        for _ in range(MAX_RENAMES):
+            new = self._moved_by(commit).get(path, "") if commit else self._staged_moves().get(path, "")
+            if not new or self._exists(new):
+                return new
+            since = f"{commit or 'HEAD'}..HEAD"
+            later = self._git(
+                *("log", "--diff-filter=D", "--no-renames", "--format=%H", since, "--", f":(literal){new}")
+            ).split()
+            path, commit = new, later[-1] if later else ""
+        return ""
+
+    def may_be(self, repository: str) -> bool:
+        """The project is a clone of a repository of this name (a fork keeps it), or of none that is known."""
+        urls = self._project_git().repository.remotes
+        names = {url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2].lower() for url in urls}
+        return not names or repository.lower() in names
+
+    def says(self, word: str, *places: str) -> bool:
+        """The word stands in a file of the project, tracked or not."""
+        return bool(self._git("grep", "--untracked", "-l", "-w", "-F", "-I", "-e", word, "--", *places))
+
+    def once_said(self, word: str) -> bool:
+        """The word stood in code that was committed."""
+        import re
+
+        patch = self._git(
+            *("log", "-1", "-p", "-U0", "--format=", "--no-renames", "--no-ext-diff", "--no-textconv", f"-S{word}"),
+            *("--", *_CODE),
+        )
+        return bool(re.search(rf"^[+-].*(?<!\w){re.escape(word)}(?!\w)", patch, re.MULTILINE))
+
+    def versions(self, path: str, word: str) -> Iterator[str]:
+        """A file as it is committed, and as it was before the last commits that changed a line with the word."""
+        line = "-G" + word.replace(".", "[.]")
+        changes = self._git(
+            *("log", f"-{MAX_VERSIONS}", "--format=%H", "--no-renames", "--no-textconv", line, "--", path)
+        ).split()
+        wanted = "\n".join([f"HEAD:{path}", *(f"{commit}^:{path}" for commit in changes)])
+        rest = self._run("cat-file", "--batch", stdin=wanted.encode("utf-8", "surrogateescape"))
+        while rest:
+            head, _, rest = rest.partition(b"\n")
+            words = head.split()
+            if len(words) == 3 and words[1] == b"blob":
+                size = int(words[2])
+                yield rest[:size].decode("utf-8", "replace")
+                rest = rest[size + 1 :]
+
+    def _exists(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self.project, path))
+
+    def _listed(self) -> dict[str, str]:
+        """Every file that git sees, with its letter for the state of it."""
+        if self._files is None:
+            shown = self._git("ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard")
+            self._files = {line[2:]: line[:1] for line in shown.split("\0")}
+        return self._files
+
+    def _staged_moves(self) -> dict[str, str]:
+        if self._staged is None:
+            shown = self._git(
+                "diff-index", "--cached", "-z", "--find-renames", "--diff-filter=DR", "--name-status", "HEAD"
+            )
+            self._staged = _moves(shown)
+        return self._staged
+
+    def _moved_by(self, commit: str) -> dict[str, str]:
+        return _moves(
+            self._git("show", "--find-renames", "--diff-filter=DR", "--name-status", "-z", "--format=", commit)
+        )
+
+    def _removed(self, where: str) -> list[tuple[str, list[str]]]:
+        """The commits that took away paths that are asked for, the last one first, with what each took."""
+        if where not in self._removals:
+            patterns = (f"{where}{path}" for path in self._asked)
+            shown = self._git(
+                *("log", "--diff-filter=D", "--no-renames", "--name-only", "-z", "--format=%x01%H", "--", *patterns)
+            )
+            commits = (part.replace("\n", "\0").split("\0") for part in shown.split("\1")[1:])
+            self._removals[where] = [(commit, places) for commit, *places in commits]
+        return self._removals[where]
+
+    def _git(self, *arguments: str) -> str:
+        return self._run(*arguments).decode("utf-8", "replace")
+
+    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        git = self._project_git()
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise Unsure
+        try:
+            status, output, _ = git.run(*arguments, stdin=stdin, timeout_seconds=left)
+        except LeftOut as error:
+            raise Unsure from error
+        if status not in (0, 1):  # `git grep` says "nothing found" with status 1
+            raise Unsure
+        return output
+
+    def _project_git(self) -> ProjectGit:
+        """Opened at the first question: most memories raise none."""
+        if self._opened is None:
+            try:
+                self._opened = self._held.enter_context(ProjectGit(self.project))
+            except LeftOut as error:
+                raise Unsure from error
+        return self._opened
+
+
+def _ending_in(path: str, places: Iterable[str]) -> list[str]:
+    """The places that are this path from the root or from a folder further down."""
+    return [place for place in places if place == path or place.endswith(f"/{path}")]
+
+
+def _meant(path: str, places: list[str]) -> str:
+    """The one place that a path stands for; of several in packages none, and the path itself tells no new name."""
+    return path if path in places or len(places) > 1 else "".join(places)
+
+
+def _moves(shown: str) -> dict[str, str]:
+    """From each old path to the new one, empty where there is none, as `--name-status -z` tells it."""
+    moves = {}
+    fields = iter(shown.strip("\n\0").split("\0"))
+    for status in fields:
+        old = next(fields, "")
+        moves[old] = next(fields, "") if status.startswith("R") else ""
+    return moves

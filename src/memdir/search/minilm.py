@@ -1,0 +1,114 @@
+"""The extra `minilm`: a small sentence model beside the table, for processes that live long enough to load it.
+
+Its directions stand beside the table's in one longer vector, so that one cosine weighs both. Loading takes longer than
+a whole hook may, so a hook never does: there the table alone answers. ADR 0021 says where the weights come from.
+"""
+
+from __future__ import annotations
+
+import os
+from math import sqrt
+
+from memdir.search.bitvectors import doc_vector, query_vector
+from memdir.text.embedding import DIMENSIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from memdir.search.bitvectors import DocVector, QueryVector
+    from memdir.search.encoder import Part
+    from memdir.text.embedding import Table, WordSum
+
+WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence model has the rest
+MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
+SENTENCE_DIMENSIONS = 384
+MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
+BATCH = 32  # texts of about one length at a time
+MODEL_PATH = os.path.join(os.path.dirname(__file__), "data", "minilm.onnx")
+VOCABULARY_PATH = os.path.join(os.path.dirname(__file__), "data", "minilm.vocab.txt")
+
+
+class SentenceModel:
+    """The model in its runtime: texts in, unit vectors out. `check` may raise between two batches to end the work."""
+
+    def __init__(self, *, threads: int = 1, check: Callable[[], None] | None = None) -> None:
+        import onnxruntime
+
+        from memdir.search.wordpiece import WordPiece
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        self._session: Any = onnxruntime.InferenceSession(MODEL_PATH, options, providers=["CPUExecutionProvider"])
+        self._tokens = WordPiece.read(VOCABULARY_PATH)
+        self._check = check
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A unit vector for each text, in order."""
+        import numpy as np
+
+        ids = [self._tokens.ids(text, MAX_TOKENS) for text in texts]
+        order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
+        out: list[list[float]] = [[]] * len(ids)
+        for start in range(0, len(order), BATCH):
+            if self._check is not None:
+                self._check()
+            places = order[start : start + BATCH]
+            padded = np.zeros((len(places), len(ids[places[-1]])), np.int64)
+            mask = np.zeros_like(padded)
+            for row, at in enumerate(places):
+                padded[row, : len(ids[at])] = ids[at]
+                mask[row, : len(ids[at])] = 1
+            found = self._session.run(None, {"ids": padded, "mask": mask})[0]
+            for at, values in zip(places, found.tolist(), strict=True):
+                out[at] = values
+        return out
+
+
+class PairEncoder:
+    """The table and the sentence model side by side."""
+
+    name = "pair"
+
+    def __init__(self, table: Table, model: SentenceModel) -> None:
+        self.table = table
+        self.identity = table.identity ^ _stamp(MODEL_PATH)
+        self.dimensions = DIMENSIONS + SENTENCE_DIMENSIONS
+        self.meaning_weight = MEANING_WEIGHT
+        self._model = model
+
+    def query_vector(self, part: Part) -> QueryVector | None:
+        text, words = part
+        together = _beside(self.table.question_sum(words), self._model.embed([text])[0]) if words else []
+        return query_vector(together) if together else None
+
+    def doc_vectors(self, parts: Sequence[Part]) -> list[DocVector | None]:
+        vectors = self._model.embed([text for text, _ in parts])
+        pairs = zip(parts, vectors, strict=True)
+        return [doc_vector(_beside(self.table.document_sum(words), vector)) for (_, words), vector in pairs]
+
+
+def is_installed() -> bool:
+    """Whether the runtime and the weights are there; looks without loading."""
+    from importlib.util import find_spec
+
+    return os.path.isfile(MODEL_PATH) and all(find_spec(name) for name in ("onnxruntime", "numpy"))
+
+
+def _beside(total: WordSum | None, sentence: Sequence[float]) -> list[float]:
+    """Both directions at unit length, each stretched to its share of the cosine."""
+    words = total.values() if total is not None else []
+    length = sqrt(sum([value * value for value in words])) or 1.0
+    ours, theirs = sqrt(WORD_SHARE) / length, sqrt(1 - WORD_SHARE)
+    first = [ours * value for value in words] or [0.0] * DIMENSIONS
+    return first + [theirs * value for value in sentence]
+
+
+def _stamp(path: str) -> int:
+    """A number that changes with the weights: an index made by others is of no use."""
+    from zlib import crc32
+
+    with open(path, "rb") as source:
+        return crc32(source.read()) & 0x7FFFFFFF

@@ -1,0 +1,61 @@
+"""What is asked: the words, terms and direction of a message, and what kind of message it is."""
+
+from __future__ import annotations
+
+from memdir.search.indexed_document import days_in
+from memdir.text.stems import pairs, term_of
+from memdir.text.words import split_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.search.encoder import Encoder
+    from memdir.search.when import Moment
+
+MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
+MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
+MAX_PAIRED = 64  # words of a message that are looked up two by two
+
+
+class Question:
+    """A message made ready for ranking. Made once, read by every segment."""
+
+    __slots__ = ("meaning_weight", "moment", "pairs", "terms", "text", "vector", "words")
+
+    def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
+        self.text = text[:MAX_CHARS]
+        self.words = split_words(self.text)
+        self.moment = None if today is None else _moment(self.words, today)
+        self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
+        for word in self.words:
+            term = term_of(word)
+            if term and term not in self.terms and len(self.terms) < MAX_TERMS:
+                self.terms[term] = encoder.table.commonness(word)
+        self.pairs = pairs(self.words[:MAX_PAIRED])
+        self.meaning_weight = encoder.meaning_weight
+        self.vector = encoder.query_vector((self.text, self.words))
+
+
+def _moment(words: list[str], today: int) -> Moment | None:
+    if _PAST_WORDS.isdisjoint(words):
+        return None
+    from memdir.search.when import moment_in  # few messages name a past day
+
+    return moment_in(words, today)
+
+
+_PAST_WORDS = frozenset(("ago", "last", "yesterday", "yesterdays"))
+_TIME_WORDS_TEXT = (
+    "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday "
+    "sunday weekend next deadline date day days when until before upcoming schedule plan soon quarter year "
+    "holiday holidays january february march april june july august september october november december spring "
+    "summer autumn winter late latest due heute morgen woche wochen wann frist semana semanas cuando manana hoy "
+    "quand semaine demain volgende wanneer quando kiedy naar nasta neste 今日 明日 来週 什么 时候 下周 "
+)
+_TIME_WORDS = frozenset(_TIME_WORDS_TEXT.split())
+
+
+def asks_about_time(question: Question) -> bool:
+    """Whether dates bear on the message: it names a day, a date or a span, or asks when."""
+    if not _TIME_WORDS.isdisjoint(question.words) or days_in(question.text):
+        return True
+    return any(word[:-2].isdigit() and word[-2:] in ("st", "nd", "rd", "th") for word in question.words)

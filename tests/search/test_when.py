@@ -1,0 +1,78 @@
+"""A past day named in a message is resolved against the documents' days (R3)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from memdir.search.encoder import WordEncoder
+from memdir.search.indexed_document import Document
+from memdir.search.question import Question
+from memdir.search.ranking import rank
+from memdir.search.when import NANOSECONDS_A_DAY, moment_in
+from memdir.text.embedding import open_table
+from memdir.text.words import split_words
+from tests.search.worlds import segment_of
+
+THURSDAY = date(2026, 3, 19).toordinal()
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("what broke yesterday?", date(2026, 3, 18)),
+        ("which bread did we try three days ago", date(2026, 3, 16)),
+        ("who asked for the refund a couple of weeks ago?", date(2026, 3, 5)),
+        ("what did I bake 2 weeks ago", date(2026, 3, 5)),
+        ("who called on the Wednesday two weeks ago", date(2026, 3, 4)),
+        ("the call last Monday", date(2026, 3, 16)),
+        ("the call last Thursday", date(2026, 3, 12)),
+        ("what did we ship last week", date(2026, 3, 12)),
+    ],
+)
+def test_a_past_day_is_counted_from_today(text: str, day: date) -> None:
+    moment = moment_in(split_words(text), THURSDAY)
+    assert moment is not None
+    assert date.fromordinal(moment.day) == day
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["how many days ago did it break?", "ago", "long ago", "the last commit", "last", "99999 days ago", "next week"],
+)
+def test_words_that_name_no_past_day_are_left_alone(text: str) -> None:
+    assert moment_in(split_words(text), THURSDAY) is None
+
+
+def test_of_two_alike_the_one_of_the_named_day_comes_first() -> None:
+    encoder = WordEncoder(open_table())
+    meetings = [
+        Document(
+            f"{back}.md",
+            body="Lunch with a supplier about flour.",
+            mtime_ns=(THURSDAY - back - EPOCH) * NANOSECONDS_A_DAY,
+        )
+        for back in (1, 9, 30)
+    ]
+    segment = segment_of(meetings, encoder)
+    asked = "who was at the lunch nine days ago?"
+    assert rank(Question(asked, encoder, today=THURSDAY), [segment]).candidates[0].key == "9.md"
+    assert rank(Question(asked, encoder), [segment]).candidates[0].key == "1.md"
+
+
+def test_a_document_that_names_the_day_counts_as_of_that_day() -> None:
+    encoder = WordEncoder(open_table())
+    old = Document(
+        "old.md",
+        body="Oven delivery on 2026-03-18, the driver waits.",
+        mtime_ns=(THURSDAY - 40 - EPOCH) * NANOSECONDS_A_DAY,
+    )
+    new = Document(
+        "new.md",
+        body="Oven delivery on 2026-01-07, the driver waits.",
+        mtime_ns=(THURSDAY - 30 - EPOCH) * NANOSECONDS_A_DAY,
+    )
+    ranking = rank(Question("yesterday's oven delivery", encoder, today=THURSDAY), [segment_of([old, new], encoder)])
+    assert ranking.candidates[0].key == "old.md"
