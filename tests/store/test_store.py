@@ -14,7 +14,7 @@ from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
 from memdir.store.history import Origin
-from memdir.store.journal import Journal, Operation, write_journal
+from memdir.store.journal import Journal, Operation, mark_on_disk, write_journal
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
@@ -312,6 +312,64 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
         "remember First",
     ]
     assert not os.path.lexists(store.place.waiting)
+
+
+def revert(path: Path, before: bytes | None) -> None:
+    path.unlink() if before is None else path.write_bytes(before)
+
+
+LINES = b"".join(b"line %d\n" % number for number in range(20))
+BOTH_ENDS = b"our first\n" + LINES + b"our last\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by_hand"),
+    [
+        (None, LINES, None),
+        (LINES, BOTH_ENDS, LINES),
+        (LINES, BOTH_ENDS, LINES + b"our last\n"),
+        (LINES, BOTH_ENDS, None),
+        (LINES, None, LINES),
+    ],
+    ids=["deleted", "reverted", "half of it reverted", "deleted a change", "put back"],
+)
+def test_what_a_person_takes_back_while_the_history_fails_stays_so(
+    before: bytes | None,
+    after: bytes | None,
+    by_hand: bytes | None,
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """S13: our change was on disk and waits for the history alone."""
+    add(store, "First")
+    note = Path(store.root, "note.md")
+    if before is not None:
+        note.write_bytes(before)
+        store.record_outside_changes()
+    with monkeypatch.context() as patch:
+        break_git(patch, tmp_path, store)
+        later = MemoryStore(store.place)
+        with later.changing(CLI, "change by memdir") as change:
+            change.delete("note.md") if after is None else change.write("note.md", after)
+        revert(note, by_hand)
+        for _ in range(2):
+            MemoryStore(store.place).ensure()
+            assert (note.read_bytes() if note.exists() else None) == by_hand
+    MemoryStore(store.place).ensure()
+    assert (note.read_bytes() if note.exists() else None) == by_hand
+    assert [commit.source for commit in store.history.log("note.md")[:2]] == ["outside", "cli"]
+    assert not store.is_waiting()
+
+
+def test_what_a_person_takes_back_after_a_crash_stays_so_where_the_change_was_on_disk(store: MemoryStore) -> None:
+    """S13: killed between the last file and the end of the commit."""
+    add(store, "First")
+    journal_of(store, Operation("new.md", None, b"new"))
+    mark_on_disk(store.place.journal)
+    MemoryStore(store.place).ensure()
+    assert not Path(store.root, "new.md").exists()
+    assert [commit.source for commit in store.history.log("new.md")] == ["outside", "extract"]
 
 
 def test_in_skip_index_mode_only_topic_files_are_written(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import os
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
-from memdir.store.journal import Journal, Operation, put_off_before, read_journal
+from memdir.store.journal import Journal, Operation, mark_on_disk, put_off_before, read_journal
 from memdir.store.writer import merge_for
 
 TYPE_CHECKING = False
@@ -57,7 +57,8 @@ def _read(writer: Writer) -> Journal | None:
 
 def _finish(writer: Writer, journal: Journal) -> None:
     """Complete a change set. What a person wrote over it since stays; ours is in the history before that."""
-    edited = [operation for operation in journal.operations if not _is_complete(writer, operation)]
+    unsure = [] if journal.is_on_disk else journal.operations
+    edited = [operation for operation in unsure if not _is_complete(writer, operation)]
     writer.flush_names()
     journal.message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
     paths = [operation.path for operation in edited]
@@ -67,6 +68,8 @@ def _finish(writer: Writer, journal: Journal) -> None:
     writer.flush_names()
     if is_recorded:
         writer.drop_journal()
+    else:
+        mark_on_disk(writer.place.journal)
     writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))
 
 

@@ -29,6 +29,7 @@ from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
     Operation,
+    mark_on_disk,
     put_off,
     put_off_before,
     read_journal,
@@ -80,6 +81,7 @@ class Writer:
         except BaseException:
             self._roll_back(journal)
             raise
+        mark_on_disk(self.place.journal)
         if self.record(journal, overtaken=overtaken):
             self.drop_journal()
 
