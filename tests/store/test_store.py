@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memdir.disk.git import MANY_BLOBS
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
+from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
 from memdir.store.history import Origin
@@ -19,7 +19,12 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
+from memdir.store.walk import MAX_FILE_BYTES
 from tests.conftest import Clock, Events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLI = Origin("cli")
 
@@ -312,6 +317,57 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
         "remember First",
     ]
     assert not os.path.lexists(store.place.waiting)
+
+
+def put_giant(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["changed", "added"])
+@pytest.mark.parametrize(
+    "put",
+    [
+        put_giant,
+        os.mkfifo,
+        Path.mkdir,
+        lambda path: path.symlink_to("../other.md"),
+        lambda path: path.symlink_to("nowhere.md"),
+        lambda path: (path.parent.rmdir(), path.parent.write_bytes(b"a file where the folder was")),
+    ],
+    ids=["giant", "pipe", "folder", "link to the same text", "link to nothing", "no folder"],
+)
+def test_something_strange_in_a_file_s_place_stops_neither_recovery_nor_the_next_change(
+    put: Callable[[Path], object], is_new: bool, store: MemoryStore
+) -> None:
+    """S13: somebody else's, like a text that was saved over ours; ours is in the history."""
+    path = Path(store.root, "area", "note.md")
+    with store.changing(CLI, "add") as change:
+        change.write("other.md", b"before\n")
+        change.write("area/note.md", b"before\n")
+    journal_of(store, Operation("area/note.md", None if is_new else b"before\n", b"after\n"))
+    path.unlink()
+    put(path)
+    stands = os.lstat(path).st_ino if os.path.lexists(path) else None
+    add(store, "The next change")
+    assert (os.lstat(path).st_ino if os.path.lexists(path) else None) == stands
+    ours = next(commit for commit in store.history.log("area/note.md") if commit.source == "extract")
+    assert store.history.contents([ours.files[0].after]) == {ours.files[0].after: b"after\n"}
+    assert not store.is_waiting()
+    assert [name for name in os.listdir(store.root) if name.startswith(".")] == []
+
+
+def test_a_change_that_fails_says_why_whatever_taking_it_back_meets(store: MemoryStore) -> None:
+    """S13."""
+    with store.changing(CLI, "add") as change:
+        change.write("a.md", b"before\n")
+    with pytest.raises(DiskError, match="cannot create the folder"), store.changing(CLI, "change") as change:
+        change.write("folder/b.md", b"after\n")
+        change.write("a.md", b"after\n")
+        change.operations()
+        Path(store.root, "folder").write_bytes(b"a file where the folder should be")
+        put_giant(Path(store.root, "a.md"))
+    assert not store.is_waiting()
 
 
 def revert(path: Path, before: bytes | None) -> None:

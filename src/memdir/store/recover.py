@@ -75,28 +75,29 @@ def _finish(writer: Writer, journal: Journal) -> None:
 
 def _is_complete(writer: Writer, operation: Operation) -> bool:
     """Carry out an operation that was not; False when somebody else has changed its file since."""
-    current = writer.current(operation.path)
-    if current == operation.before != operation.after:
-        try:
+    try:
+        current = writer.current(operation.path)
+        if current == operation.before != operation.after:
             current = writer.put(Operation(operation.path, current, operation.after, operation.mtime_ns), {})
-        except EditConflict:
-            return False
+    except EditConflict:
+        return False
     return current == operation.after
 
 
 def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> None:
     """Merge our change into what a person wrote over it; where that cannot be done, the person's text stays alone."""
-    before, after, current = operation.before, operation.after, writer.current(operation.path)
+    before, after = operation.before, operation.after
     merged = None
-    if before is not None and after is not None and current is not None:
-        merged = merge_for(operation.path)(before, after, current)
     try:
+        current = writer.current(operation.path)
+        if before is not None and after is not None and current is not None:
+            merged = merge_for(operation.path)(before, after, current)
         if merged is not None and current is not None and merged != current:
             if not is_recorded:
                 writer.keep_draft(operation.path, current)
             writer.put(Operation(operation.path, current, merged), {})
     except EditConflict:
-        merged = None  # saved once more just now
+        merged = None  # saved once more just now, or something stands there that merges with no text
     if merged is None and after is not None and not writer.history.is_available:
         writer.keep_draft(operation.path, after)
 
