@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -317,6 +319,42 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
         "remember First",
     ]
     assert not os.path.lexists(store.place.waiting)
+
+
+def test_a_journal_that_an_older_version_left_is_completed(store: MemoryStore) -> None:
+    """S13: killed between two files, then upgraded. Version 1 had no checksum."""
+    key = add(store, "First")
+    before = store.read_bytes(key) or b""
+    files = [
+        {"path": key, "before": len(before), "after": 5, "mtime_ns": None},
+        {"path": "new.md", "before": None, "after": 3, "mtime_ns": None},
+    ]
+    head = json.dumps({"message": "cut short\n\nSource: cli\n", "files": files, "found": []}).encode()
+    Path(store.place.journal).write_bytes(b"memdir-journal 1\n" + head + b"\n" + before + b"after" + b"new")
+    Path(store.root, key).write_bytes(b"after")
+    store.ensure()
+    assert Path(store.root, "new.md").read_bytes() == b"new"
+    assert store.history.log()[0].subject == "cut short"
+    assert not store.is_waiting()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux holds a process to RLIMIT_AS")
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_journal_of_any_size_is_put_aside_without_being_read(store: MemoryStore, version: int) -> None:
+    """S15: a sparse file, larger than any change set, in a process that has no room for it."""
+    add(store, "First")
+    with open(store.place.journal, "wb") as file:
+        file.write(b"memdir-journal %d\n" % version)
+        file.truncate(8 << 30)
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+        "from memdir.layout import Place; from memdir.store.store import MemoryStore\n"
+        "MemoryStore(Place(sys.argv[1])).ensure()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, store.root], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [name for name in os.listdir(store.place.state) if name.startswith("journal.damaged-")]
+    assert not store.is_waiting()
 
 
 def put_giant(path: Path) -> None:

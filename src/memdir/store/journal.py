@@ -14,7 +14,7 @@ import time
 
 from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import NEVER_WAIT, NotPlain, open_plain
+from memdir.disk.plain_file import NEVER_WAIT, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
 
 TYPE_CHECKING = False
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 _MAGIC = b"memdir-journal 2\n"
 _MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
 _MARKED = _MAGIC[:-1] + _MARK
+_FIRST = b"memdir-journal 1\n"  # has no checksum; a crash may have left one before an upgrade
+_MAX_BYTES = 2 << 30  # the largest import, twice: before and after
 _DAMAGED = ".damaged-"
-_DIGEST_DIGITS = 64
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
 
@@ -71,6 +72,8 @@ def write_journal(path: str, journal: Journal) -> None:
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
     data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
+    if len(data) > _MAX_BYTES:
+        raise DiskError(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
         write_bytes_atomic(path, data)
     except DiskError:
@@ -81,17 +84,19 @@ def write_journal(path: str, journal: Journal) -> None:
 def read_journal(path: str, base: str) -> Journal | None:
     """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
     try:
-        with open_plain(path, follow=False) as file:
-            magic = file.read(len(_MAGIC))
-            if magic not in (_MAGIC, _MARKED):  # what stands there may be of any size
-                return None
-            digest, _ = file.read(_DIGEST_DIGITS), file.read(1)
-            rest = file.read()
-    except (FileNotFoundError, NotPlain):
+        magic = read_beginning(path, max_bytes=len(_MAGIC), follow=False)
+        if magic not in (_MAGIC, _MARKED, _FIRST):  # what stands there may be of any size
+            return None
+        rest = read_plain(path, max_bytes=_MAX_BYTES, follow=False)[len(magic) :]
+    except (FileNotFoundError, NotPlain, TooLarge):
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
-    journal = _parse(rest) if _digest(rest) == digest else None
+    if magic != _FIRST:
+        digest, _, rest = rest.partition(b"\n")
+        if digest != _digest(rest):
+            return None
+    journal = _parse(rest)
     if journal is None or not all(_is_inside(base, path) for path in _paths(journal)):
         return None
     journal.is_on_disk = magic == _MARKED
@@ -208,6 +213,8 @@ def _parse(data: bytes) -> Journal | None:
             before, rest = _take(rest, item["before"])
             after, rest = _take(rest, item["after"])
             operations.append(Operation(str(item["path"]), before, after, _time(item["mtime_ns"])))
+        if rest:
+            return None
         return Journal(str(parsed["message"]), operations, found=tuple(map(str, parsed.get("found", ()))))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -231,7 +238,7 @@ def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
     try:
         with open_plain(path, follow=False) as file:
-            is_ours = file.read() == data
+            is_ours = file.read(len(data) + 1) == data
         if is_ours:
             os.unlink(path)
     except OSError:
