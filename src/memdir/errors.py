@@ -91,7 +91,13 @@ class ImportRefused(MemdirError):
 
 
 class DiskError(MemdirError):
+    """The disk refused. `code` is the system's error number, 0 where it was ourselves who would not go on."""
+
     exit_code = 9
+
+    def __init__(self, message: str, *, remedy: str = "", code: int = 0) -> None:
+        super().__init__(message, remedy=remedy)
+        self.code = code
 
 
 class LockBusy(MemdirError):

@@ -49,6 +49,20 @@ def by_a_fork_that_words_the_line(store: MemoryStore, tmp_path: Path) -> None:
     workspace.commit(Origin("dream"), "x", times={})
 
 
+def by_a_fork_that_words_several_lines(store: MemoryStore, tmp_path: Path) -> None:
+    workspace = Workspace([store])
+    workspace.write(store.path_of("setup.md"), MARKED)
+    lines = [OLD_LINE, *(OLD_LINE.replace("setup.md", spelled) for spelled in ("setup.md", "./setup.md", "%73etup.md"))]
+    workspace.write(store.path_of("MEMORY.md"), "".join(lines).encode())
+    workspace.commit(Origin("dream"), "x", times={})
+
+
+def by_saving_where_lines_stood_twice(store: MemoryStore, tmp_path: Path) -> None:
+    Path(store.root).mkdir(parents=True, exist_ok=True)
+    Path(store.root, "MEMORY.md").write_text(OLD_LINE + OLD_LINE.replace("Always", "ALWAYS"), encoding="utf-8")
+    save_memory(store, "setup.md", MARKED, origin=Origin("cli"))
+
+
 def by_a_fork_that_words_only_the_line(store: MemoryStore, tmp_path: Path) -> None:
     Path(store.root).mkdir(parents=True, exist_ok=True)
     Path(store.root, "setup.md").write_bytes(MARKED)
@@ -98,6 +112,8 @@ WAYS = [
     by_import,
     by_a_fork,
     by_a_fork_that_words_the_line,
+    by_a_fork_that_words_several_lines,
+    by_saving_where_lines_stood_twice,
     by_a_fork_that_words_only_the_line,
     by_lowering_the_trust,
     by_restoring,

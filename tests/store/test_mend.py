@@ -12,6 +12,7 @@ import pytest
 
 from memdir.disk.git import Git
 from memdir.errors import HistoryError, MemoryNotFound
+from memdir.layout import Place
 from memdir.store.catalogue import add_memory, forget_memory
 from memdir.store.history import Origin
 from memdir.store.mend import damaged_histories
@@ -155,6 +156,18 @@ def test_what_cannot_be_read_is_set_aside_and_a_new_one_begins(
         undo(store, store.history.log()[-1].id)
     assert memories(store) == before
     assert store.history.check() == []
+
+
+@pytest.mark.parametrize("spoil", [damaged_commit, damaged_tree, no_objects, objects_elsewhere, no_folder])
+def test_a_folder_s_name_is_not_taken_for_a_fault_that_passes(
+    spoil: Callable[[MemoryStore], None], tmp_path: Path, events: Events
+) -> None:
+    store = MemoryStore(Place(str(tmp_path / "Permission denied: out of memory" / "memory")), sink=events)
+    add(store, "First")
+    spoil(store)
+    add(again(store, events), "Second")
+    assert len(damaged_histories(store.place)) == 1
+    assert "history.failed" not in events.names
 
 
 def test_what_a_person_wrote_before_the_history_began_is_not_undone(store: MemoryStore) -> None:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from memdir.disk.git import MANY_BLOBS
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
+from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
 from memdir.store.history import Origin
-from memdir.store.journal import Journal, Operation, write_journal
+from memdir.store.journal import Journal, Operation, mark_on_disk, write_journal
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
+from memdir.store.walk import MAX_FILE_BYTES
 from tests.conftest import Clock, Events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLI = Origin("cli")
 
@@ -312,6 +319,151 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
         "remember First",
     ]
     assert not os.path.lexists(store.place.waiting)
+
+
+def test_a_journal_that_an_older_version_left_is_completed(store: MemoryStore) -> None:
+    """S13: killed between two files, then upgraded. Version 1 had no checksum."""
+    key = add(store, "First")
+    before = store.read_bytes(key) or b""
+    files = [
+        {"path": key, "before": len(before), "after": 5, "mtime_ns": None},
+        {"path": "new.md", "before": None, "after": 3, "mtime_ns": None},
+    ]
+    head = json.dumps({"message": "cut short\n\nSource: cli\n", "files": files, "found": []}).encode()
+    Path(store.place.journal).write_bytes(b"memdir-journal 1\n" + head + b"\n" + before + b"after" + b"new")
+    Path(store.root, key).write_bytes(b"after")
+    store.ensure()
+    assert Path(store.root, "new.md").read_bytes() == b"new"
+    assert store.history.log()[0].subject == "cut short"
+    assert not store.is_waiting()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux holds a process to RLIMIT_AS")
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_journal_of_any_size_is_put_aside_without_being_read(store: MemoryStore, version: int) -> None:
+    """S15: a sparse file, larger than any change set, in a process that has no room for it."""
+    add(store, "First")
+    with open(store.place.journal, "wb") as file:
+        file.write(b"memdir-journal %d\n" % version)
+        file.truncate(8 << 30)
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+        "from memdir.layout import Place; from memdir.store.store import MemoryStore\n"
+        "MemoryStore(Place(sys.argv[1])).ensure()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, store.root], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [name for name in os.listdir(store.place.state) if name.startswith("journal.damaged-")]
+    assert not store.is_waiting()
+
+
+def put_giant(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["changed", "added"])
+@pytest.mark.parametrize(
+    "put",
+    [
+        put_giant,
+        os.mkfifo,
+        Path.mkdir,
+        lambda path: path.symlink_to("../other.md"),
+        lambda path: path.symlink_to("nowhere.md"),
+        lambda path: (path.parent.rmdir(), path.parent.write_bytes(b"a file where the folder was")),
+    ],
+    ids=["giant", "pipe", "folder", "link to the same text", "link to nothing", "no folder"],
+)
+def test_something_strange_in_a_file_s_place_stops_neither_recovery_nor_the_next_change(
+    put: Callable[[Path], object], is_new: bool, store: MemoryStore
+) -> None:
+    """S13: somebody else's, like a text that was saved over ours; ours is in the history."""
+    path = Path(store.root, "area", "note.md")
+    with store.changing(CLI, "add") as change:
+        change.write("other.md", b"before\n")
+        change.write("area/note.md", b"before\n")
+    journal_of(store, Operation("area/note.md", None if is_new else b"before\n", b"after\n"))
+    path.unlink()
+    put(path)
+    stands = os.lstat(path).st_ino if os.path.lexists(path) else None
+    add(store, "The next change")
+    assert (os.lstat(path).st_ino if os.path.lexists(path) else None) == stands
+    ours = next(commit for commit in store.history.log("area/note.md") if commit.source == "extract")
+    assert store.history.contents([ours.files[0].after]) == {ours.files[0].after: b"after\n"}
+    assert not store.is_waiting()
+    assert [name for name in os.listdir(store.root) if name.startswith(".")] == []
+
+
+def test_a_change_that_fails_says_why_whatever_taking_it_back_meets(store: MemoryStore) -> None:
+    """S13."""
+    with store.changing(CLI, "add") as change:
+        change.write("a.md", b"before\n")
+    with pytest.raises(DiskError, match="cannot create the folder"), store.changing(CLI, "change") as change:
+        change.write("folder/b.md", b"after\n")
+        change.write("a.md", b"after\n")
+        change.operations()
+        Path(store.root, "folder").write_bytes(b"a file where the folder should be")
+        put_giant(Path(store.root, "a.md"))
+    assert not store.is_waiting()
+
+
+def revert(path: Path, before: bytes | None) -> None:
+    path.unlink() if before is None else path.write_bytes(before)
+
+
+LINES = b"".join(b"line %d\n" % number for number in range(20))
+BOTH_ENDS = b"our first\n" + LINES + b"our last\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by_hand"),
+    [
+        (None, LINES, None),
+        (LINES, BOTH_ENDS, LINES),
+        (LINES, BOTH_ENDS, LINES + b"our last\n"),
+        (LINES, BOTH_ENDS, None),
+        (LINES, None, LINES),
+    ],
+    ids=["deleted", "reverted", "half of it reverted", "deleted a change", "put back"],
+)
+def test_what_a_person_takes_back_while_the_history_fails_stays_so(
+    before: bytes | None,
+    after: bytes | None,
+    by_hand: bytes | None,
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """S13: our change was on disk and waits for the history alone."""
+    add(store, "First")
+    note = Path(store.root, "note.md")
+    if before is not None:
+        note.write_bytes(before)
+        store.record_outside_changes()
+    with monkeypatch.context() as patch:
+        break_git(patch, tmp_path, store)
+        later = MemoryStore(store.place)
+        with later.changing(CLI, "change by memdir") as change:
+            change.delete("note.md") if after is None else change.write("note.md", after)
+        revert(note, by_hand)
+        for _ in range(2):
+            MemoryStore(store.place).ensure()
+            assert (note.read_bytes() if note.exists() else None) == by_hand
+    MemoryStore(store.place).ensure()
+    assert (note.read_bytes() if note.exists() else None) == by_hand
+    assert [commit.source for commit in store.history.log("note.md")[:2]] == ["outside", "cli"]
+    assert not store.is_waiting()
+
+
+def test_what_a_person_takes_back_after_a_crash_stays_so_where_the_change_was_on_disk(store: MemoryStore) -> None:
+    """S13: killed between the last file and the end of the commit."""
+    add(store, "First")
+    journal_of(store, Operation("new.md", None, b"new"))
+    mark_on_disk(store.place.journal)
+    MemoryStore(store.place).ensure()
+    assert not Path(store.root, "new.md").exists()
+    assert [commit.source for commit in store.history.log("new.md")] == ["outside", "extract"]
 
 
 def test_in_skip_index_mode_only_topic_files_are_written(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ _REMEDIES = {
 
 def disk_error(error: OSError, doing: str, path: str) -> DiskError:
     """An OSError in words that name the path and the remedy."""
-    return DiskError(f"cannot {doing} {path}: {reason_of(error)}", remedy=_REMEDIES.get(error.errno or 0, ""))
+    code = error.errno or 0
+    return DiskError(f"cannot {doing} {path}: {reason_of(error)}", remedy=_REMEDIES.get(code, ""), code=code)
 
 
 def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:

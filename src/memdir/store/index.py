@@ -71,17 +71,21 @@ class Index:
         return {entry.key for entry in self._entries if entry}
 
     def with_entry(self, entry: Entry) -> Index:
-        """The entry's line in its old place, or before all others: what is newest must survive a truncation."""
+        """The entry's line in its old place, or before all others: what is newest must survive a truncation. Further
+        lines of the same memory go: they would still tell what the new one no longer does."""
         return self.with_entries([entry])
 
     def with_entries(self, entries: Iterable[Entry]) -> Index:
         """The same for many, as if they came one after the other: the last one stands before all others."""
         wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries}
-        lines = list(self._lines)
-        known = {entry.key: number for number, entry in reversed([*enumerate(self._entries)]) if entry}
-        for key in wanted.keys() & known.keys():
-            old = lines[known[key]]
-            lines[known[key]] = wanted[key] + old[len(old.rstrip(b"\r\n")) :]
+        known: set[str] = set()
+        lines = []
+        for line, entry in zip(self._lines, self._entries, strict=True):
+            if entry is None or entry.key not in wanted:
+                lines.append(line)
+            elif entry.key not in known:
+                known.add(entry.key)
+                lines.append(wanted[entry.key] + line[len(line.rstrip(b"\r\n")) :])
         index = Index(b"".join(lines))
         new = [line for key, line in reversed(wanted.items()) if key not in known]
         return index._inserted(new) if new else index

@@ -3,7 +3,8 @@
 A journal holds everything needed to finish: the message, and for each file the bytes before and after. It is written
 in one piece before the first file is touched and removed when the history has it and nothing is left aside. So where
 there is a journal, work was cut short, and where there is none, there is nothing to mend. A change set that is on disk
-while the history takes none is put into the waiting folder when the next one begins.
+while the history takes none is put into the waiting folder when the next one begins. Once all its files are in place a
+journal is marked: from then on it is only recorded, and what a person does to the files is theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 
 from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import NotPlain, open_plain
+from memdir.disk.plain_file import NEVER_WAIT, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
 
 TYPE_CHECKING = False
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from memdir.layout import Place
 
 _MAGIC = b"memdir-journal 2\n"
+_MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
+_MARKED = _MAGIC[:-1] + _MARK
+_FIRST = b"memdir-journal 1\n"  # has no checksum; a crash may have left one before an upgrade
+_MAX_BYTES = 2 << 30  # the largest import, twice: before and after
 _DAMAGED = ".damaged-"
-_DIGEST_DIGITS = 64
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
 
@@ -42,12 +46,13 @@ class Operation:
 class Journal:
     """A change set on its way to disk, or (`found`) paths that somebody else changed, on their way into the history."""
 
-    __slots__ = ("found", "message", "operations")
+    __slots__ = ("found", "is_on_disk", "message", "operations")
 
     def __init__(self, message: str, operations: list[Operation], *, found: tuple[str, ...] = ()) -> None:
         self.message = message
         self.operations = operations
         self.found = found
+        self.is_on_disk = False  # whether every file was in place: then none is touched again
 
 
 def write_journal(path: str, journal: Journal) -> None:
@@ -67,6 +72,8 @@ def write_journal(path: str, journal: Journal) -> None:
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
     data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
+    if len(data) > _MAX_BYTES:
+        raise DiskError(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
         write_bytes_atomic(path, data)
     except DiskError:
@@ -77,17 +84,37 @@ def write_journal(path: str, journal: Journal) -> None:
 def read_journal(path: str, base: str) -> Journal | None:
     """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
     try:
-        with open_plain(path, follow=False) as file:
-            if file.read(len(_MAGIC)) != _MAGIC:  # what stands there may be of any size
-                return None
-            digest, _ = file.read(_DIGEST_DIGITS), file.read(1)
-            rest = file.read()
-    except (FileNotFoundError, NotPlain):
+        magic = read_beginning(path, max_bytes=len(_MAGIC), follow=False)
+        if magic not in (_MAGIC, _MARKED, _FIRST):  # what stands there may be of any size
+            return None
+        rest = read_plain(path, max_bytes=_MAX_BYTES, follow=False)[len(magic) :]
+    except (FileNotFoundError, NotPlain, TooLarge):
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
-    journal = _parse(rest) if _digest(rest) == digest else None
-    return journal if journal and all(_is_inside(base, path) for path in _paths(journal)) else None
+    if magic != _FIRST:
+        digest, _, rest = rest.partition(b"\n")
+        if digest != _digest(rest):
+            return None
+    journal = _parse(rest)
+    if journal is None or not all(_is_inside(base, path) for path in _paths(journal)):
+        return None
+    journal.is_on_disk = magic == _MARKED
+    return journal
+
+
+def mark_on_disk(path: str) -> None:
+    """Note that every file of the change set is in place. Without a flush: a power cut that takes the note back leads
+    to files that are as they were then."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | NEVER_WAIT | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            os.lseek(descriptor, len(_MAGIC) - len(_MARK), os.SEEK_SET)
+            os.write(descriptor, _MARK)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return  # only a change of the files before the next start would be mistaken for one that was not made
 
 
 def set_aside(path: str, now: float, *, beside: str = "") -> str:
@@ -186,6 +213,8 @@ def _parse(data: bytes) -> Journal | None:
             before, rest = _take(rest, item["before"])
             after, rest = _take(rest, item["after"])
             operations.append(Operation(str(item["path"]), before, after, _time(item["mtime_ns"])))
+        if rest:
+            return None
         return Journal(str(parsed["message"]), operations, found=tuple(map(str, parsed.get("found", ()))))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -209,7 +238,7 @@ def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
     try:
         with open_plain(path, follow=False) as file:
-            is_ours = file.read() == data
+            is_ours = file.read(len(data) + 1) == data
         if is_ours:
             os.unlink(path)
     except OSError:

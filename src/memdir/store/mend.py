@@ -47,7 +47,7 @@ def damaged_histories(place: Place) -> list[str]:
 
 def mend_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
     """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
-    if is_passing(error):
+    if is_passing(place, error):
         raise error
     if not history.git.exists:
         history.forget_table()
@@ -63,7 +63,7 @@ def mend_history(place: Place, history: History, now: float, error: MemdirError)
         history.forget_table()
         history.read_through()
     except (HistoryError, DiskError) as still:
-        if is_passing(still):
+        if is_passing(place, still):
             raise
         yield set_history_aside(place, history, now, still.message)
         return
@@ -85,7 +85,7 @@ def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
         return
     history.keep([data for data in history.beginning().values() if data is not None])
     complaints = history.check()
-    if complaints and not is_passing(HistoryError(complaints[0])):
+    if complaints and not is_passing(place, HistoryError(complaints[0])):
         yield set_history_aside(place, history, now, complaints[0])
     elif not complaints:
         yield history_repaired(what="damaged versions in the history were written again from the files")
@@ -108,10 +108,13 @@ def set_history_aside(place: Place, history: History, now: float, reason: str) -
     return history_set_aside(folder=folder, reason=reason)
 
 
-def is_passing(error: MemdirError) -> bool:
+def is_passing(place: Place, error: MemdirError) -> bool:
     """Whether an error may go away by itself, or by what its remedy says, and tells nothing about the history."""
-    texts = (*(os.strerror(code) for code in (*_REFUSED, *_BUSY, *_DISK_GONE)), *_WORDS)
-    return any(text in error.message for text in texts)
+    codes = (*_REFUSED, *_BUSY, *_DISK_GONE)
+    if isinstance(error, DiskError):
+        return error.code in codes
+    said = error.message.replace(place.history, "")  # git tells in words only; a folder's name is none of them
+    return any(text in said for text in (*map(os.strerror, codes), *_WORDS))
 
 
 def unlike_written(place: Place) -> list[str]:

@@ -11,7 +11,7 @@ import os
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
-from memdir.store.journal import Journal, Operation, put_off_before, read_journal
+from memdir.store.journal import Journal, Operation, mark_on_disk, put_off_before, read_journal
 from memdir.store.writer import merge_for
 
 TYPE_CHECKING = False
@@ -57,7 +57,8 @@ def _read(writer: Writer) -> Journal | None:
 
 def _finish(writer: Writer, journal: Journal) -> None:
     """Complete a change set. What a person wrote over it since stays; ours is in the history before that."""
-    edited = [operation for operation in journal.operations if not _is_complete(writer, operation)]
+    unsure = [] if journal.is_on_disk else journal.operations
+    edited = [operation for operation in unsure if not _is_complete(writer, operation)]
     writer.flush_names()
     journal.message = journal.message.rstrip("\n") + "\nRecovered: yes\n"
     paths = [operation.path for operation in edited]
@@ -67,33 +68,36 @@ def _finish(writer: Writer, journal: Journal) -> None:
     writer.flush_names()
     if is_recorded:
         writer.drop_journal()
+    else:
+        mark_on_disk(writer.place.journal)
     writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))
 
 
 def _is_complete(writer: Writer, operation: Operation) -> bool:
     """Carry out an operation that was not; False when somebody else has changed its file since."""
-    current = writer.current(operation.path)
-    if current == operation.before != operation.after:
-        try:
+    try:
+        current = writer.current(operation.path)
+        if current == operation.before != operation.after:
             current = writer.put(Operation(operation.path, current, operation.after, operation.mtime_ns), {})
-        except EditConflict:
-            return False
+    except EditConflict:
+        return False
     return current == operation.after
 
 
 def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> None:
     """Merge our change into what a person wrote over it; where that cannot be done, the person's text stays alone."""
-    before, after, current = operation.before, operation.after, writer.current(operation.path)
+    before, after = operation.before, operation.after
     merged = None
-    if before is not None and after is not None and current is not None:
-        merged = merge_for(operation.path)(before, after, current)
     try:
+        current = writer.current(operation.path)
+        if before is not None and after is not None and current is not None:
+            merged = merge_for(operation.path)(before, after, current)
         if merged is not None and current is not None and merged != current:
             if not is_recorded:
                 writer.keep_draft(operation.path, current)
             writer.put(Operation(operation.path, current, merged), {})
     except EditConflict:
-        merged = None  # saved once more just now
+        merged = None  # saved once more just now, or something stands there that merges with no text
     if merged is None and after is not None and not writer.history.is_available:
         writer.keep_draft(operation.path, after)
 

@@ -19,16 +19,17 @@ from memdir.disk.atomic import (
     write_bytes_atomic,
 )
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import TooLarge, read_with_status
+from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_status
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
-from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError
+from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
 from memdir.events import history_failed, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
     Operation,
+    mark_on_disk,
     put_off,
     put_off_before,
     read_journal,
@@ -80,6 +81,7 @@ class Writer:
         except BaseException:
             self._roll_back(journal)
             raise
+        mark_on_disk(self.place.journal)
         if self.record(journal, overtaken=overtaken):
             self.drop_journal()
 
@@ -168,7 +170,10 @@ class Writer:
         operations = journal.operations if journal else []
         ours = [part for operation in operations for part in (operation.before, operation.after) if part is not None]
         for path in list(abandoned_temporaries(self.place.base)):
-            data, _ = read_with_time(path)
+            try:
+                data, _ = read_with_time(path)
+            except BadMemoryFile:
+                continue  # larger than anything we write: somebody's, and theirs to move
             if data and not any(part.startswith(data) for part in ours):
                 self.keep_draft("recovered.md", data)
             delete_file(path)
@@ -187,25 +192,33 @@ class Writer:
         return path
 
     def current(self, path: str) -> bytes | None:
-        """What a file of the directory holds now."""
-        return read_with_time(os.path.join(self.place.base, path))[0]
+        """What a file of the directory holds now; EditConflict when something stands there that we never wrote."""
+        place = os.path.join(self.place.base, path)
+        try:
+            return read_plain(place, max_bytes=MAX_FILE_BYTES, follow=False)
+        except FileNotFoundError:
+            return None
+        except (NotPlain, TooLarge, NotADirectoryError) as error:
+            raise EditConflict(f"{place} was replaced: {error}", remedy="Move it out of the directory") from None
+        except OSError as error:
+            raise disk_error(error, "read", place) from error
 
     def _roll_back(self, journal: Journal) -> None:
         """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
         try:
             for operation in reversed(journal.operations):
-                if self.current(operation.path) == operation.after != operation.before:
-                    self._take_back(operation)
+                self._take_back(operation)
             self.flush_names()
             self.sweep(journal)
             remove_journal(self.place.journal)
-        except DiskError:
-            return
+        except MemdirError:
+            return  # what is raised is why the change failed
 
     def _take_back(self, operation: Operation) -> None:
         back = Operation(operation.path, operation.after, operation.before, operation.mtime_before_ns)
         try:
-            self._replace(back, None)
+            if self.current(operation.path) == operation.after != operation.before:
+                self._replace(back, None)
         except EditConflict:
             return  # somebody's newer text: it stays
 
