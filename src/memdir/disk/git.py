@@ -161,7 +161,7 @@ class Git:
 
     def write_blobs(self, contents: Sequence[bytes]) -> None:
         """Put contents into the repository: a few as objects of their own, many as packs, each flushed once."""
-        if len(contents) < MANY_BLOBS:
+        if len(contents) < MANY_BLOBS or not find_program("git"):
             for data in contents:
                 write_object(self.objects, "blob", data)
             return

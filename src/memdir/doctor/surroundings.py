@@ -34,8 +34,8 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
 
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:
-    if not store.history.is_available:
-        message = "git is not installed: changes are not recorded, so log, diff, restore and undo do not work"
+    if not store.history.is_readable:
+        message = "git is not installed: changes are kept, but log, diff, restore and undo do not work without it"
         yield Finding("history", "warning", message, "", "Install git")
         return
     try:

@@ -1,7 +1,7 @@
 """Every change of a memory directory as a commit in a git repository beside it (S14).
 
-Reads and records; what to change back is decided in `store/undo.py`. Without git everything here answers "nothing",
-and `is_available` says so.
+Reads and records; what to change back is decided in `store/undo.py`. Recording needs no git program (ADR 0041), so it
+goes on without one; looking back does, and `is_readable` says whether that can be done.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class History:
         self.git = Git(place.history)
 
     @property
-    def is_available(self) -> bool:
-        """Whether git is there to keep a history at all."""
+    def is_readable(self) -> bool:
+        """Whether git is there to look back with."""
         return bool(find_program("git"))
 
     @contextmanager
@@ -193,17 +193,17 @@ class History:
     def keep(self, contents: Sequence[bytes]) -> None:
         """Make sure that the repository holds these bytes, and that they can be read there."""
         unsure = [data for data in contents if read_object(self.git.objects, object_id("blob", data)) != data]
-        if len(unsure) >= MANY_BLOBS and self.git.exists:
+        if len(unsure) >= MANY_BLOBS and self.git.exists and self.is_readable:
             held = self.contents([object_id("blob", data) for data in unsure])
             unsure = [data for data in unsure if object_id("blob", data) not in held]
         self.git.write_blobs(unsure)
 
     def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
-        """Those of these bytes that no commit holds."""
+        """Those of these bytes that no commit holds; without git, that the last one does not hold."""
         files = self._recorded().files
         names = {path: object_id("blob", data) for path, data in contents.items() if data is not None}
         unknown = {path: name for path, name in names.items() if files.get(path) != name}
-        if unknown and (head := self.head()):
+        if unknown and self.is_readable and (head := self.head()):
             held = {line[:40].decode("ascii") for line in self.git.run("rev-list", "--objects", head).split(b"\n")}
             unknown = {path: name for path, name in unknown.items() if name not in held}
         return {path: contents[path] for path in unknown}
@@ -356,7 +356,7 @@ class History:
             crowded = len(os.listdir(sample)) >= LOOSE_LIMIT
         except FileNotFoundError:
             return
-        if crowded:
+        if crowded and self.is_readable:
             self.git.pack(head)
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:

@@ -116,12 +116,10 @@ class Writer:
             if written_over:
                 self._commit(Journal(outside_message(written_over), [], found=tuple(written_over)))
 
-        return not self.history.is_available or self._done_in_history(act)
+        return self._done_in_history(act)
 
     def record_outside(self) -> bool:
         """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
-        if not self.history.is_available:
-            return True
         if self.is_waiting():
             return False  # an older change set still waits for a history that fails
 
