@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +29,7 @@ from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
+from memdir.store.scan import Unreadable
 from memdir.store.store import Memory, MemoryStore, entry_for
 
 _MAX_INSTRUCTIONS_BYTES = 1 << 20
@@ -85,14 +88,16 @@ def _mend_index(store: MemoryStore) -> bool:
         return False  # not a file: that is for its owner to look at, and among the findings
     with store.changing(Origin("doctor"), "repair the index") as change:
         notes = [entry for entry in entries if entry.is_note]  # what a line of low trust told before goes (L3)
-        change.edit_index(lambda index: index.repaired(entries).with_entries(notes))
+        holds_unread = store.scan(limit=None).holds_unread
+        change.edit_index(lambda index: index.repaired(entries, holds_unread=holds_unread).with_entries(notes))
     return store.read_bytes(INDEX_NAME) != before
 
 
 def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     scan = store.scan(limit=None)
     findings = [
-        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key) for item in scan.unreadable
+        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key, _way_in(store, item))
+        for item in scan.unreadable
     ]
     memories = []
     for header in scan.headers:
@@ -103,6 +108,13 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
             continue
         memories.append(memory)
     return memories, findings
+
+
+def _way_in(store: MemoryStore, item: Unreadable) -> str:
+    """What to do about something that is closed to its reader; the rest is told by the reason."""
+    if item.reason not in (os.strerror(errno.EACCES), os.strerror(errno.EPERM)):
+        return ""
+    return f"`chmod u+rwX {shlex.quote(os.path.join(store.root, item.key))}` opens it; until then it is left as it is"
 
 
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:

@@ -115,7 +115,15 @@ def unsafe_paths(store: MemoryStore) -> list[str]:
     for _, entry in walk(store.root):
         folder = os.path.dirname(entry.path)
         paths += [entry.path] if folder in paths else [folder, entry.path]
-    return [path for path in paths if not os.path.islink(path) and os.stat(path).st_mode & _OTHERS]
+    return [path for path in paths if _is_open(path)]
+
+
+def _is_open(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False  # gone, or in a folder that is closed even to us
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & _OTHERS)
 
 
 def check_orphans(memory: MemDir) -> Iterator[Finding]:

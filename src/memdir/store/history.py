@@ -369,6 +369,8 @@ class History:
             except FileNotFoundError:
                 continue
             except OSError as error:
+                if prefix:
+                    continue  # what is in it stands, though nobody can look at it now
                 raise disk_error(error, "read the folder", folder) from error
             with entries:
                 for entry in entries:
@@ -376,12 +378,26 @@ class History:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         folders.append((entry.path, f"{prefix}{entry.name}/"))
-                    elif entry.is_file(follow_symlinks=False) and _is_kept(status := entry.stat(follow_symlinks=False)):
+                    elif (status := _status(entry)) and _is_kept(status):
                         yield prefix + entry.name, status
 
     def _stands(self, path: str) -> bool:
-        """Whether something is there, be it nothing that we record: then a recorded file was not deleted."""
-        return os.path.lexists(os.path.join(self._place.base, path))
+        """Whether something is there, be it nothing that we record or may look at: then a recorded file was not
+        deleted."""
+        try:
+            os.lstat(os.path.join(self._place.base, path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None  # gone again, or in a folder that may be listed and not entered
 
 
 def _is_kept(status: os.stat_result) -> bool:
