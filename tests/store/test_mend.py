@@ -298,3 +298,36 @@ def test_every_command_says_that_a_change_is_not_recorded(
     assert "not in the history" not in memdir("remember", "Fourth").err
     assert memdir("list").err == ""
     assert memdir("log").out.count("remember ") == 4
+
+
+@pytest.mark.parametrize("tree", ["", "notes"], ids=["the root", "a folder"])
+@pytest.mark.parametrize("is_gone", [False, True], ids=["emptied", "gone"])
+@pytest.mark.parametrize("first", ["remember", "undo"])
+def test_a_tree_of_the_last_change_is_made_again_at_once(
+    tree: str, is_gone: bool, first: str, lived_in: MemoryStore, events: Events, git: Callable[..., str]
+) -> None:
+    Path(lived_in.root, "notes").mkdir()
+    Path(lived_in.root, "notes", "deep.md").write_text("deep")
+    lived_in.record_outside_changes()
+    name = git("rev-parse", f"main:{tree}", cwd=Path(lived_in.place.history)).strip()
+    damage(loose(lived_in, name), b"")
+    if is_gone:
+        loose(lived_in, name).unlink()
+    store = again(lived_in, events)
+    if first == "remember":
+        add(store, "Fourth")
+    undo(store)
+    assert "history.repaired" in events.names and damaged_histories(store.place) == []
+    assert store.history.check() == [] and len(store.history.log()) >= 5
+
+
+def test_a_lost_version_that_is_still_on_disk_does_not_stop_undo(lived_in: MemoryStore, events: Events) -> None:
+    newest = lived_in.history.log()[0]
+    blob = next(file.after for file in newest.files if file.path == "third.md")
+    damage(loose(lived_in, blob), b"")
+    store = again(lived_in, events)
+    assert undo(store).commit.id == newest.id
+    assert not Path(store.root, "third.md").exists()
+    undo(store, store.history.log()[0].id)
+    assert b"Third" in Path(store.root, "third.md").read_bytes()
+    assert store.history.check() == []

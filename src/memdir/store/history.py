@@ -180,8 +180,7 @@ class History:
         after.tree = object_id("tree", trees[-1])
         if after.tree == table.tree or not (after.files or table.head):
             return False
-        for tree in trees:
-            write_object(self.git.objects, "tree", tree)
+        self.write_trees(trees)
         text = message.encode("utf-8", "replace")
         since_ns = self._journal_time_ns()
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
@@ -194,9 +193,21 @@ class History:
         """Make sure that the repository holds these bytes, and that they can be read there."""
         unsure = [data for data in contents if read_object(self.git.objects, object_id("blob", data)) != data]
         if len(unsure) >= MANY_BLOBS and self.git.exists and self.is_readable:
-            held = self.contents([object_id("blob", data) for data in unsure])
+            held = self._stored([object_id("blob", data) for data in unsure])
             unsure = [data for data in unsure if object_id("blob", data) not in held]
         self.git.write_blobs(unsure)
+
+    def lost_trees(self) -> list[bytes]:
+        """The folders of the last commit that cannot be read, made again from our note; packed ones are git's."""
+        table = self._recorded()
+        trees = tree_objects(table.files)
+        if object_id("tree", trees[-1]) != table.tree or self.git.has_packs:
+            return []
+        return [tree for tree in trees if read_object(self.git.objects, object_id("tree", tree)) != tree]
+
+    def write_trees(self, trees: Sequence[bytes]) -> None:
+        for tree in trees:
+            write_object(self.git.objects, "tree", tree)
 
     def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
         """Those of these bytes that no commit holds; without git, that the last one does not hold."""
@@ -318,7 +329,16 @@ class History:
         return _commit(output.split(b"\x01")[1]) if b"\x01" in output else None
 
     def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of each content id; what is gone or damaged is left out."""
+        """The bytes of each content id, from the history or, where it lost them, from a file that still holds them."""
+        found = self._stored(ids)
+        lost = {blob for blob in ids if blob and blob not in found}
+        for data in self.beginning().values() if lost else ():
+            if data is not None and (name := object_id("blob", data)) in lost:
+                found[name] = data
+        return found
+
+    def _stored(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The bytes that the history itself has; what is gone or damaged is left out."""
         wanted = [blob for blob in dict.fromkeys(ids) if blob]
         if not wanted:
             return {}

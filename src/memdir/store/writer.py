@@ -23,7 +23,7 @@ from memdir.disk.plain_file import TooLarge, read_with_status
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError
-from memdir.events import history_failed, journal_set_aside, secret_saved
+from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
 from memdir.store.journal import (
@@ -125,10 +125,14 @@ class Writer:
 
         def act() -> None:
             paths = self.history.unrecorded()
-            if not paths:
+            lost = self.history.lost_trees()
+            if not paths and not lost:
                 return
             journal = Journal(outside_message(paths), [], found=tuple(paths))
             write_journal(self.place.journal, journal)
+            if lost:
+                self.history.write_trees(lost)
+                self.sink.emit(history_repaired(what="the last change of the history was damaged and is whole again"))
             self._begin([journal])
             self._commit(journal)
             self._report_secrets(paths)
@@ -148,11 +152,11 @@ class Writer:
 
     def mend_thoroughly(self) -> list[str]:
         """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
-        done = [f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock())]
+        done = []
         for event in mend_all(self.place, self.history, self.clock()):
             self.sink.emit(event)
             done.append(told(event))
-        return done
+        return [*done, *(f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock()))]
 
     def drop_journal(self) -> None:
         """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""
