@@ -86,3 +86,19 @@ def test_what_was_closed_was_never_deleted(folder: Path, tell: Callable[..., Ran
     changes = [change["file"] for one in json.loads(tell("log", "--json").out) for change in one["files"]]
     assert changes.count("f/z.md") == 1, "added once, and nothing since"
     assert tell("doctor").code == 0
+
+
+@pytest.mark.parametrize("name", ["objects", "refs", "."])
+def test_a_closed_history_is_no_damage_and_is_opened_again(name: str, folder: Path, tell: Callable[..., Ran]) -> None:
+    closed = Path(f"{folder}.state", "history.git", name)
+    closed.chmod(0o000)
+    try:
+        told = tell("doctor").out
+        assert "is damaged" not in told
+        tell("doctor", "--fix")
+    finally:
+        mode = closed.stat().st_mode & 0o777
+        closed.chmod(0o700)
+    assert mode == 0o700
+    assert not list(closed.parent.parent.glob("*.damaged-*"))
+    assert tell("undo").code == 0

@@ -176,6 +176,8 @@ def test_edit_refuses_a_secret_and_keeps_the_text(
     assert github_token() not in ran.err
     [file] = [path for path in memory_folder.glob("*.md") if path.name != "MEMORY.md"]
     assert github_token() not in file.read_text()
+    [draft] = [found for found in json.loads(memdir("doctor", "--json").out)["findings"] if found["check"] == "secret"]
+    assert "/drafts/" in draft["file"] and "github-token" in draft["message"]
     assert memdir("edit", "token", "--allow-secret").code == 0
     assert github_token() in file.read_text()
 

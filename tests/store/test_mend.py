@@ -12,9 +12,10 @@ import pytest
 
 from memdir.disk.git import Git
 from memdir.errors import HistoryError, MemoryNotFound
+from memdir.layout import Place
 from memdir.store.catalogue import add_memory, forget_memory
 from memdir.store.history import Origin
-from memdir.store.mend import damaged_histories
+from memdir.store.mend import damaged_histories, unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock, Events, Ran
@@ -331,3 +332,24 @@ def test_a_lost_version_that_is_still_on_disk_does_not_stop_undo(lived_in: Memor
     undo(store, store.history.log()[0].id)
     assert b"Third" in Path(store.root, "third.md").read_bytes()
     assert store.history.check() == []
+
+
+@pytest.mark.parametrize(
+    "name", ["shallow", "info/grafts", "refs/replace/x", "worktrees/x", "modules/x", "objects/info/http-alternates"]
+)
+def test_what_git_would_obey_and_memdir_never_wrote_is_named(name: str, lived_in: MemoryStore) -> None:
+    planted = Path(lived_in.place.history, name)
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text("")
+    assert any(str(planted).startswith(path) for path in unlike_written(lived_in.place))
+    lived_in.mend_history()
+    assert unlike_written(lived_in.place) == [] and not planted.exists()
+
+
+def test_doctor_says_what_fix_will_do_before_it_sets_a_history_aside(memdir: Callable[..., Ran]) -> None:
+    memdir("remember", "Old words", "--name", "old")
+    store = MemoryStore(Place(memdir("path").out.strip()))
+    memdir("forget", "old")
+    blob = next(file.before for file in store.history.log()[0].files if file.path.endswith("old.md"))
+    damage(loose(store, blob), b"")
+    assert "sets the whole history aside" in memdir("doctor").out

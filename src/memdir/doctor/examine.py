@@ -16,6 +16,7 @@ from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
     check_bash,
+    check_drafts,
     check_history,
     check_large,
     check_orphans,
@@ -120,6 +121,7 @@ def _way_in(store: MemoryStore, item: Unreadable) -> str:
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
     yield from check_unfinished(store)
+    yield from check_drafts(store)
     yield from check_history(store)
     yield from check_project_git(memory)
     yield from check_bash()

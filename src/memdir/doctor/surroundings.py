@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from memdir.agent.bash import is_installed
+from memdir.disk.plain_file import read_if_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -16,13 +17,18 @@ from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.store.identity import stores
 from memdir.store.journal import damaged_journals, put_off_before
-from memdir.store.mend import damaged_histories, unlike_written
+from memdir.store.mend import closed_parts, damaged_histories, unlike_written
+from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.walk import MAX_FILE_BYTES, large_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
-_REPAIRS = "`memdir doctor --fix` makes again what is certain, and sets a history aside that cannot be read"
+_REPAIRS = (
+    "`memdir doctor --fix` writes again what the files on disk still hold. If anything is lost all the same, it "
+    "sets the whole history aside, where it stays readable (docs/how-to/history-set-aside.md), and begins a new one"
+)
+_OPENS = "`memdir doctor --fix` gives you back the right to read and write it, where it is yours"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -42,6 +48,11 @@ def check_history(store: MemoryStore) -> Iterator[Finding]:
         damage = store.history.check()
     except (HistoryError, DiskError) as error:
         damage = [error.message]
+    closed = next(closed_parts(store.place.history), None) if damage else None
+    if closed:
+        message = "the history cannot be read, because it is closed to you; changes wait until it is open"
+        yield Finding("history", "error", message, closed[0], _OPENS, fixable=True)
+        return
     for line in damage[:5]:
         message = f"the history is damaged: {line}"
         yield Finding("history", "error", message, store.place.history, _REPAIRS, fixable=True)
@@ -91,6 +102,16 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
     for path in damaged_journals(store.place):
         message = "what should have been a change on its way to disk was damaged and is set aside"
         yield Finding("journal", "note", message, path, "Look into it for a text that you miss, then delete it")
+
+
+def check_drafts(store: MemoryStore) -> Iterator[Finding]:
+    """Texts that were not saved because of a secret lie with it where their author finds them again."""
+    for name in sorted(os.listdir(store.place.drafts)) if os.path.isdir(store.place.drafts) else ():
+        data = read_if_plain(os.path.join(store.place.drafts, name), MAX_FILE_BYTES) or b""
+        path = os.path.join(store.place.drafts, harmless_name(name, data))
+        for kind in secrets_in(name, data)[0]:
+            message = f"a text that was not saved seems to hold a secret ({kind})"
+            yield Finding("secret", "warning", message, path, "Take from it what you need, then delete it")
 
 
 def check_large(store: MemoryStore) -> Iterator[Finding]:
