@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import Ran
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -53,3 +57,40 @@ def test_every_make_target_that_a_page_names_exists() -> None:
 def test_no_page_or_source_names_a_machine_path() -> None:
     for path in [*PAGES, *ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md")]:
         assert "/work/" not in path.read_text(encoding="utf-8"), path
+
+
+LOST = {"the last change": "{last}", "the tree of the last change": "{last}^{{tree}}", "an old version": "{old}:two.md"}
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST.keys())
+def test_the_way_to_an_old_version_leads_there(
+    lost: str, memdir: Callable[..., Ran], git: Callable[..., str], project: Path, memdir_command: str
+) -> None:
+    """Every command of the page, word by word, on a history that really lost something."""
+    for name in ("Testing", "Two", "Three"):
+        memdir("remember", f"{name} came before the damage", "--name", name, "--type", "feedback")
+    memdir("forget", "feedback_testing.md")
+    state = Path(memdir("path").out.strip() + ".state")
+    history = state / "history.git"
+    last, _, old, _ = git("rev-list", "main", cwd=history).split()
+    named = lost.format(last=last, old=old).replace("two.md", "feedback_two.md")
+    blob = git("rev-parse", named, cwd=history).strip()
+    (history / "objects" / blob[:2] / blob[2:]).write_bytes(b"")
+    Path(str(state)[: -len(".state")], "feedback_two.md").unlink()
+    memdir("doctor", "--fix")
+    page = (ROOT / "docs/how-to/history-set-aside.md").read_text(encoding="utf-8")
+    script = "\n".join(re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    path = f"{Path(memdir_command).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script.replace("4f2a91c0", old[:8])],
+        cwd=project,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert blob in done.stdout, "what is broken is named"
+    assert "remember Two" in done.stdout and "Imported 1 memories" in done.stdout
+    assert "Testing came before the damage" in memdir("show", "feedback_testing.md").out
+    assert list(state.glob("history.git.damaged-*")) == []

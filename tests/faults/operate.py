@@ -64,7 +64,7 @@ def index(store: MemoryStore, material: str) -> None:
         entries = [
             entry_for(header.key, header) for header in sorted(store.scan().headers, key=lambda header: header.key)
         ]
-        change.edit_index(lambda current: current.repaired(entries))
+        change.edit_index(lambda current: current.repaired(entries, holds_unread=lambda _: False))
 
 
 def commit(store: MemoryStore, material: str) -> None:

@@ -22,7 +22,7 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.undo import undo
 from tests.conftest import Events, Ran
-from tests.security.fakes import github_token, key_block, password
+from tests.security.fakes import drawn, github_token, key_block, password
 
 Memdir = Callable[..., Ran]
 USER = Origin("cli", trust="user")
@@ -88,6 +88,48 @@ def test_the_error_for_programs_holds_no_value(memdir: Memdir) -> None:
     assert github_token() not in ran.out
 
 
+SPELLINGS: dict[str, Callable[[], tuple[str, str]]] = {  # the value, and a text that holds it
+    "a setting": lambda: (value := drawn(32).lower(), f"DB_PASSWORD={value}"),
+    "a field": lambda: (value := drawn(32).lower(), f"api_key: {value}"),
+    "an address": lambda: (value := drawn(16), f"postgres://app:{value}@db.internal/app"),
+    "signs within": lambda: (value := f"{drawn(6)}-{drawn(6, seed=2)}-{drawn(6, seed=3)}", f"The password is {value}"),
+    "a cloud key": lambda: (value := "AK" + "IA" + drawn(16).upper(), f"{value} is the key"),
+    "a very long one": lambda: (value := drawn(90), f"DB_PASSWORD={value}"),
+}
+
+
+def told_of(value: str, words: str) -> list[str]:
+    """The pieces of a value, by its letters and digits alone, that somebody could read in these words."""
+    letters, said = ("".join(c for c in text.casefold() if c.isalnum()) for text in (value, words))
+    return [letters[at : at + 5] for at in range(len(letters) - 4) if letters[at : at + 5] in said]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS.keys())
+@pytest.mark.parametrize("way", ["text", "name", "json", "import"])
+def test_no_file_name_tells_the_secret_that_was_refused(
+    spelling: Callable[[], tuple[str, str]], way: str, memdir: Memdir, tmp_path: Path
+) -> None:
+    """Names are made from the text: in small letters and with underscores a value is known again."""
+    value, text = spelling()
+    source = tmp_path / "source"
+    source.mkdir()
+    name = "".join(c if c.isalnum() else "_" for c in text.lower())[:200]
+    (source / f"{name}.md").write_text(f"---\nname: n\ndescription: d\n---\n\n{text}\n")
+    (source / f"b_{name}.md").write_text(f"---\nname: n\ndescription: d\n---\n\n{text}\n")
+    ran = {
+        "text": lambda: memdir("remember", text),
+        "name": lambda: memdir("remember", "A harmless text", "--name", text),
+        "json": lambda: memdir("remember", text, "--json"),
+        "import": lambda: memdir("import", str(source), "--json"),
+    }[way]()
+    assert ran.code in (REFUSED, 1)
+    events = tmp_path / "home" / "logs" / "events.jsonl"
+    logged = events.read_text() if events.exists() else ""
+    assert told_of(value, ran.out + ran.err + logged) == []
+    if way == "import":
+        assert len(json.loads(ran.out)["refused"]) == 2, "two files that may not be named are still two"
+
+
 def test_the_library_refuses_as_well_wherever_it_stands(store: MemoryStore) -> None:
     token = github_token()
     for words in (
@@ -134,6 +176,8 @@ def test_edit_refuses_a_secret_and_keeps_the_text(
     assert github_token() not in ran.err
     [file] = [path for path in memory_folder.glob("*.md") if path.name != "MEMORY.md"]
     assert github_token() not in file.read_text()
+    [draft] = [found for found in json.loads(memdir("doctor", "--json").out)["findings"] if found["check"] == "secret"]
+    assert "/drafts/" in draft["file"] and "github-token" in draft["message"]
     assert memdir("edit", "token", "--allow-secret").code == 0
     assert github_token() in file.read_text()
 
@@ -158,7 +202,7 @@ def test_an_import_leaves_the_file_out_says_so_and_goes_on(form: str, store: Mem
         source = tmp_path / "in.zip"
     result = import_memories(store, str(source), origin=Origin("import"))
     assert result.added == ["good.md"]
-    assert result.refused.keys() == {"bad.md", "named.md", f"{token}.md"}
+    assert result.refused.keys() == {"bad.md", "named.md", "[removed: github-token].md"}
     assert "github-token in line 7" in result.refused["bad.md"]
     assert token not in " ".join(result.refused.values())
 

@@ -63,7 +63,7 @@ def test_removing_takes_only_the_lines_of_that_memory() -> None:
 
 def test_repair_gives_each_memory_one_line_and_keeps_what_it_does_not_understand() -> None:
     before = b"# T\n- [A](a.md)\n- [Gone](gone.md)\n- [A twice](a.md)\nwords\n"
-    after = Index(before).repaired([Entry("a.md", "A", ""), Entry("n.md", "N", "new")])
+    after = Index(before).repaired([Entry("a.md", "A", ""), Entry("n.md", "N", "new")], holds_unread=lambda _: False)
     assert after.data == "# T\n- [N](n.md) — new\n- [A](a.md)\nwords\n".encode()
 
 

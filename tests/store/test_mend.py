@@ -15,7 +15,7 @@ from memdir.errors import HistoryError, MemoryNotFound
 from memdir.layout import Place
 from memdir.store.catalogue import add_memory, forget_memory
 from memdir.store.history import Origin
-from memdir.store.mend import damaged_histories
+from memdir.store.mend import damaged_histories, unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock, Events, Ran
@@ -311,3 +311,57 @@ def test_every_command_says_that_a_change_is_not_recorded(
     assert "not in the history" not in memdir("remember", "Fourth").err
     assert memdir("list").err == ""
     assert memdir("log").out.count("remember ") == 4
+
+
+@pytest.mark.parametrize("tree", ["", "notes"], ids=["the root", "a folder"])
+@pytest.mark.parametrize("is_gone", [False, True], ids=["emptied", "gone"])
+@pytest.mark.parametrize("first", ["remember", "undo"])
+def test_a_tree_of_the_last_change_is_made_again_at_once(
+    tree: str, is_gone: bool, first: str, lived_in: MemoryStore, events: Events, git: Callable[..., str]
+) -> None:
+    Path(lived_in.root, "notes").mkdir()
+    Path(lived_in.root, "notes", "deep.md").write_text("deep")
+    lived_in.record_outside_changes()
+    name = git("rev-parse", f"main:{tree}", cwd=Path(lived_in.place.history)).strip()
+    damage(loose(lived_in, name), b"")
+    if is_gone:
+        loose(lived_in, name).unlink()
+    store = again(lived_in, events)
+    if first == "remember":
+        add(store, "Fourth")
+    undo(store)
+    assert "history.repaired" in events.names and damaged_histories(store.place) == []
+    assert store.history.check() == [] and len(store.history.log()) >= 5
+
+
+def test_a_lost_version_that_is_still_on_disk_does_not_stop_undo(lived_in: MemoryStore, events: Events) -> None:
+    newest = lived_in.history.log()[0]
+    blob = next(file.after for file in newest.files if file.path == "third.md")
+    damage(loose(lived_in, blob), b"")
+    store = again(lived_in, events)
+    assert undo(store).commit.id == newest.id
+    assert not Path(store.root, "third.md").exists()
+    undo(store, store.history.log()[0].id)
+    assert b"Third" in Path(store.root, "third.md").read_bytes()
+    assert store.history.check() == []
+
+
+@pytest.mark.parametrize(
+    "name", ["shallow", "info/grafts", "refs/replace/x", "worktrees/x", "modules/x", "objects/info/http-alternates"]
+)
+def test_what_git_would_obey_and_memdir_never_wrote_is_named(name: str, lived_in: MemoryStore) -> None:
+    planted = Path(lived_in.place.history, name)
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text("")
+    assert any(str(planted).startswith(path) for path in unlike_written(lived_in.place))
+    lived_in.mend_history()
+    assert unlike_written(lived_in.place) == [] and not planted.exists()
+
+
+def test_doctor_says_what_fix_will_do_before_it_sets_a_history_aside(memdir: Callable[..., Ran]) -> None:
+    memdir("remember", "Old words", "--name", "old")
+    store = MemoryStore(Place(memdir("path").out.strip()))
+    memdir("forget", "old")
+    blob = next(file.before for file in store.history.log()[0].files if file.path.endswith("old.md"))
+    damage(loose(store, blob), b"")
+    assert "sets the whole history aside" in memdir("doctor").out

@@ -287,11 +287,51 @@ def test_without_git_everything_else_works(store: MemoryStore, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path / "nothing-here"))
     key = add(store, "First")
     assert store.read(key).topic.body == "\nFirst\n"
-    assert not store.history.is_available
-    assert store.history.log() == []
+    assert not store.history.is_readable
     assert not os.path.exists(store.place.journal)
     forget_memory(store, key, origin=CLI)
     assert store.scan().headers == []
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["a history", "no history yet"])
+@pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
+def test_what_changes_without_git_is_in_the_history_when_git_is_back(
+    begun: bool, is_packed: bool, store: MemoryStore, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recording needs no git; where it does, because somebody packed the history, the changes wait."""
+    if begun:
+        add(store, "First")
+    if begun and is_packed:
+        store.history.git.pack(store.history.head())
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        later = MemoryStore(store.place, sink=events)
+        key = add(later, "Second")
+        Path(store.root, "by_hand.md").write_text("by hand")
+        forget_memory(later, key, origin=CLI)
+        add_memory(later, "Third", kind=None, origin=Origin("fork"))
+        assert later.is_waiting() == (begun and is_packed)
+    back = MemoryStore(store.place, sink=events)
+    assert back.record_outside_changes()
+    log = back.history.log()
+    subjects = [commit.subject for commit in log if commit.source != "outside"]
+    assert subjects == ["remember Third", f"forget {key}", "remember Second", *(["remember First"] if begun else [])]
+    assert "by_hand.md" in {file.path for commit in log for file in commit.files}
+    undo(back, next(commit.id for commit in log if commit.subject.startswith("forget")))
+    assert back.read(key).topic.body == "\nSecond\n"
+    assert back.history.check() == []
+
+
+def test_many_files_are_recorded_without_git(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(store.root).mkdir()
+    for number in range(150):
+        Path(store.root, f"{number}.md").write_text(f"Number {number}")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        forget_memory(store, "7.md", origin=CLI)
+    assert not store.is_waiting()
+    undo(store)
+    assert store.read_bytes("7.md") == b"Number 7"
 
 
 def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(

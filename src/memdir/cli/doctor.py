@@ -48,7 +48,7 @@ def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
         terminal.line(
             f"{terminal.style(finding.severity.ljust(8), _STYLES[finding.severity])} {where}{clean(finding.message)}"
         )
-        remedy = "`memdir doctor --fix` mends it" if finding.fixable else finding.remedy
+        remedy = finding.remedy or ("`memdir doctor --fix` mends it" if finding.fixable else "")
         if remedy:
             terminal.line(terminal.dim(f"         {clean(remedy)}"))
     counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _undo_hint(store: MemoryStore) -> str:
-    return "  (`memdir diff` shows the change, `memdir undo` takes it back)" if store.history.is_available else ""
+    return "  (`memdir diff` shows the change, `memdir undo` takes it back)" if store.history.is_readable else ""
 
 
 def _edited(draft: str, context: Context) -> bytes:

@@ -30,6 +30,6 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if options.json:
         context.print_json({"file": key, "forgotten": True})
     else:
-        undo = "  `memdir undo` brings it back" if store.history.is_available else ""
+        undo = f"  `memdir undo` brings it back{'' if store.history.is_readable else ' once git is installed'}"
         context.terminal.line(f"{context.terminal.bold('Forgot')} {clean(key)}{context.terminal.dim(undo)}")
     return 0

@@ -28,17 +28,22 @@ def run(options: argparse.Namespace, context: Context) -> int:
     shown = wanted if options.all else wanted[:200]
     if options.json:
         context.print_json(
-            {"directory": store.root, "total": len(wanted), "memories": [_plain(header) for header in shown]}
+            {
+                "directory": store.root,
+                "total": len(wanted),
+                "memories": [_plain(header) for header in shown],
+                "leftOut": {item.key: item.reason for item in scan.unreadable},
+            }
         )
         return 0
+    for item in scan.unreadable:
+        context.note(f"{item.key} was left out: {item.reason}")
     if not shown:
         context.terminal.line(f"Nothing is remembered in {store.root} yet.")
         return 0
     _print_table(shown, context)
     if len(wanted) > len(shown):
         context.terminal.line(context.terminal.dim(f"… {len(wanted) - len(shown)} older ones: memdir list --all"))
-    for item in scan.unreadable:
-        context.note(f"{item.key} was left out: {item.reason}")
     return 0
 
 

@@ -83,6 +83,10 @@ class Git:
     def exists(self) -> bool:
         return os.path.lexists(self.folder)
 
+    @property
+    def has_packs(self) -> bool:
+        return any(entry.name.endswith(".pack") for entry in _entries(os.path.join(self.objects, "pack")))
+
     def create(self) -> None:
         """Make what is missing of the repository; plain `git log` works inside its folder."""
         for folder in ("objects/pack", "refs/heads", "logs/refs/heads"):
@@ -161,7 +165,7 @@ class Git:
 
     def write_blobs(self, contents: Sequence[bytes]) -> None:
         """Put contents into the repository: a few as objects of their own, many as packs, each flushed once."""
-        if len(contents) < MANY_BLOBS:
+        if len(contents) < MANY_BLOBS or not find_program("git"):
             for data in contents:
                 write_object(self.objects, "blob", data)
             return

@@ -32,7 +32,8 @@ def check_index(store: MemoryStore) -> Iterator[Finding]:
     present = {header.key for header in own_headers(store)}
     listed = Counter(entry.key for entry in index.entries())
     missing = sorted(present - listed.keys())
-    dead = sorted(key for key in listed.keys() - present if store_lacks(store, key))
+    holds_unread = store.scan(limit=None).holds_unread
+    dead = sorted(key for key in listed.keys() - present if store_lacks(store, key) and not holds_unread(key))
     twice = sorted(key for key, count in listed.items() if count > 1)
     told = _told_unverified(store, index)
     if missing:

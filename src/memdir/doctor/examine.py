@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
     check_bash,
+    check_drafts,
     check_history,
     check_large,
     check_orphans,
@@ -27,6 +30,7 @@ from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
+from memdir.store.scan import Unreadable
 from memdir.store.store import Memory, MemoryStore, entry_for
 
 _MAX_INSTRUCTIONS_BYTES = 1 << 20
@@ -62,7 +66,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
 
 def mend(store: MemoryStore) -> list[str]:
     """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
-    done = store.mend_history() if store.history.is_available else []
+    done = store.mend_history() if store.history.is_readable else []
     if store.is_waiting():
         store.ensure()
         if not store.is_waiting():
@@ -85,14 +89,16 @@ def _mend_index(store: MemoryStore) -> bool:
         return False  # not a file: that is for its owner to look at, and among the findings
     with store.changing(Origin("doctor"), "repair the index") as change:
         notes = [entry for entry in entries if entry.is_note]  # what a line of low trust told before goes (L3)
-        change.edit_index(lambda index: index.repaired(entries).with_entries(notes))
+        holds_unread = store.scan(limit=None).holds_unread
+        change.edit_index(lambda index: index.repaired(entries, holds_unread=holds_unread).with_entries(notes))
     return store.read_bytes(INDEX_NAME) != before
 
 
 def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     scan = store.scan(limit=None)
     findings = [
-        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key) for item in scan.unreadable
+        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key, _way_in(store, item))
+        for item in scan.unreadable
     ]
     memories = []
     for header in scan.headers:
@@ -105,9 +111,17 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     return memories, findings
 
 
+def _way_in(store: MemoryStore, item: Unreadable) -> str:
+    """What to do about something that is closed to its reader; the rest is told by the reason."""
+    if item.reason not in (os.strerror(errno.EACCES), os.strerror(errno.EPERM)):
+        return ""
+    return f"`chmod u+rwX {shlex.quote(os.path.join(store.root, item.key))}` opens it; until then it is left as it is"
+
+
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
     yield from check_unfinished(store)
+    yield from check_drafts(store)
     yield from check_history(store)
     yield from check_project_git(memory)
     yield from check_bash()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from memdir.agent.bash import is_installed
+from memdir.disk.plain_file import read_if_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -16,13 +17,18 @@ from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.store.identity import stores
 from memdir.store.journal import damaged_journals, put_off_before
-from memdir.store.mend import damaged_histories, unlike_written
+from memdir.store.mend import closed_parts, damaged_histories, unlike_written
+from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.walk import MAX_FILE_BYTES, large_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
-_REPAIRS = "`memdir doctor --fix` makes again what is certain, and sets a history aside that cannot be read"
+_REPAIRS = (
+    "`memdir doctor --fix` writes again what the files on disk still hold. If anything is lost all the same, it "
+    "sets the whole history aside, where it stays readable (docs/how-to/history-set-aside.md), and begins a new one"
+)
+_OPENS = "`memdir doctor --fix` gives you back the right to read and write it, where it is yours"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -34,14 +40,19 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
 
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:
-    if not store.history.is_available:
-        message = "git is not installed: changes are not recorded, so log, diff, restore and undo do not work"
+    if not store.history.is_readable:
+        message = "git is not installed: changes are kept, but log, diff, restore and undo do not work without it"
         yield Finding("history", "warning", message, "", "Install git")
         return
     try:
         damage = store.history.check()
     except (HistoryError, DiskError) as error:
         damage = [error.message]
+    closed = next(closed_parts(store.place.history), None) if damage else None
+    if closed:
+        message = "the history cannot be read, because it is closed to you; changes wait until it is open"
+        yield Finding("history", "error", message, closed[0], _OPENS, fixable=True)
+        return
     for line in damage[:5]:
         message = f"the history is damaged: {line}"
         yield Finding("history", "error", message, store.place.history, _REPAIRS, fixable=True)
@@ -93,6 +104,16 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
         yield Finding("journal", "note", message, path, "Look into it for a text that you miss, then delete it")
 
 
+def check_drafts(store: MemoryStore) -> Iterator[Finding]:
+    """Texts that were not saved because of a secret lie with it where their author finds them again."""
+    for name in sorted(os.listdir(store.place.drafts)) if os.path.isdir(store.place.drafts) else ():
+        data = read_if_plain(os.path.join(store.place.drafts, name), MAX_FILE_BYTES) or b""
+        path = os.path.join(store.place.drafts, harmless_name(name, data))
+        for kind in secrets_in(name, data)[0]:
+            message = f"a text that was not saved seems to hold a secret ({kind})"
+            yield Finding("secret", "warning", message, path, "Take from it what you need, then delete it")
+
+
 def check_large(store: MemoryStore) -> Iterator[Finding]:
     """Files that the history leaves out; a memory among them cannot be read either, and is named as such."""
     for key, size in large_files(store.root):
@@ -115,7 +136,15 @@ def unsafe_paths(store: MemoryStore) -> list[str]:
     for _, entry in walk(store.root):
         folder = os.path.dirname(entry.path)
         paths += [entry.path] if folder in paths else [folder, entry.path]
-    return [path for path in paths if not os.path.islink(path) and os.stat(path).st_mode & _OTHERS]
+    return [path for path in paths if _is_open(path)]
+
+
+def _is_open(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False  # gone, or in a folder that is closed even to us
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & _OTHERS)
 
 
 def check_orphans(memory: MemDir) -> Iterator[Finding]:

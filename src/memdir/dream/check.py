@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.facts import all_facts, missing_from
-from memdir.store.secrets.refuse import secrets_in
+from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
@@ -62,7 +62,7 @@ def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
 def _faults_of_draft(draft: Draft) -> list[str]:
     found = []
     if draft.after is not None and any(secrets_in(draft.key, draft.after, draft.before)):
-        found.append(f"{draft.key} would hold a secret")
+        found.append(f"{harmless_name(draft.key, draft.after)} would hold a secret")
     if draft.key == INDEX_NAME:
         return found
     if draft.before is not None and Topic(draft.before).is_pinned:

@@ -37,6 +37,16 @@ class Imported:
         self.renamed: dict[str, str] = {}
         self.refused: dict[str, str] = {}
 
+    def refuse(self, key: str, data: bytes, reason: str) -> None:
+        """Leave a file out, under a name that tells no secret; two that may not be named are still two."""
+        from memdir.store.secrets.find import redact
+        from memdir.store.secrets.refuse import harmless_name
+
+        name = shown = harmless_name(key, data)
+        while shown in self.refused:
+            shown = f"{name} ({len(self.refused) + 1})"
+        self.refused[shown] = redact(reason.replace(key, name))
+
 
 class Exported:
     """What an export wrote: how many memories, and which files it had to leave out and why."""
@@ -68,7 +78,7 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
             continue  # lines are made from the memories; an index from elsewhere may name other files
         reason = _why_not(key, data)
         if reason:
-            result.refused[key] = reason
+            result.refuse(key, data, reason)
         else:
             taken[key] = data
     with store.changing(origin, f"import {len(taken)} memories from {os.path.basename(source)}") as change:
@@ -76,7 +86,7 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
             try:
                 _take_in(change, key, data, result)
             except SecretRefused as error:
-                result.refused[key] = f"{error.message}; it is left out"
+                result.refuse(key, data, f"{error.message}; it is left out")
     return result
 
 
@@ -113,7 +123,9 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
     total = 0
     for number, (key, entry) in enumerate(walk(source)):
         if entry.is_symlink() or not entry.is_file(follow_symlinks=False):
-            raise ImportRefused(f"{key} in {source} is a link or no plain file", remedy="Replace it by a plain file")
+            raise ImportRefused(
+                f"{_told(key)} in {source} is a link or no plain file", remedy="Replace it by a plain file"
+            )
         size = entry.stat(follow_symlinks=False).st_size
         total += min(size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
@@ -148,15 +160,17 @@ def _check_members(source: str, members: list[ZipInfo]) -> None:
         mode = member.external_attr >> 16
         if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
             raise ImportRefused(
-                f"{member.filename} in {source} is a link or no plain file", remedy="Pack plain files only"
+                f"{_told(member.filename)} in {source} is a link or no plain file", remedy="Pack plain files only"
             )
         if member.filename.casefold() in seen:
-            raise ImportRefused(f"{source} holds {member.filename} twice", remedy="Pack each file once")
+            raise ImportRefused(f"{source} holds {_told(member.filename)} twice", remedy="Pack each file once")
         seen.add(member.filename.casefold())
         total += min(member.file_size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
         if member.file_size > 1 << 20 and member.file_size > MAX_RATIO * max(1, member.compress_size):
-            raise ImportRefused(f"{member.filename} in {source} unpacks to {member.file_size:,} bytes: a zip bomb")
+            raise ImportRefused(
+                f"{_told(member.filename)} in {source} unpacks to {member.file_size:,} bytes: a zip bomb"
+            )
 
 
 def _check_limits(source: str, files: int, total: int) -> None:
@@ -165,6 +179,13 @@ def _check_limits(source: str, files: int, total: int) -> None:
             f"{source} is over a limit: {MAX_FILES:,} files, {MAX_TOTAL_BYTES:,} bytes in all",
             remedy="Import it in parts",
         )
+
+
+def _told(name: str) -> str:
+    """A name from outside, as a message may hold it."""
+    from memdir.store.secrets.refuse import harmless_name
+
+    return harmless_name(name)
 
 
 def _member_key(member: ZipInfo) -> str:
@@ -176,14 +197,14 @@ def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
     with archive.open(member) as file:
         data = file.read(min(member.file_size, MAX_MEMORY_BYTES) + 1)
     if len(data) > member.file_size:  # the directory lied about the size
-        raise ImportRefused(f"{member.filename} in {source} is larger than it claims")
+        raise ImportRefused(f"{_told(member.filename)} in {source} is larger than it claims")
     return data
 
 
 def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, bytes, int]]:
     """Key, bytes and time of every file, in order; what is no plain readable file is left out and told."""
     index = [(INDEX_NAME, store.place.index)] if os.path.lexists(store.place.index) else []
-    for key, path in index + sorted((key, entry.path) for key, entry in walk(store.root)):
+    for key, path in index + sorted((key, entry.path) for key, entry in walk(store.root, closed=result.left_out)):
         try:
             data, status = read_with_status(path, max_bytes=most_bytes(path), follow=False)
         except OSError as error:

@@ -1,7 +1,7 @@
 """Every change of a memory directory as a commit in a git repository beside it (S14).
 
-Reads and records; what to change back is decided in `store/undo.py`. Without git everything here answers "nothing",
-and `is_available` says so.
+Reads and records; what to change back is decided in `store/undo.py`. Recording needs no git program (ADR 0041), so it
+goes on without one; looking back does, and `is_readable` says whether that can be done.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class History:
         self.git = Git(place.history)
 
     @property
-    def is_available(self) -> bool:
-        """Whether git is there to keep a history at all."""
+    def is_readable(self) -> bool:
+        """Whether git is there to look back with."""
         return bool(find_program("git"))
 
     @contextmanager
@@ -180,8 +180,7 @@ class History:
         after.tree = object_id("tree", trees[-1])
         if after.tree == table.tree or not (after.files or table.head):
             return False
-        for tree in trees:
-            write_object(self.git.objects, "tree", tree)
+        self.write_trees(trees)
         text = message.encode("utf-8", "replace")
         since_ns = self._journal_time_ns()
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
@@ -193,17 +192,29 @@ class History:
     def keep(self, contents: Sequence[bytes]) -> None:
         """Make sure that the repository holds these bytes, and that they can be read there."""
         unsure = [data for data in contents if read_object(self.git.objects, object_id("blob", data)) != data]
-        if len(unsure) >= MANY_BLOBS and self.git.exists:
-            held = self.contents([object_id("blob", data) for data in unsure])
+        if len(unsure) >= MANY_BLOBS and self.git.exists and self.is_readable:
+            held = self._stored([object_id("blob", data) for data in unsure])
             unsure = [data for data in unsure if object_id("blob", data) not in held]
         self.git.write_blobs(unsure)
 
+    def lost_trees(self) -> list[bytes]:
+        """The folders of the last commit that cannot be read, made again from our note; packed ones are git's."""
+        table = self._recorded()
+        trees = tree_objects(table.files)
+        if object_id("tree", trees[-1]) != table.tree or self.git.has_packs:
+            return []
+        return [tree for tree in trees if read_object(self.git.objects, object_id("tree", tree)) != tree]
+
+    def write_trees(self, trees: Sequence[bytes]) -> None:
+        for tree in trees:
+            write_object(self.git.objects, "tree", tree)
+
     def missing(self, contents: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
-        """Those of these bytes that no commit holds."""
+        """Those of these bytes that no commit holds; without git, that the last one does not hold."""
         files = self._recorded().files
         names = {path: object_id("blob", data) for path, data in contents.items() if data is not None}
         unknown = {path: name for path, name in names.items() if files.get(path) != name}
-        if unknown and (head := self.head()):
+        if unknown and self.is_readable and (head := self.head()):
             held = {line[:40].decode("ascii") for line in self.git.run("rev-list", "--objects", head).split(b"\n")}
             unknown = {path: name for path, name in unknown.items() if name not in held}
         return {path: contents[path] for path in unknown}
@@ -318,7 +329,16 @@ class History:
         return _commit(output.split(b"\x01")[1]) if b"\x01" in output else None
 
     def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of each content id; what is gone or damaged is left out."""
+        """The bytes of each content id, from the history or, where it lost them, from a file that still holds them."""
+        found = self._stored(ids)
+        lost = {blob for blob in ids if blob and blob not in found}
+        for data in self.beginning().values() if lost else ():
+            if data is not None and (name := object_id("blob", data)) in lost:
+                found[name] = data
+        return found
+
+    def _stored(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The bytes that the history itself has; what is gone or damaged is left out."""
         wanted = [blob for blob in dict.fromkeys(ids) if blob]
         if not wanted:
             return {}
@@ -356,7 +376,7 @@ class History:
             crowded = len(os.listdir(sample)) >= LOOSE_LIMIT
         except FileNotFoundError:
             return
-        if crowded:
+        if crowded and self.is_readable:
             self.git.pack(head)
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
@@ -369,6 +389,8 @@ class History:
             except FileNotFoundError:
                 continue
             except OSError as error:
+                if prefix:
+                    continue  # what is in it stands, though nobody can look at it now
                 raise disk_error(error, "read the folder", folder) from error
             with entries:
                 for entry in entries:
@@ -376,12 +398,26 @@ class History:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         folders.append((entry.path, f"{prefix}{entry.name}/"))
-                    elif entry.is_file(follow_symlinks=False) and _is_kept(status := entry.stat(follow_symlinks=False)):
+                    elif (status := _status(entry)) and _is_kept(status):
                         yield prefix + entry.name, status
 
     def _stands(self, path: str) -> bool:
-        """Whether something is there, be it nothing that we record: then a recorded file was not deleted."""
-        return os.path.lexists(os.path.join(self._place.base, path))
+        """Whether something is there, be it nothing that we record or may look at: then a recorded file was not
+        deleted."""
+        try:
+            os.lstat(os.path.join(self._place.base, path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None  # gone again, or in a folder that may be listed and not entered
 
 
 def _is_kept(status: os.stat_result) -> bool:

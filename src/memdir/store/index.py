@@ -11,7 +11,7 @@ from memdir.text.printable import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 MAX_LINES = 200  # what a model reads of an index before it costs more than it tells
 MAX_BYTES = 25_000
@@ -98,15 +98,16 @@ class Index:
         ]
         return self if len(kept) == len(self._lines) else Index(b"".join(kept))
 
-    def repaired(self, present: Iterable[Entry]) -> Index:
-        """One line for each memory there is, none twice, none without a file; everything else stays."""
+    def repaired(self, present: Iterable[Entry], *, holds_unread: Callable[[str], bool]) -> Index:
+        """One line for each memory there is, none twice, none without a file; everything else stays, lines of files
+        that cannot be read now among it."""
         wanted = {entry.key: entry for entry in present}
         seen: set[str] = set()
         kept = []
         for line, entry in zip(self._lines, self._entries, strict=True):
             if entry is None:
                 kept.append(line)
-            elif entry.key in wanted and entry.key not in seen:
+            elif entry.key not in seen and (entry.key in wanted or holds_unread(entry.key)):
                 seen.add(entry.key)
                 kept.append(line)
         added = [entry.render().encode("utf-8", "replace") for key, entry in wanted.items() if key not in seen]

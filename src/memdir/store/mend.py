@@ -28,7 +28,20 @@ if TYPE_CHECKING:
     from memdir.store.history import History
 
 _MAX_LOG_BYTES = 64 << 20
-_NEVER_WRITTEN = ("config.worktree", "hooks", "commondir", "gitdir", "objects/info/alternates", "info/attributes")
+_NEVER_WRITTEN = (
+    "config.worktree",
+    "hooks",
+    "commondir",
+    "gitdir",
+    "info/attributes",
+    "info/grafts",
+    "modules",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+    "refs/replace",
+    "shallow",
+    "worktrees",
+)
 # What git says when it is not the history that is broken.
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ENOLCK, errno.ETXTBSY)
@@ -55,7 +68,7 @@ def mend_history(place: Place, history: History, now: float, error: MemdirError)
         return
     opened = _open_up(place.history)
     if opened:
-        yield history_repaired(what=f"{opened} files and folders of the history were closed to their owner")
+        yield history_repaired(what=_opened(opened))
     for path in _move_wrong_kinds(place, now):
         yield history_repaired(what=f"{path} was not what it should be and is set aside")
     try:
@@ -73,6 +86,9 @@ def mend_history(place: Place, history: History, now: float, error: MemdirError)
 
 def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
     """The same for every version that the history holds, after what the files on disk still know was put back."""
+    opened = _open_up(place.history)
+    if opened:
+        yield history_repaired(what=_opened(opened))
     try:
         complaints = history.check()
     except (HistoryError, DiskError) as error:
@@ -136,30 +152,42 @@ def mend_for_people(place: Place, now: float) -> list[str]:
     return mended
 
 
+def _opened(count: int) -> str:
+    return f"{count} files and folders of the history were closed to their owner, and are open again"
+
+
 def _open_up(folder: str) -> int:
     """Give the owner back what he needs to read and write; returns how many files and folders lacked it."""
     changed = 0
-    if not is_real_folder(folder):
-        return 0
-    changed += _allow(folder, FOLDER_MODE)
-    for current, folders, files in os.walk(folder):
-        for names, mode in ((folders, FOLDER_MODE), (files, FILE_MODE)):
-            changed += sum(_allow(os.path.join(current, name), mode) for name in names)
+    for path, mode in closed_parts(folder):
+        try:
+            os.chmod(path, mode)
+        except OSError as error:
+            raise disk_error(error, "open", path) from error
+        changed += 1
     return changed
 
 
-def _allow(path: str, mode: int) -> bool:
+def closed_parts(folder: str) -> Iterator[tuple[str, int]]:
+    """What of a history its owner may not read, and the mode it should have; whoever opens it gets what is below."""
+    if not is_real_folder(folder):
+        return
+    if _is_closed(folder, FOLDER_MODE):
+        yield folder, FOLDER_MODE
+    for current, folders, files in os.walk(folder):
+        for names, mode in ((folders, FOLDER_MODE), (files, FILE_MODE)):
+            yield from ((path, mode) for name in names if _is_closed(path := os.path.join(current, name), mode))
+
+
+def _is_closed(path: str, mode: int) -> bool:
     needed = stat.S_IRUSR | (mode & stat.S_IXUSR)
     try:
         status = os.lstat(path)
-        if stat.S_ISLNK(status.st_mode) or status.st_mode & needed == needed:
-            return False
-        os.chmod(path, mode)
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise disk_error(error, "open", path) from error
-    return True
+        raise disk_error(error, "look at", path) from error
+    return not stat.S_ISLNK(status.st_mode) and status.st_mode & needed != needed
 
 
 def _move_wrong_kinds(place: Place, now: float) -> Iterator[str]:

@@ -35,8 +35,7 @@ def recover(writer: Writer) -> None:
             sweep_temporaries(folder)
     if not writer.is_waiting():
         return  # files are moved, and the history is written, only while there is a journal
-    if writer.history.is_available:
-        writer.history.settle()
+    writer.history.settle()
     journal = _read(writer)
     writer.sweep(journal)
     if journal is not None:
@@ -97,9 +96,7 @@ def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> Non
                 writer.keep_draft(operation.path, current)
             writer.put(Operation(operation.path, current, merged), {})
     except EditConflict:
-        merged = None  # saved once more just now, or something stands there that merges with no text
-    if merged is None and after is not None and not writer.history.is_available:
-        writer.keep_draft(operation.path, after)
+        return  # saved once more just now, or something stands there that merges with no text
 
 
 def _drop_empty(folder: str) -> None:

@@ -79,13 +79,17 @@ class Header:
 
 
 class Unreadable:
-    """A file that the scan had to leave out, and why."""
+    """A file, or a whole folder ("notes/"), that the scan had to leave out, and why."""
 
     __slots__ = ("key", "reason")
 
     def __init__(self, key: str, reason: str) -> None:
         self.key = key
         self.reason = reason
+
+    @property
+    def is_folder(self) -> bool:
+        return self.key.endswith("/")
 
 
 class Scan:
@@ -97,6 +101,10 @@ class Scan:
         self.headers = headers
         self.total = total
         self.unreadable = unreadable
+
+    def holds_unread(self, key: str) -> bool:
+        """Whether a file is there, or may be, and cannot be read: itself, or the folder that it is in."""
+        return any(key == item.key or (item.is_folder and key.startswith(item.key)) for item in self.unreadable)
 
 
 class Scanner:
@@ -112,7 +120,8 @@ class Scanner:
         before = self._seen
         same: list[str] = []
         changed: dict[str, _Seen] = {}
-        for key, entry in walk(self._root):
+        closed: dict[str, str] = {}
+        for key, entry in walk(self._root, closed=closed):
             known = before.get(key)
             if known is not None:
                 status = _stat(entry)
@@ -124,7 +133,8 @@ class Scanner:
             self._seen = {key: before[key] for key in same} | changed
             self._result = _sorted(self._seen)
         whole = self._result
-        return Scan(whole.headers[:limit], whole.total, list(whole.unreadable))
+        folders = [Unreadable(folder, reason) for folder, reason in closed.items()]
+        return Scan(whole.headers[:limit], whole.total, [*whole.unreadable, *folders])
 
 
 def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:

@@ -79,9 +79,10 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
 
 
 def require_history(store: MemoryStore) -> None:
-    if not store.history.is_available:
+    if not store.history.is_readable:
         raise HistoryError(
-            "git is not installed, so there is no history", remedy="Install git; changes are kept from then on"
+            "git is not installed, so the history cannot be read",
+            remedy="Install git; what changes until then is kept, and can be taken back afterwards",
         )
 
 

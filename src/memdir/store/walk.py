@@ -14,14 +14,21 @@ MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is none, and th
 MAX_FILE_BYTES = 16 << 20  # of any other file that we read or record: an index or a log that ran over its limits
 
 
-def walk(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out."""
+def walk(root: str, *, closed: dict[str, str] | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out.
+
+    Folders that cannot be looked into are put into `closed` ("notes/": why): what is in them is there all the same.
+    """
     folders = [(root, "")]
     while folders:
         folder, prefix = folders.pop()
         try:
             entries = os.scandir(folder)
-        except OSError:
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if closed is not None:
+                closed[prefix or "./"] = os.strerror(error.errno or 0)
             continue
         with entries:
             for entry in entries:

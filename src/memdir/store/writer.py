@@ -23,7 +23,7 @@ from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_sta
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.disk.swap import replace_file
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
-from memdir.events import history_failed, journal_set_aside, secret_saved
+from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
 from memdir.store.index import merge_index
 from memdir.store.journal import (
@@ -118,21 +118,23 @@ class Writer:
             if written_over:
                 self._commit(Journal(outside_message(written_over), [], found=tuple(written_over)))
 
-        return not self.history.is_available or self._done_in_history(act)
+        return self._done_in_history(act)
 
     def record_outside(self) -> bool:
         """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
-        if not self.history.is_available:
-            return True
         if self.is_waiting():
             return False  # an older change set still waits for a history that fails
 
         def act() -> None:
             paths = self.history.unrecorded()
-            if not paths:
+            lost = self.history.lost_trees()
+            if not paths and not lost:
                 return
             journal = Journal(outside_message(paths), [], found=tuple(paths))
             write_journal(self.place.journal, journal)
+            if lost:
+                self.history.write_trees(lost)
+                self.sink.emit(history_repaired(what="the last change of the history was damaged and is whole again"))
             self._begin([journal])
             self._commit(journal)
             self._report_secrets(paths)
@@ -152,11 +154,11 @@ class Writer:
 
     def mend_thoroughly(self) -> list[str]:
         """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
-        done = [f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock())]
+        done = []
         for event in mend_all(self.place, self.history, self.clock()):
             self.sink.emit(event)
             done.append(told(event))
-        return done
+        return [*done, *(f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock()))]
 
     def drop_journal(self) -> None:
         """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""

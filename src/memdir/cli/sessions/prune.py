@@ -58,10 +58,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 def _sources(context: Context) -> frozenset[str]:
     """The sessions that the history of the memories names."""
-    store = context.memory.store
-    if not store.history.is_available:
-        return frozenset()
-    return frozenset(commit.trailers.get("Session", "") for commit in store.history.log())
+    return frozenset(commit.trailers.get("Session", "") for commit in context.memory.store.history.log())
 
 
 def _print(candidates: list[Candidate], gone: list[Candidate], titles: dict[str, str], context: Context) -> None:

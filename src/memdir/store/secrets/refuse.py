@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from memdir.errors import SecretRefused
 from memdir.store.secrets.find import find_secrets, new_secrets
 from memdir.store.secrets.find import redact as _redacted
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from memdir.store.secrets.match import SecretMatch
 
+_RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
 _REMEDY = "Take it out and say where it is kept instead"
 _INSIST = "--allow-secret saves it all the same, on this machine only"
@@ -29,7 +32,21 @@ def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, i
     kinds, told = secrets_in(key, data, before)
     if kinds:
         remedy = _REMEDY if is_shared else f"{_REMEDY}; {_INSIST}"
-        raise SecretRefused(f"{_redacted(key)} would hold a secret: {told}", remedy=remedy, kinds=kinds)
+        raise SecretRefused(f"{harmless_name(key, data)} would hold a secret: {told}", remedy=remedy, kinds=kinds)
+
+
+def harmless_name(key: str, data: bytes = b"") -> str:
+    """A file's name as it may be told: of one that repeats a secret of its text, in whatever spelling, only the kind.
+
+    Names are made from the first words of a text, so that a value stands in them in small letters, with underscores for
+    its signs, and perhaps cut short: no rule finds it there.
+    """
+    text = _all_text(data)
+    letters = _letters(key)
+    for match in find_secrets(text):
+        if _shares_letters(letters, _letters(text[match.start : match.end])):
+            return f"[removed: {match.kind}].md"
+    return _redacted(key)
 
 
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
@@ -55,7 +72,7 @@ def saved_secrets(base: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
             continue  # deleted, or no memory
         kinds, told = secrets_in(path, data)
         if kinds:
-            yield _redacted(path), told
+            yield harmless_name(path, data), told
 
 
 def _all_text(data: bytes) -> str:
@@ -65,6 +82,16 @@ def _all_text(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
     fields = (f"{name}: {value}" for name, value in Topic(data).fields.items() if value not in text)
     return "\n".join((text, *fields))
+
+
+def _letters(text: str) -> str:
+    """What any spelling of a text has in common: its letters and digits."""
+    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
+
+
+def _shares_letters(name: str, value: str) -> bool:
+    size = min(_RECOGNISED, len(value))
+    return size > 0 and any(value[at : at + size] in name for at in range(len(value) - size + 1))
 
 
 def _told(text: str, found: tuple[SecretMatch, ...]) -> str:
