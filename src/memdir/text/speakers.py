@@ -47,8 +47,9 @@ HOST_TAGS = (
     "qwen:session-start-context",
     "qwen:user-prompt-submit-context",
 )
+HOST_PREFIX = "qwen:"  # a host's own namespace: whatever stands behind it is a tag of that host
 # Tags of memories and context that are put in to be read; the others tell what happened.
-_READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", "qwen:")
+_READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", HOST_PREFIX)
 # The same as plain text: how such a block begins.
 HOST_OPENINGS = (
     "caveat: the messages below",
@@ -62,7 +63,7 @@ HOST_OPENINGS = (
     "as you answer the user's questions, you can use the following context",
 )
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
-_TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|qwen:[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|{HOST_PREFIX}[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
 
 
 class Speaker(StrEnum):
