@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_beginning
-from memdir.disk.safe_path import INDEX_NAME, is_inside
+from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
 from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import check_claims, check_memory
+from memdir.doctor.files import check_claims, check_memory, remedy_for
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
@@ -92,14 +92,16 @@ def _mend_index(store: MemoryStore) -> bool:
 def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     scan = store.scan(limit=None)
     findings = [
-        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key) for item in scan.unreadable
+        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key, remedy_for(store, item.key))
+        for item in scan.unreadable
     ]
     memories = []
     for header in scan.headers:
         try:
             memory = store.read(header.key)
         except MemdirError as error:
-            findings.append(Finding("unreadable", "error", error.message, header.key, error.remedy))
+            remedy = error.remedy if is_key(header.key) else f"Rename the file. {error.remedy}"
+            findings.append(Finding("unreadable", "error", error.message, header.key, remedy))
             continue
         memories.append(memory)
     return memories, findings
