@@ -208,6 +208,12 @@ def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> Non
 def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     memdir("remember", "One")
     assert "Exported 1 memory to" in memdir("export", str(tmp_path / "out.zip")).out
+    packed = (tmp_path / "out.zip").read_bytes()
+    refused = memdir("export", str(tmp_path / "out.zip"))
+    assert refused.code == 9 and "--force" in refused.err
+    assert (tmp_path / "out.zip").read_bytes() == packed
+    assert (tmp_path / "out.zip").stat().st_mode & 0o777 == 0o600
+    assert memdir("export", str(tmp_path / "out.zip"), "--force").code == 0
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]
