@@ -21,6 +21,7 @@ from memdir.doctor.surroundings import (
     check_project_git,
     check_settings,
     check_unfinished,
+    check_writable,
     unsafe_paths,
 )
 from memdir.errors import MemdirError, PathEscape
@@ -109,6 +110,7 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
 
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
+    yield from dict.fromkeys(check_writable(store))
     yield from check_unfinished(store)
     yield from check_history(store)
     yield from check_project_git(memory)
