@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from memdir.text.speakers import HOST_PREFIX, HOST_TAGS
+from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

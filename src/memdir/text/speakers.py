@@ -1,7 +1,6 @@
 """Who said a line: the user, the assistant, a tool, the host, or whoever wrote what was pasted (X12, L4).
 
-The one list of what hosts put into a conversation themselves, for everyone who strips or judges. What is pasted is
-found in `pastes.py`.
+What hosts put into a conversation themselves is told by their tags; what is pasted is found in `pastes.py`.
 """
 
 from __future__ import annotations
@@ -12,42 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
+from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 from memdir.text.pastes import cut_pastes
 
-# Tags in which a host wraps what it puts into a conversation itself: nobody said what stands between them.
-HOST_TAGS = (
-    "system-reminder",
-    "task-notification",
-    "subagent_notification",
-    "environment_context",
-    "hook_context",
-    "hook_prompt",
-    "user-prompt-submit-hook",
-    "local-command-stdout",
-    "local-command-stderr",
-    "local-command-caveat",
-    "command-name",
-    "command-message",
-    "command-args",
-    "command-contents",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "user_instructions",
-    "user_shell_command",
-    "user_action",
-    "collaboration_mode",
-    "turn_aborted",
-    "permissions",
-    "skill",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "session_context",
-    "qwen:session-start-context",
-    "qwen:user-prompt-submit-context",
-)
-HOST_PREFIX = "qwen:"  # a host's own namespace: whatever stands behind it is a tag of that host
 # Tags of memories and context that are put in to be read; the others tell what happened.
 _READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", HOST_PREFIX)
 # The same as plain text: how such a block begins.
