@@ -310,3 +310,11 @@ def test_a_limit_is_a_number_from_one_up(memdir: Memdir, words: tuple[str, ...],
     ran = memdir(*words, f"--limit={number}")
     assert ran.code == 2
     assert "number from 1 up" in ran.err
+
+
+def test_list_names_what_it_leaves_out_also_where_nothing_is_left(memdir: Memdir, project: Path) -> None:
+    folder = memory_folder(project)
+    folder.mkdir(parents=True)
+    (folder / "picture.md").write_bytes(b"\x89PNG\0\0")
+    ran = memdir("list")
+    assert "Nothing is remembered" in ran.out and "picture.md was left out" in ran.err

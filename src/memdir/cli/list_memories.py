@@ -31,10 +31,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
             {"directory": store.root, "total": len(wanted), "memories": [_plain(header) for header in shown]}
         )
         return 0
-    if not shown:
+    if shown:
+        _print_table(shown, context)
+    else:
         context.terminal.line(f"Nothing is remembered in {store.root} yet.")
-        return 0
-    _print_table(shown, context)
     if len(wanted) > len(shown):
         context.terminal.line(context.terminal.dim(f"… {len(wanted) - len(shown)} older ones: memdir list --all"))
     for item in scan.unreadable:
