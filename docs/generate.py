@@ -84,7 +84,6 @@ def exit_codes_page() -> str:
     """Every exit code and what it means."""
     lines = ["# Exit codes\n", NOTICE, "| code | when |", "|---|---|", "| 0 | done |"]
     lines.append("| 1 | nothing found, problems found (`doctor`), or a plain failure |")
-    lines.append("| 2 | the command line is wrong |")
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MemdirError)]
     told = _tree_lines()
     for kind in sorted(kinds, key=lambda kind: kind.exit_code):

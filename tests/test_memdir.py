@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import memdir
-from memdir.errors import MemdirError, SettingsError
+from memdir.errors import MemdirError, UsageError
 from memdir.memdir import open_memory
 from memdir.settings import Environment
 from memdir.store.catalogue import add_memory
@@ -96,7 +96,7 @@ def test_every_scope_is_the_same_store_in_another_place(project: Path, scope: st
 
 
 def test_unknown_scopes_and_folders_are_named(project: Path) -> None:
-    with pytest.raises(SettingsError, match="galaxy"):
+    with pytest.raises(UsageError, match="galaxy"):
         open_memory(project).store_for("galaxy")
     with pytest.raises(MemdirError, match="nowhere"):
         open_memory(project / "nowhere")

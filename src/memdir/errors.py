@@ -1,6 +1,7 @@
 """Everything that can go wrong, as one tree.
 
 MemdirError              any failure a person can act on
+├─ UsageError            the command line is wrong, or there is no such scope
 ├─ SettingsError         a settings file or value cannot be used
 ├─ PathEscape            a key or path from outside that may not be touched
 ├─ BadMemoryFile         a file that is not what a memory must be
@@ -54,6 +55,10 @@ class MemdirError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
+
+
+class UsageError(MemdirError):
+    exit_code = 2
 
 
 class SettingsError(MemdirError):

@@ -6,7 +6,7 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import MemdirError, SettingsError
+from memdir.errors import MemdirError, UsageError
 from memdir.events import Nowhere, Several, careful_sink, request_refused, store_adopted
 from memdir.host import careful_clock
 from memdir.layout import Layout, Place
@@ -308,7 +308,7 @@ class MemDir:
             return self.layout.agent_memory(agent, "project")
         if colon and kind == "agent-local":
             return self.layout.agent_memory(agent, "local")
-        raise SettingsError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")
+        raise UsageError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")
 
 
 def open_memory(

@@ -28,6 +28,7 @@ LAYERS: tuple[Layer, ...] = ("managed", "flags", "local", "user", "project")
 UNTRUSTED: Layer = "project"
 MAX_SETTINGS_BYTES = 1 << 20  # a settings file larger than this is a mistake or an attack
 
+_UNKNOWN = "there is no such setting"
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
 
@@ -198,6 +199,11 @@ class Refusal:
         self.path = path
         self.reason = reason
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the name is nobody's: it may belong to a newer memdir."""
+        return self.reason.startswith(_UNKNOWN)
+
 
 class Environment:
     """What the process environment says, read once."""
@@ -212,6 +218,7 @@ class Environment:
         "disabled",
         "editor",
         "home",
+        "is_forgiving",
         "openai_key",
         "remote",
         "width",
@@ -225,6 +232,7 @@ class Environment:
         self.disabled = _is_on(variables, "MEMDIR_DISABLE")
         self.remote = self.remote and not storage
         self.bare = bare
+        self.is_forgiving = False  # for who tells what is wrong with the settings, and must not stop at it
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
         self.width = variables.get("COLUMNS", "")
@@ -241,7 +249,15 @@ class Environment:
 class Settings:
     """The settings in force, frozen, each with the layer it came from."""
 
-    __slots__ = ("_frozen", "enabled", "off_because", "origins", "refused", *(option.attribute for option in OPTIONS))
+    __slots__ = (
+        "_frozen",
+        "enabled",
+        "off_because",
+        "origins",
+        "refused",
+        "turn_on",
+        *(option.attribute for option in OPTIONS),
+    )
 
     memory_enabled: bool
     memory_directory: str | None
@@ -270,11 +286,18 @@ class Settings:
 
     enabled: bool
     off_because: str
+    turn_on: str
     origins: Mapping[str, str]
     refused: tuple[Refusal, ...]
 
     def __init__(
-        self, values: Mapping[str, Value], *, origins: Mapping[str, str], refused: tuple[Refusal, ...], off_because: str
+        self,
+        values: Mapping[str, Value],
+        *,
+        origins: Mapping[str, str],
+        refused: tuple[Refusal, ...],
+        off_because: str,
+        turn_on: str = "",
     ) -> None:
         put = object.__setattr__
         for option in OPTIONS:
@@ -282,6 +305,7 @@ class Settings:
         put(self, "origins", origins)
         put(self, "refused", refused)
         put(self, "off_because", off_because)
+        put(self, "turn_on", turn_on)
         put(self, "enabled", not off_because)
         put(self, "_frozen", True)
 
@@ -303,9 +327,15 @@ def managed_settings_path() -> str:
 
 
 def load_settings(
-    environment: Environment, layout: Layout, *, flags: Mapping[str, str] | None = None, managed_path: str | None = None
+    environment: Environment,
+    layout: Layout,
+    *,
+    flags: Mapping[str, str] | None = None,
+    managed_path: str | None = None,
 ) -> Settings:
-    """Read all layers and settle each value; a broken trusted file is an error, a broken project file is refused."""
+    """Read all layers and settle each value; a broken project file is refused, a broken trusted one is an error,
+    or refused, too, where the environment is forgiving."""
+    strict = not environment.is_forgiving
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
     refused: list[Refusal] = []
@@ -318,15 +348,16 @@ def load_settings(
     }
     for layer in LAYERS:
         path = paths[layer]
-        found = dict(flags or {}) if layer == "flags" else _read_layer(layer, path, refused)
+        found = dict(flags or {}) if layer == "flags" else _read_layer(layer, path, refused, strict=strict)
         for name, raw in found.items():
             option, reason, value = _judge(name, raw, layer)
             if option is None or reason:
-                _refuse(Refusal(name, layer, path, reason), refused)
+                _refuse(Refusal(name, layer, path, reason), refused, strict=strict)
             elif name not in values:
                 values[name] = value
                 origins[name] = layer
-    return Settings(values, origins=origins, refused=tuple(refused), off_because=_why_off(environment, values, origins))
+    off_because, turn_on = _why_off(environment, values, origins, paths)
+    return Settings(values, origins=origins, refused=tuple(refused), off_because=off_because, turn_on=turn_on)
 
 
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
@@ -334,19 +365,31 @@ def memory_root(environment: Environment, settings: Settings, layout: Layout) ->
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
 
 
-def _why_off(environment: Environment, values: Mapping[str, Value], origins: Mapping[str, str]) -> str:
+def _why_off(
+    environment: Environment, values: Mapping[str, Value], origins: Mapping[str, str], paths: Mapping[Layer, str]
+) -> tuple[str, str]:
+    """Why memory is off, and what turns it on again; nothing when it is on."""
     if environment.disabled:
-        return "MEMDIR_DISABLE is set"
+        return "MEMDIR_DISABLE is set", "Unset MEMDIR_DISABLE"
     if environment.bare:
-        return "--bare was given"
+        return "--bare was given", "Leave --bare out"
     if environment.remote:
-        return "this is a remote session without persistent storage (MEMDIR_REMOTE)"
+        told = "this is a remote session without persistent storage (MEMDIR_REMOTE)"
+        return told, "Set MEMDIR_REMOTE_STORAGE to a folder that outlives this machine"
     if values.get("memoryEnabled") is False:
-        return f"memoryEnabled is false in the {origins['memoryEnabled']} settings"
-    return ""
+        layer = next(layer for layer in LAYERS if layer == origins["memoryEnabled"])
+        return f"memoryEnabled is false in the {layer} settings ({paths[layer]})", _turned_on(layer, paths)
+    return "", ""
 
 
-def _read_layer(layer: Layer, path: str, refused: list[Refusal]) -> dict[str, object]:
+def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
+    if layer in ("managed", "flags"):
+        return "That is a policy of this machine" if layer == "managed" else "Leave --set memoryEnabled=false out"
+    stronger = "" if layer == "local" else f', or say "memoryEnabled": true in {paths["local"]}, which goes before it'
+    return f"Take it out of {paths[layer]}{stronger}"
+
+
+def _read_layer(layer: Layer, path: str, refused: list[Refusal], *, strict: bool) -> dict[str, object]:
     try:
         if layer == UNTRUSTED and (os.path.islink(path) or os.path.islink(os.path.dirname(path))):
             raise NotPlain("it is reached by a link, and a repository's links are not followed")
@@ -354,7 +397,7 @@ def _read_layer(layer: Layer, path: str, refused: list[Refusal]) -> dict[str, ob
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        _refuse(Refusal("", layer, path, f"it cannot be read: {reason_of(error)}"), refused)
+        _refuse(Refusal("", layer, path, f"it cannot be read: {reason_of(error)}"), refused, strict=strict)
         return {}
     import json
 
@@ -364,7 +407,7 @@ def _read_layer(layer: Layer, path: str, refused: list[Refusal]) -> dict[str, ob
             raise TypeError("it must hold one JSON object")
         return _flattened(found)
     except (ValueError, TypeError, RecursionError) as error:
-        _refuse(Refusal("", layer, path, str(error)), refused)
+        _refuse(Refusal("", layer, path, str(error)), refused, strict=strict)
         return {}
 
 
@@ -379,22 +422,21 @@ def _flattened(found: dict[str, object], prefix: str = "") -> dict[str, object]:
     return flat
 
 
-def _refuse(refusal: Refusal, refused: list[Refusal]) -> None:
+def _refuse(refusal: Refusal, refused: list[Refusal], *, strict: bool) -> None:
     """Report what cannot be used. A file the user controls must be right; a repository's file is merely not used."""
-    unknown = refusal.reason.startswith("there is no such setting")  # may belong to a newer memdir
-    if refusal.layer == UNTRUSTED or (unknown and refusal.layer != "flags"):
+    if refusal.layer == UNTRUSTED or ((refusal.is_unknown or not strict) and refusal.layer != "flags"):
         refused.append(refusal)
         return
     where = f"{refusal.name} in {refusal.path}" if refusal.name else f"the settings file {refusal.path}"
     raise SettingsError(
-        f"{where} cannot be used: {refusal.reason}", remedy="Mend it; `memdir settings --help` lists every setting"
+        f"{where} cannot be used: {refusal.reason}", remedy="Mend it; `memdir settings` lists every setting"
     )
 
 
 def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Value]:
     option = next((option for option in OPTIONS if option.name == name), None)
     if option is None:
-        return None, f"there is no such setting{_nearest(name)}", None
+        return None, f"{_UNKNOWN}{_nearest(name)}", None
     if layer == UNTRUSTED and not any(raw is value for value in option.of_project):
         return option, _why_not_of_project(option), None
     if isinstance(raw, str) and layer == "flags":

@@ -87,7 +87,7 @@ def test_scopes_are_kept_apart(memdir: Memdir) -> None:
     memdir("remember", "Rule of the team", "--scope", "team")
     assert [m["name"] for m in answer(memdir("list", "--scope", "user", "--json"))["memories"]] == ["I know databases"]
     assert [m["file"] for m in answer(memdir("list", "--json"))["memories"]] == ["team/project_rule_of_the_team.md"]
-    assert memdir("list", "--scope", "galaxy").code == 3
+    assert memdir("list", "--scope", "galaxy").code == 2
 
 
 def test_list_filters_by_type_and_reports_what_it_cannot_read(memdir: Memdir, project: Path) -> None:
@@ -202,12 +202,18 @@ def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> Non
     assert answered["refused"][0]["name"] == "memoryDirectory"
     assert "refused: memoryDirectory" in memdir("settings").out
     assert memdir("settings", "--set", "nonsense=1").code == 3
-    assert memdir("settings", "--set", "nonsense").code == 1
+    assert memdir("settings", "--set", "nonsense").code == 2
 
 
 def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     memdir("remember", "One")
     assert "Exported 1 memory to" in memdir("export", str(tmp_path / "out.zip")).out
+    packed = (tmp_path / "out.zip").read_bytes()
+    refused = memdir("export", str(tmp_path / "out.zip"))
+    assert refused.code == 9 and "--force" in refused.err
+    assert (tmp_path / "out.zip").read_bytes() == packed
+    assert (tmp_path / "out.zip").stat().st_mode & 0o777 == 0o600
+    assert memdir("export", str(tmp_path / "out.zip"), "--force").code == 0
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]
@@ -304,3 +310,11 @@ def test_a_limit_is_a_number_from_one_up(memdir: Memdir, words: tuple[str, ...],
     ran = memdir(*words, f"--limit={number}")
     assert ran.code == 2
     assert "number from 1 up" in ran.err
+
+
+def test_list_names_what_it_leaves_out_also_where_nothing_is_left(memdir: Memdir, project: Path) -> None:
+    folder = memory_folder(project)
+    folder.mkdir(parents=True)
+    (folder / "picture.md").write_bytes(b"\x89PNG\0\0")
+    ran = memdir("list")
+    assert "Nothing is remembered" in ran.out and "picture.md was left out" in ran.err

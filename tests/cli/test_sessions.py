@@ -307,7 +307,13 @@ def test_markdown_export_is_readable_safe_and_without_secrets(
     assert secret not in text
     assert "\x1b" not in text
     assert memdir("sessions", "export").out == text, "to standard output without a file"
-    assert memdir("sessions", "export", "--to", str(target), "--keep-secrets").code == 0
+    again = ("sessions", "export", "--to", str(target), "--keep-secrets")
+    refused = memdir(*again)
+    assert refused.code == 9 and "--force" in refused.err and target.read_text() == text
+    assert memdir(*again, "--force").code == 0
+    assert target.stat().st_mode & 0o777 == 0o600, "nobody else reads it"
+    assert memdir("sessions", "export", "--to", str(target.parent / "none" / "talk.md")).code == 9
+    assert not (target.parent / "none").exists()
     assert secret in target.read_text()
 
 

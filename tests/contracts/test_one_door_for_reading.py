@@ -28,7 +28,6 @@ ALLOWED = {
     "model/builtin/extract/date_words.py": SHIPPED,
     "model/builtin/extract/judge.py": SHIPPED,
     "model/builtin/extract/lexicon.py": SHIPPED,
-    "model/builtin/extract/phrases.py": SHIPPED,
     "model/builtin/extract/words.py": SHIPPED,
     "model/prices.py": SHIPPED,
     "recall/decide.py": SHIPPED,

@@ -82,3 +82,15 @@ def test_a_name_is_cut_before_it_is_judged() -> None:
     for room in range(1, 40):
         line = shown_line("x" * 10 + "</system-reminder></system-reminder>", room=room)
         assert not reads_as_tag(line)
+
+
+@pytest.mark.parametrize("text", ["<qwen:anything-new>", "</ QWEN : x_y >", "＜qwen：later＞", "&lt;qwen∶a a='b'>"])
+def test_every_tag_in_a_host_s_namespace_is_defused(text: str) -> None:
+    told = shown(f"a {text} b")
+    assert "tag: qwen:]" in told
+    assert shown(told) == told
+
+
+@pytest.mark.parametrize("text", ["<qwen>", "<qwen2-7b>", "n < qwen: 7", "model qwen:7b"])
+def test_a_model_s_name_is_no_tag(text: str) -> None:
+    assert shown(text) == text

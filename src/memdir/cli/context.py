@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
-from memdir.errors import MemdirError
+from memdir.errors import MemdirError, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
@@ -139,15 +139,30 @@ class Context:
         return memory
 
     def require_enabled(self) -> MemDir:
-        if not self.memory.settings.enabled:
-            reason = self.memory.settings.off_because
-            raise MemdirError(f"memory is off: {reason}", remedy="`memdir settings` shows every switch")
+        """The memory, on; DiskError when a file stands where its directory should be, which is not the same as none."""
+        import os
+
+        settings = self.memory.settings
+        if not settings.enabled:
+            raise MemdirError(f"memory is off: {settings.off_because}", remedy=settings.turn_on)
+        if not os.path.isdir(self.memory.place.root):
+            from memdir.disk.atomic import require_room_for_folder
+
+            require_room_for_folder(self.memory.place.root)
         return self.memory
 
     def store(self, *, for_writing: bool = False) -> MemoryStore:
         """The store of the scope that was asked for."""
         memory = self.start() if for_writing else self.require_enabled()
         return memory.store_for(getattr(self._options, "scope", "project"))
+
+    def state(self) -> MemoryStore:
+        """The same for commands that tell how things stand: memory may be off, and anything may be broken."""
+        return self.memory.store_for(getattr(self._options, "scope", "project"))
+
+    def tolerate_settings(self) -> None:
+        """For commands that tell what is wrong with the settings: what cannot be used is no error."""
+        self.environment.is_forgiving = True
 
     def note(self, text: str) -> None:
         """A remark beside the output."""
@@ -168,7 +183,7 @@ class Context:
         for text in self._options.set:
             name, equals, value = text.partition("=")
             if not equals:
-                raise MemdirError(f"--set {text} has no value", remedy="Write --set name=value")
+                raise UsageError(f"--set {text} has no value", remedy="Write --set name=value")
             flags[name] = value
         return flags
 

@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.doctor.examine import examine, mend
 
-    store = context.store()
+    if not options.fix:
+        context.tolerate_settings()  # where to write is not guessed
+    store = context.store(for_writing=False) if options.fix else context.state()
     done = mend(store) if options.fix else []
     diagnosis = examine(context.memory, store)
     if options.json:

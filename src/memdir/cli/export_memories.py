@@ -16,6 +16,7 @@ EXAMPLES = ("memdir export backup.zip", "memdir export ~/memories --scope user")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="a new folder, or a file that ends in .zip")
+    parser.add_argument("--force", action="store_true", help="replace a zip file that is there already")
     add_scope(parser)
     add_json(parser)
 
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.archive import export_memories
 
-    exported = export_memories(context.store(), options.target)
+    exported = export_memories(context.store(), options.target, replace=options.force)
     if options.json:
         context.print_json(
             {

@@ -38,10 +38,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
         return 0
     for item in scan.unreadable:
         context.note(f"{item.key} was left out: {item.reason}")
-    if not shown:
+    if shown:
+        _print_table(shown, context)
+    else:
         context.terminal.line(f"Nothing is remembered in {store.root} yet.")
-        return 0
-    _print_table(shown, context)
     if len(wanted) > len(shown):
         context.terminal.line(context.terminal.dim(f"… {len(wanted) - len(shown)} older ones: memdir list --all"))
     return 0

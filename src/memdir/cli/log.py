@@ -26,9 +26,11 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history_path import history_path
     from memdir.store.undo import require_history
 
-    store = context.store()
+    is_on = context.memory.settings.enabled
+    store = context.store() if is_on else context.state()
     require_history(store)
-    store.record_outside_changes()
+    if is_on:
+        store.record_outside_changes()
     path = history_path(store, options.memory) if options.memory else ""
     commits = store.history.log(path, limit=options.limit)
     if options.json:

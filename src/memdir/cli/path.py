@@ -1,4 +1,5 @@
-"""Print the memory directory as the last line of the output. It is created if it does not exist."""
+"""Print the memory directory as the last line of the output. It is created if it does not exist, unless memory is
+off."""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    store = context.store(for_writing=True)
-    store.ensure()
+    is_on = context.memory.settings.enabled
+    store = context.store(for_writing=True) if is_on else context.state()
+    if is_on:
+        store.ensure()
     if options.json:
         place = store.place
         context.print_json(

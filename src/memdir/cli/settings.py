@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
+    context.tolerate_settings()
     memory = context.memory
     settings, layout = memory.settings, memory.layout
     files = {

@@ -127,6 +127,20 @@ def append_bytes(path: str, data: bytes) -> None:
         raise disk_error(error, "append to", path) from error
 
 
+def nearest_existing(path: str) -> str:
+    """The path itself, or the nearest folder above it where something stands."""
+    while not os.path.lexists(path) and os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+    return path
+
+
+def require_room_for_folder(path: str) -> None:
+    """DiskError where a file or something else stands in the way of a folder, which then cannot be empty either."""
+    standing = nearest_existing(path)
+    if not os.path.isdir(standing):
+        raise disk_error(OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), "look into", standing)
+
+
 def make_folder(path: str) -> None:
     """Create a folder and its parents, private and durable; no error when it exists (S4)."""
     if os.path.isdir(path):

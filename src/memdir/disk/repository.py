@@ -119,6 +119,8 @@ def find_repository(tree: str) -> Repository:
     elif is_plain_file(pointer):
         folder = git_folder(tree)
         common = common_git_folder(tree) or folder
+    elif os.path.islink(pointer):
+        raise LeftOut(f"{pointer} is a link, which memdir does not follow", "Move the folder itself there")
     elif os.path.lexists(pointer):
         raise _strange(pointer)
     else:

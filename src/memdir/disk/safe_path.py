@@ -55,6 +55,11 @@ def check_key(key: object, *, index_allowed: bool = False) -> str:
     return key
 
 
+def is_key(key: str, *, index_allowed: bool = False) -> bool:
+    """Whether it may name a memory file. What may not is never listed for a model, whatever lies on the disk."""
+    return not (_fault_of_key(key) or _fault_of_name(key.rsplit("/", 1)[-1], index_allowed=index_allowed))
+
+
 def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
     """The path below `root` that `key` names, links resolved; PathEscape if any part of it leads out.
 

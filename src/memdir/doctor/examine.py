@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_beginning
-from memdir.disk.safe_path import INDEX_NAME, is_inside
+from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
 from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import check_claims, check_memory
+from memdir.doctor.files import check_claims, check_memory, remedy_for
 from memdir.doctor.finding import ORDER, Finding
 from memdir.doctor.likeness import check_echoes, check_twins
 from memdir.doctor.surroundings import (
@@ -24,6 +24,7 @@ from memdir.doctor.surroundings import (
     check_project_git,
     check_settings,
     check_unfinished,
+    check_writable,
     unsafe_paths,
 )
 from memdir.errors import MemdirError, PathEscape
@@ -97,7 +98,13 @@ def _mend_index(store: MemoryStore) -> bool:
 def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
     scan = store.scan(limit=None)
     findings = [
-        Finding("unreadable", "error", f"it cannot be read: {item.reason}", item.key, _way_in(store, item))
+        Finding(
+            "unreadable",
+            "error",
+            f"it cannot be read: {item.reason}",
+            item.key,
+            _way_in(store, item) or remedy_for(store, item.key),
+        )
         for item in scan.unreadable
     ]
     memories = []
@@ -105,7 +112,8 @@ def _read_all(store: MemoryStore) -> tuple[list[Memory], list[Finding]]:
         try:
             memory = store.read(header.key)
         except MemdirError as error:
-            findings.append(Finding("unreadable", "error", error.message, header.key, error.remedy))
+            remedy = error.remedy if is_key(header.key) else f"Rename the file. {error.remedy}"
+            findings.append(Finding("unreadable", "error", error.message, header.key, remedy))
             continue
         memories.append(memory)
     return memories, findings
@@ -120,6 +128,7 @@ def _way_in(store: MemoryStore, item: Unreadable) -> str:
 
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
+    yield from dict.fromkeys(check_writable(store))
     yield from check_unfinished(store)
     yield from check_drafts(store)
     yield from check_history(store)

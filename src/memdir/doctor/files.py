@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 
 from memdir.doctor.finding import Finding
 from memdir.recall.verify import Verifier
 from memdir.store.secrets.refuse import secrets_in
-from memdir.store.store import Memory
+from memdir.store.store import Memory, MemoryStore
+from memdir.store.walk import MAX_MEMORY_BYTES
 
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
@@ -28,6 +31,24 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
+
+
+def remedy_for(store: MemoryStore, key: str) -> str:
+    """What a person can do about a file that a scan could not read, by what stands there."""
+    path = os.path.join(store.root, key)
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return "Look whether it is still there, and whose it is"
+    if stat.S_ISLNK(status.st_mode):
+        return "Put a copy of what it leads to in its place, or delete the link"
+    if not stat.S_ISREG(status.st_mode):
+        return "Delete it, or move it out of the memory directory"
+    if status.st_size > MAX_MEMORY_BYTES:
+        return "Split it into several memories, or move it out of the memory directory"
+    if not os.access(path, os.R_OK):
+        return "Give yourself the right to read it: chmod u+rw"
+    return "Save it as UTF-8 text, or move it out of the memory directory"
 
 
 def check_memory(memory: Memory) -> Iterator[Finding]:

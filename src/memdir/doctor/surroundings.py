@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from memdir.agent.bash import is_installed
+from memdir.disk.atomic import nearest_existing
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
@@ -15,6 +16,7 @@ from memdir.disk.repository import LeftOut
 from memdir.doctor.finding import Finding
 from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
+from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
 from memdir.store.journal import damaged_journals, put_off_before
 from memdir.store.mend import closed_parts, damaged_histories, unlike_written
@@ -36,7 +38,32 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
     for refusal in memory.settings.refused:
         what = refusal.name or "the whole file"
         message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
-        yield Finding("settings", "warning", message, refusal.path, "Remove it there, or set it in your user settings")
+        if refusal.layer == UNTRUSTED:
+            remedy = "Remove it there, or set it in your user settings"
+            yield Finding("settings", "warning", message, refusal.path, remedy)
+        else:
+            is_unknown = refusal.is_unknown
+            remedy = "Mend it there; `memdir settings` lists every setting"
+            yield Finding("settings", "warning" if is_unknown else "error", message, refusal.path, remedy)
+    if not memory.settings.enabled:
+        message = f"memory is off: {memory.settings.off_because}"
+        yield Finding("settings", "note", message, "", memory.settings.turn_on)
+
+
+def check_writable(store: MemoryStore) -> Iterator[Finding]:
+    """What stands in the way of the next write: a folder that is closed, or something else in its place."""
+    place = store.place
+    for path in dict.fromkeys((place.root, place.base, place.state, place.drafts, place.history, place.waiting)):
+        standing = nearest_existing(path)
+        if not os.path.isdir(standing):
+            message = "a file, a link or something else stands where a folder is needed: nothing can be saved"
+            yield Finding("writing", "error", message, standing, "Move it away")
+        elif not os.access(standing, os.W_OK | os.X_OK):
+            message = "nothing can be written there: you have no right to, or the file system is read-only"
+            yield Finding("writing", "error", message, standing, f"chmod u+rwx {standing}, or mount it read-write")
+    for path in (place.lock, place.index, place.recorded):
+        if os.path.lexists(path) and not os.path.isfile(path):
+            yield Finding("writing", "error", "something that is no plain file stands there", path, "Move it away")
 
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:

@@ -50,13 +50,13 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
 
 
 def _texts(store: MemoryStore) -> list[bytes]:
-    return [data for header in store.scan(limit=None).headers if (data := store.read_bytes(header.key)) is not None]
+    return [memory.topic.data for memory in store.readable(store.scan(limit=None).headers)]
 
 
 def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
     touched = {draft.key for draft in workspace.changed() if draft.store is store}
-    keys = [header.key for header in store.scan(limit=None).headers if header.key not in touched]
-    return [data for key in keys if (data := store.read_bytes(key)) is not None]
+    others = (header for header in store.scan(limit=None).headers if header.key not in touched)
+    return [memory.topic.data for memory in store.readable(others)]
 
 
 def _faults_of_draft(draft: Draft) -> list[str]:

@@ -67,10 +67,9 @@ def _old_texts(workspace: Workspace) -> dict[str, _Old]:
     """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
     texts = {draft.path: draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
     for store in workspace.stores:
-        for header in store.scan(limit=None).headers:
-            path = store.place.prefix + header.key
-            if path not in texts and marked_trust(header).is_low:
-                texts[path] = store.read_found(header.key).topic.data
+        doubted = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        for memory in store.readable(doubted):
+            texts.setdefault(store.place.prefix + memory.key, memory.topic.data)
     return {path: _Old(_text(data), _runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
 
 

@@ -18,8 +18,8 @@ from memdir.model.model import Model, Request
 from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
-from memdir.transcript.backwards import lines_backwards
 from memdir.transcript.message import Message
+from memdir.transcript.raw_lines import lines_backwards
 from memdir.transcript.reader import read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.resume import resume

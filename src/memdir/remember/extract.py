@@ -226,11 +226,11 @@ def _is_topic(draft: Draft) -> bool:
 def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
     """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
     for store in stores:
-        for header in store.scan(limit=None).headers:
-            if TRUST_FIELD in header.fields and (data := store.read_bytes(header.key)) is not None:
-                topic = Topic(data)
-                text = f"{topic.name}\n{topic.description}\n{topic.body}"
-                yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+        marked = (header for header in store.scan(limit=None).headers if TRUST_FIELD in header.fields)
+        for memory in store.readable(marked):
+            topic = memory.topic
+            text = f"{topic.name}\n{topic.description}\n{topic.body}"
+            yield Said("", text, marked_trust(topic), Speaker.REMINDER)
 
 
 def _cut_planted(workspace: Workspace, evidence: Evidence) -> None:

@@ -24,7 +24,7 @@ from memdir.search.segment import kept_stamp
 from memdir.store.walk import walk
 from memdir.text.embedding import open_table
 from memdir.transcript.message import Message
-from memdir.transcript.reader import Reading, read_line, read_records
+from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.sources.source import SessionRef
 
 TYPE_CHECKING = False
@@ -207,13 +207,7 @@ def _count(text: str, words: Iterable[str]) -> int:
 
 
 def _messages_between(path: str, start: int, end: int) -> list[Message]:
-    try:
-        with open_plain(path) as file:
-            file.seek(start)
-            data = file.read(max(0, end - start))
-    except OSError:
-        return []
-    messages = (record.message for raw in data.split(b"\n") for record in read_line(raw).records)
+    messages = (record.message for record in read_records(path, Reading(start), end=end))
     return [message for message in messages if message is not None and not message.is_meta and message.text.strip()]
 
 

@@ -6,6 +6,7 @@ import os
 import stat
 
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.exported_file import write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import ImportRefused, PathEscape, SecretRefused
@@ -58,11 +59,12 @@ class Exported:
         self.left_out: dict[str, str] = {}
 
 
-def export_memories(store: MemoryStore, target: str) -> Exported:
-    """Write all memories and the index to a new folder, or to a zip when the name ends in .zip."""
+def export_memories(store: MemoryStore, target: str, *, replace: bool = False) -> Exported:
+    """Write all memories and the index to a new folder, or to a zip when the name ends in .zip. DiskError when there is
+    such a zip and nobody said to `replace` it."""
     result = Exported()
     if target.lower().endswith(".zip"):
-        _write_zip(_to_export(store, result), target, result)
+        write_exported(target, _packed(_to_export(store, result), result), replace=replace)
     else:
         _write_folder(_to_export(store, result), target)
     return result
@@ -224,7 +226,7 @@ def _write_folder(files: Iterator[tuple[str, bytes, int]], target: str) -> None:
         write_bytes_atomic(destination, data, mtime_ns=mtime_ns, durably=False)
 
 
-def _write_zip(files: Iterator[tuple[str, bytes, int]], target: str, result: Exported) -> None:
+def _packed(files: Iterator[tuple[str, bytes, int]], result: Exported) -> bytes:
     import io
     import zipfile
 
@@ -238,7 +240,7 @@ def _write_zip(files: Iterator[tuple[str, bytes, int]], target: str, result: Exp
             member = zipfile.ZipInfo(key, _ZIP_DATE)
             member.external_attr = 0o600 << 16
             archive.writestr(member, data, zipfile.ZIP_DEFLATED)
-    write_bytes_atomic(os.path.abspath(target), packed.getvalue())
+    return packed.getvalue()
 
 
 def _is_unicode(key: str) -> bool:

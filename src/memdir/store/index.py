@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
+from memdir.disk.safe_path import is_key
 from memdir.store.frontmatter import line_ending_of
 from memdir.store.merge import merge_bytes
 from memdir.text.lookalikes import defused
@@ -34,6 +36,11 @@ class Entry:
         self.title = title
         self.hook = hook
         self.is_note = is_note  # the hook is a word of ours about the memory, and is never cut
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether its key may name a memory; no line is made or shown for any other."""
+        return is_key(self.key, index_allowed=True)
 
     def render(self) -> str:
         """`- [Title](file.md) — hook`, cut at a word to the length of a catalogue line, with nothing in it that would
@@ -76,8 +83,9 @@ class Index:
         return self.with_entries([entry])
 
     def with_entries(self, entries: Iterable[Entry]) -> Index:
-        """The same for many, as if they came one after the other: the last one stands before all others."""
-        wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries}
+        """The same for many, as if they came one after the other: the last one stands before all others. A file whose
+        name could end its line, or pass for something else, gets none."""
+        wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries if entry.is_safe}
         known: set[str] = set()
         lines = []
         for line, entry in zip(self._lines, self._entries, strict=True):
@@ -101,7 +109,7 @@ class Index:
     def repaired(self, present: Iterable[Entry], *, holds_unread: Callable[[str], bool]) -> Index:
         """One line for each memory there is, none twice, none without a file; everything else stays, lines of files
         that cannot be read now among it."""
-        wanted = {entry.key: entry for entry in present}
+        wanted = {entry.key: entry for entry in present if entry.is_safe}
         seen: set[str] = set()
         kept = []
         for line, entry in zip(self._lines, self._entries, strict=True):
@@ -157,8 +165,9 @@ class LoadedIndex:
 
 
 def load_index(data: bytes) -> LoadedIndex:
-    """Cut to 200 lines, then to 25,000 bytes at a line end, and say so."""
-    lines = [line for line in _LINE.findall(data) if line]
+    """Cut to 200 lines, then to 25,000 bytes at a line end, and say so. Lines of files that no memory may be named like
+    are left out."""
+    lines = [line for line in _LINE.findall(data) if line and _is_loaded(line)]
     lines_cut = len(lines) > MAX_LINES
     kept = b"".join(lines[:MAX_LINES])
     bytes_cut = len(kept) > MAX_BYTES
@@ -168,6 +177,11 @@ def load_index(data: bytes) -> LoadedIndex:
     if lines_cut or bytes_cut:
         text = text.rstrip("\r\n") + "\n\n" + _warning(len(lines), len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
     return LoadedIndex(text, line_count=len(lines), size_bytes=len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
+
+
+def _is_loaded(line: bytes) -> bool:
+    entry = parse_entry(line)
+    return entry is None or is_key(posixpath.normpath(entry.key), index_allowed=True)
 
 
 def _cut_bytes(data: bytes) -> bytes:

@@ -28,7 +28,7 @@ from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from memdir.events import Sink
@@ -244,6 +244,14 @@ class MemoryStore:
     def read_found(self, key: str) -> Memory:
         """One memory by a key that a scan gave, whatever its name; MemoryNotFound when it is gone meanwhile."""
         return self._read(key, resolve_found(self.root, key))
+
+    def readable(self, headers: Iterable[Header]) -> Iterator[Memory]:
+        """The memories of a scan that can be read now, whatever their names: an odd file costs no other."""
+        for header in headers:
+            try:
+                yield self.read_found(header.key)
+            except MemdirError:
+                continue
 
     def _read(self, key: str, path: str) -> Memory:
         data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))

@@ -1,5 +1,4 @@
-"""The one list of the tags in which hosts wrap what they put into a conversation themselves (L4). Nothing else is
-loaded with it: the door to every prompt asks for it."""
+"""The one list of the tags of hosts, for everyone who strips or judges them (L4, S15). Every hook loads it."""
 
 from __future__ import annotations
 
@@ -36,3 +35,4 @@ HOST_TAGS = (
     "qwen:session-start-context",
     "qwen:user-prompt-submit-context",
 )
+HOST_PREFIX = "qwen:"  # a host's own namespace: whatever stands behind it is a tag of that host

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from memdir.text.host_tags import HOST_TAGS
+from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def _named(folded: str, opener: re.Match[str], names: dict[str, str]) -> _Tag | 
         lead, start = opener[0][1:] + before, opener.end() + len(before)
         key = next(key for key in names if squeezed.startswith(key))
         length = next(n for n in range(len(rest) + 1) if _squeezed(rest[:n]).startswith(key))
+        if names[key] == HOST_PREFIX:
+            length += len(re.findall(r"^(?:\s*:[\s\w-]*\w)?", rest[length:])[0])
         closer = re.match(r"[\s/\\]*>" if opener[0] == "<" else r"[\s/\\]*[^\w\s]", folded[start + length :])
         after = folded[start + length : start + length + 1]
         if _is_meant(lead, rest[:length], after, names[key], has_closer=bool(closer)):
@@ -125,7 +127,9 @@ def _is_meant(lead: str, spelled: str, after: str, name: str, *, has_closer: boo
     """Whether it reads as that tag: `i < command.name` is a comparison, `<skillet>` another word, `x <- skill` code."""
     if name == OWN_TAG:
         return True
-    if re.search(r"[^\s/\\]", lead) or re.search(r"[^\w\s-]", spelled):
+    if re.search(r"[^\s/\\]", lead) or re.search(r"[^\w\s:-]" if ":" in name else r"[^\w\s-]", spelled):
+        return False
+    if ":" in name and ":" not in spelled:
         return False
     if re.search(r"\s", lead) and not has_closer and not re.search(r"[/\\]", lead):
         return False
@@ -144,7 +148,7 @@ def _squeezed(text: str) -> str:
 
 def _names() -> dict[str, str]:
     """The tags by their squeezed names, the longest first."""
-    names = {_squeezed(name): name for name in (*HOST_TAGS, *MODEL_TAGS)}
+    names = {_squeezed(name): name for name in (*HOST_TAGS, HOST_PREFIX, *MODEL_TAGS)}
     return {key: names[key] for key in sorted(names, key=len, reverse=True)}
 
 

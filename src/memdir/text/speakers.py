@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from memdir.text.host_tags import HOST_TAGS
+from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 from memdir.text.pastes import cut_pastes
 
 # Tags of memories and context that are put in to be read; the others tell what happened.
-_READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", "qwen:")
+_READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session_context", HOST_PREFIX)
 # The same as plain text: how such a block begins.
 HOST_OPENINGS = (
     "caveat: the messages below",
@@ -30,7 +30,7 @@ HOST_OPENINGS = (
     "as you answer the user's questions, you can use the following context",
 )
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
-_TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|qwen:[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|{HOST_PREFIX}[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
 
 
 class Speaker(StrEnum):

@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 
-from memdir.transcript.backwards import lines_backwards
+from memdir.transcript.raw_lines import lines_backwards
 from memdir.transcript.record import ATTRIBUTION, parse_record
 from memdir.transcript.transcript import Transcript
 

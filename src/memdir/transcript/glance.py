@@ -16,6 +16,7 @@ END_BYTES = 16 << 10  # of each end: the first question, and the last few record
 LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
 TITLE_CHARACTERS = 80  # fits a line beside age and size
 LOOKED_AT = 500  # characters of a text from which those are taken
+LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behind all that a host says first
 FIRST_MESSAGES = 20  # among which somebody will have said something
 ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
@@ -92,7 +93,11 @@ def _noted_title(path: str) -> str:
 
 
 def _first_words(ref: SessionRef, source: TranscriptSource) -> str:
-    said = (message.text for message in islice(source.messages(ref), FIRST_MESSAGES) if message.role == "user")
+    said = (
+        message.text
+        for message in islice(source.messages(ref, end=LOOKED_THROUGH), FIRST_MESSAGES)
+        if message.role == "user"
+    )
     return next((text for text in said if text.strip()), "")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message
+from memdir.transcript.raw_lines import lines_forwards, lines_if_any
 from memdir.transcript.reader import read_line
 from memdir.transcript.sources.source import SessionRef
 
@@ -34,15 +34,11 @@ def find_messages(path: str, ids: Collection[str]) -> dict[str, Message]:
     """The messages of these ids, as far as the transcript still has them. Only lines that name one are decoded."""
     needles = {wanted.encode("utf-8", "replace"): wanted for wanted in ids if wanted}
     found: dict[str, Message] = {}
-    try:
-        with open_plain(path) as file:
-            for raw in file:
-                if len(found) == len(needles):
-                    break
-                if any(needle in raw for needle in needles):
-                    found.update(_messages(raw, ids))
-    except OSError:
-        return found
+    for raw in lines_if_any(path):
+        if len(found) == len(needles):
+            break
+        if any(needle in raw.data for needle in needles):
+            found.update(_messages(raw.data, ids))
     return found
 
 
@@ -51,14 +47,13 @@ def full_id(path: str, beginning: str) -> str:
     if not beginning or not os.path.exists(path):
         return beginning
     needle = b'"uuid":"' + beginning.encode("utf-8", "replace")
-    with open_plain(path) as file:
-        fitting = {
-            record.uuid
-            for raw in file
-            if needle in raw
-            for record in read_line(raw).records
-            if record.uuid.startswith(beginning)
-        }
+    fitting = {
+        record.uuid
+        for raw in lines_forwards(path)
+        if needle in raw.data
+        for record in read_line(raw.data).records
+        if record.uuid.startswith(beginning)
+    }
     return fitting.pop() if len(fitting) == 1 else beginning
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.disk.plain_file import open_plain
+from memdir.transcript.raw_lines import lines_if_any
 from memdir.transcript.record import (
     ATTRIBUTION,
     FILE_HISTORY,
@@ -42,25 +42,20 @@ class Line:
     is_damaged: bool = False
 
 
-def read_records(path: str, reading: Reading | None = None) -> Iterator[Record]:
-    """Every record that can be read, in the order of the file, from `reading.offset` on, which moves along.
+def read_records(path: str, reading: Reading | None = None, *, end: int | None = None) -> Iterator[Record]:
+    """Every record that can be read, in the order of the file, from `reading.offset` on, which moves along; up to the
+    byte `end` where one is given.
 
     A last line without its newline is read when it is whole and left for the next time when it is not.
     """
     state = reading if reading is not None else Reading()
-    try:
-        file = open_plain(path)
-    except OSError:
-        return
-    with file:
-        file.seek(state.offset)
-        for raw in file:
-            line = read_line(raw)
-            if line.is_damaged and not line.records and not raw.endswith(b"\n"):
-                return  # perhaps still being written
-            state.offset += len(raw)
-            state.damaged += line.is_damaged
-            yield from line.records
+    for raw in lines_if_any(path, state.offset, end):
+        line = read_line(raw.data)
+        if line.is_damaged and not line.records and not raw.data.endswith(b"\n"):
+            return  # perhaps still being written
+        state.offset = raw.end
+        state.damaged += line.is_damaged
+        yield from line.records
 
 
 def read_line(raw: bytes) -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memdir.transcript.backwards import lines_backwards
+from memdir.transcript.raw_lines import lines_backwards
 from memdir.transcript.reader import links_of, read_line
 from memdir.transcript.record import REPLACEMENT, Record
 

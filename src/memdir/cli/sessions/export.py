@@ -27,16 +27,20 @@ EXAMPLES = (
 def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     parser.add_argument("--to", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there already")
     parser.add_argument("--format", choices=("md", "html"), help="default: by the name of the file, else md")
     parser.add_argument("--keep-secrets", action="store_true", help="do not take out what looks like a secret")
     add_agent(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.disk.project_file import write_project_file
+    from memdir.disk.exported_file import require_new, write_exported
     from memdir.transcript.export.story import filtered, tell
     from memdir.transcript.export.without_secrets import without_secrets
 
+    path = os.path.abspath(options.to) if options.to else ""
+    if path:
+        require_new(path, replace=options.force)  # before the work
     ref = chosen(context, options.session, options.agent)
     story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
     if not options.keep_secrets:
@@ -47,8 +51,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return 0
-    path = os.path.abspath(options.to)
-    write_project_file(path, data)
+    write_exported(path, data, replace=options.force)
     context.note(f"wrote {len(story.messages)} messages to {path}")
     return 0
 

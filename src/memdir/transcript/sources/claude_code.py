@@ -28,8 +28,8 @@ class ClaudeCodeSessions:
         folders = [os.path.join(self.home, "projects", slug_of(root)) for root in roots]
         yield from newest_first(session_ref(path, AGENT) for folder in folders for path in transcripts_in(folder))
 
-    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
-        for record in records_since(ref.path, since):
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        for record in records_since(ref.path, since, end):
             message = record.message
             if message is not None and not _is_host(record, message):
                 yield message

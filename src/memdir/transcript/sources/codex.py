@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from memdir.disk.git_root import canonical_root
@@ -16,6 +17,7 @@ from memdir.disk.plain_file import open_plain
 from memdir.disk.safe_path import is_inside
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
+from memdir.transcript.raw_lines import lines_if_any
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
 
 AGENT = "codex"
@@ -37,20 +39,14 @@ class CodexSessions:
             if any(_is_at_or_below(_folder_of(path), root) for root in roots)
         )
 
-    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         start, is_known = _place(since)
-        try:
-            file = open_plain(ref.path)
-        except OSError:
-            return
-        with file:
-            if is_known and start < ref.size:
-                file.seek(start)
-                file.readline()
-            while raw := file.readline():
-                message = _message(raw, f"@{file.tell() - len(raw)}")
-                if message is not None:
-                    yield message
+        is_known = is_known and start < ref.size
+        lines = lines_if_any(ref.path, start if is_known else 0, end)
+        for raw in islice(lines, 1 if is_known else 0, None):
+            message = _message(raw.data, f"@{raw.start}")
+            if message is not None:
+                yield message
 
 
 def _is_at_or_below(folder: str, root: str) -> bool:

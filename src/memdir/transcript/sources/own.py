@@ -23,8 +23,8 @@ class OwnSessions:
         refs = newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
         yield from (ref for ref in refs if is_session_id(ref.id))
 
-    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
-        for record in records_since(ref.path, since):
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        for record in records_since(ref.path, since, end):
             message = record.message
             if message is not None and not message.is_meta and not record.is_sidechain:
                 yield message

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from memdir.disk.plain_file import open_plain
 from memdir.transcript.message import Message
+from memdir.transcript.raw_lines import lines_if_any
 from memdir.transcript.reader import Reading, read_line, read_records
 from memdir.transcript.record import Record
 
@@ -31,11 +31,11 @@ class TranscriptSource(Protocol):
         """The sessions of a project, newest first."""
         ...
 
-    def messages(self, ref: SessionRef, *, since: str | None = None) -> Iterator[Message]:
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         """What was said, called and answered, in order; nothing that the host put in, nothing of sub-agents.
 
         Every message has an id of its own, the same at every reading. With `since`, what came after that message;
-        everything, when there is no such message (X4).
+        everything, when there is no such message (X4). With `end`, only what begins before that byte.
         """
         ...
 
@@ -65,20 +65,15 @@ def transcripts_in(folder: str) -> Iterator[str]:
     yield from found
 
 
-def records_since(path: str, since: str | None) -> Iterator[Record]:
-    """The records after the one with this id; all of them when there is none."""
-    yield from read_records(path, Reading(_offset_after(path, since) if since else 0))
+def records_since(path: str, since: str | None, end: int | None) -> Iterator[Record]:
+    """The records after the one with this id, all of them when there is none, up to the byte `end`."""
+    yield from read_records(path, Reading(_offset_after(path, since) if since else 0), end=end)
 
 
 def _offset_after(path: str, uuid: str) -> int:
     """Where the line after a record begins. Only a line that names the id is decoded."""
-    needle, offset = uuid.encode("utf-8", "replace"), 0
-    try:
-        with open_plain(path) as file:
-            for raw in file:
-                offset += len(raw)
-                if needle in raw and any(record.uuid == uuid for record in read_line(raw).records):
-                    return offset
-    except OSError:
-        return 0
+    needle = uuid.encode("utf-8", "replace")
+    for raw in lines_if_any(path):
+        if needle in raw.data and any(record.uuid == uuid for record in read_line(raw.data).records):
+            return raw.end
     return 0

@@ -108,7 +108,7 @@ class Catalogue:
     def _alive(self, line: _Line) -> _Line | None:
         """The line, unless its file is gone; figures that stand nowhere else stay as words without a link."""
         if line.entry is None or not self._is_dead(line.key):
-            return line
+            return line if line.entry is None or line.entry.is_safe else None
         lives_on = self._desk.where(line.key) in self._desk.pages
         text = f"{line.entry.title} — {line.entry.hook}"
         if lives_on or not _FIGURES.search(line.entry.hook) or self._is_elsewhere(line.entry.hook):

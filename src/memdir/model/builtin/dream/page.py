@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from memdir.disk.safe_path import INDEX_NAME, check_key
-from memdir.errors import PathEscape
+from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.model.builtin.dream.prose import Sentence, sentences
 from memdir.model.builtin.dream.words import words_of
 from memdir.store.topic import Topic
@@ -45,6 +44,16 @@ class Page:
     def sentences(self) -> list[Sentence]:
         return sentences(self.body)
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether an index may name it, by the rules of the scan: a memory's name, and text."""
+        is_text = self.topic.has_frontmatter or b"\0" not in self.data
+        return is_text and self._has_usual_name
+
+    @cached_property
+    def _has_usual_name(self) -> bool:
+        return bool(_PLAIN_KEY.fullmatch(self.key)) or is_key(self.key)
+
     @cached_property
     def fixed(self) -> str:
         """Why this page must stay as it is, in words; empty when it may be changed."""
@@ -59,13 +68,9 @@ class Page:
             return "it is larger than a memory"
         try:
             self.data.decode("utf-8")
-            if not _PLAIN_KEY.fullmatch(self.key):
-                check_key(self.key)
         except UnicodeDecodeError:
             return "it is not UTF-8"
-        except PathEscape:
-            return "its name is unusual"
-        return ""
+        return "" if self._has_usual_name else "its name is unusual"
 
     @cached_property
     def is_plain(self) -> bool:

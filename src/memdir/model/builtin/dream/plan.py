@@ -80,7 +80,7 @@ def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
     """Which pages each index lists: every page stands in the index nearest to it."""
     shares: dict[str, list[str]] = {folder: [] for folder in indexes}
     nearest = sorted(indexes, key=len, reverse=True)
-    for key in sorted(desk.pages):
+    for key in sorted(key for key, page in desk.pages.items() if page.is_listed):
         folder = next((folder for folder in nearest if key.startswith(folder)), None)
         if folder is not None:
             shares[folder].append(key)
