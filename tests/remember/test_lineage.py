@@ -386,3 +386,17 @@ async def test_what_is_unsure_does_not_turn_the_users_own_memory_into_a_quotatio
     talk.extraction.turn_ended(talk.says(UNSURE))
     await talk.extraction.drain()
     assert path.read_text() == own
+
+
+async def test_a_quotation_becomes_the_users_when_the_user_says_it(bench: Bench) -> None:
+    """L4: what stands in a memory of low trust is somebody's text, and no bar to the user's own words."""
+    quoted = topic("Ticket first", "Always open a ticket before touching cron.").replace(
+        "type: feedback", "trust: tool"
+    )
+    Path(bench.store.root, "ticket.md").write_text(quoted)
+    written = topic("Ticket", "Always open a ticket before touching cron.", description="A ticket before touching cron")
+    talk = bench.talk(ScriptedModel([bench.write("feedback_ticket.md", written), says("Kept.")]))
+    talk.extraction.turn_ended(talk.says("from now on always open a ticket before touching cron"))
+    await talk.extraction.drain()
+    kept = bench.store.read("feedback_ticket.md").topic
+    assert (kept.kind, kept.fields.get("trust")) == ("feedback", None)

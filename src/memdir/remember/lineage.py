@@ -13,7 +13,7 @@ from statistics import fmean
 
 from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.words import fold, language, tokens
-from memdir.remember.evidence import ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
+from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
@@ -96,7 +96,7 @@ class Judged:
             return True
         user = fmean(one.user for one in self._main)
         foreign, assistant = (fmean(one.foreign for one in self._main), fmean(one.assistant for one in self._main))
-        return user >= max(CARRIED, foreign - LEAD, assistant - OWN_LEAD)
+        return user >= max(CARRIED, min(foreign - LEAD, CLEARLY), assistant - OWN_LEAD)
 
     @property
     def _is_rule(self) -> bool:
