@@ -40,10 +40,9 @@ _SPEAKS = r"(?:user|human|assistant|system|ai)\s*:\s|\[\[?\w+\]\]?\s*:|Q\d+\b"
 _LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})\b[:\s]"
 _SET = r"[-+ ]?\s*[\w.\[\]-]+ ?=(?!=) ?\S|\[[\w.\s\"-]+\]\s*$|\"[\w -]+\"\s*:|[{}\[\]()]+[,;]?\s*$"
 _TYPED = r"[$%]\s\S|[\w-]+@[\w-]+[:~]|//|/\*|\*/|#!|<!--|#include|</?[A-Za-z][\w:-]*[^<>]*>|.*[;{}]\s*$"
-_ASKED_OF_A_DATABASE = r"select\s.+\sfrom\s|insert\sinto\s|update\s\S+\sset\s|delete\sfrom\s"
 _CHANGED = r"\+\+\+|@@|diff --git|commit [0-9a-f]{5,}|--- [ab]/"
 _SHAPED = re.compile(
-    rf"\s*(?:[>|✖✔✓✗✘⚠]|##?\[|{_CHANGED}|{_TRACED}|{_SPEAKS}|{_LOGGED}|{_SET}|{_TYPED}|{_CODE}|{_ASKED_OF_A_DATABASE}|.+\|.+\|)",
+    rf"\s*(?:[>|✖✔✓✗✘⚠]|##?\[|{_CHANGED}|{_TRACED}|{_SPEAKS}|{_LOGGED}|{_SET}|{_TYPED}|{_CODE}|.+\|.+\|)",
     re.IGNORECASE,
 )
 _INLINE = re.compile(r"\s*(?:\{.*\}|\[.*\]|<([A-Za-z][\w:-]*)[^<>]*>.*</\1\s*>)(?=\s|$)", re.DOTALL)
@@ -353,8 +352,7 @@ def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
         return True
     if _has("mine", asking) or (_has("first-person", text) and text.strip().count("\n") < MIN_BROKEN_LINES):
         return False
-    points = _has("this-text", asking) or (bool(_QUESTION.search(asking)) and _has("that-text", asking))
-    if points and (_QUESTION.search(asking) or _has("hands-over", asking)):
+    if _has("this-text", asking) and (_QUESTION.search(asking) or _has("hands-over", asking)):
         return True
     is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len([s for s in _SENTENCE.split(text) if s.strip()]) >= 2
     return is_long and not _ITEM.match(text) and _register(text) != _register(asking)
