@@ -73,3 +73,26 @@ def test_what_somebody_wants_is_told_and_not_wished() -> None:
         (Speaker.REPORTED, "my boss says every function needs a test."),
         (Speaker.USER, "I want short ones"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next one in the queue\nWe expect IT to call back. Tickets are never closed by mail.\nsmells like dhcp to me",
+        "j'ai reçu ça des impôts\nLe déclarant renonce aux relances.\nc'est quoi la pièce 12",
+    ],
+)
+def test_a_careful_line_between_careless_ones_may_be_anybodys(text: str) -> None:
+    assert [piece.speaker for piece in pieces_of(text)][:2] == [Speaker.USER, Speaker.UNCLEAR]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "look at them\nGio: i translate all names\nSilvia: me too\ni leave names as they are, do it like that",
+        "again\n03:00:01 updater: rebooting as per policy\nmä en haluu et mikään kone buuttaa",
+    ],
+)
+def test_below_somebodys_words_the_user_is_heard_again(text: str) -> None:
+    last = list(pieces_of(text))[-1]
+    assert (last.speaker, last.text) == (Speaker.USER, text.rsplit("\n", maxsplit=1)[-1])

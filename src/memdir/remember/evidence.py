@@ -78,7 +78,13 @@ class Support:
     @property
     def is_foreign(self) -> bool:
         """Whether it is somebody else's, by words that the user has not."""
-        return not self.is_users and self.user < DOUBTED and self.foreign >= FOREIGN
+        return self.is_from_elsewhere and not self.is_users and self.user < DOUBTED and self.foreign >= FOREIGN
+
+    @property
+    def is_from_elsewhere(self) -> bool:
+        """Whether it is nearer to a text that is surely not the user's."""
+        is_sure = self.source is not None and self.source.speaker is not Speaker.UNCLEAR
+        return is_sure and self.foreign >= max(ECHOED, self.user + LEAD)
 
 
 class Evidence:
@@ -100,6 +106,7 @@ class Evidence:
         texts = [(piece, tongue, text) for piece, tongue in tongues for text in sentences_of(piece.text)]
         self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
         self._agreements = list(self._find_agreements())
+        self.has_agreement = any(one.agrees for one in self._agreements)
         trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]
         self._trusted = [(piece, Sentence(text)) for piece, text in trusted]
 
@@ -167,7 +174,7 @@ class Agreement:
         asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
         is_answer = bool(asked) and len(reply.split()) <= MAX_ANSWER_WORDS  # what is no refusal of it is a yes
         is_open = bool(re.search("[?？]", reply)) or (bool(meant & _LIMITS) and "durable" not in meant)
-        self._agrees = (bool(meant & _AGREES) or is_answer) and not is_open
+        self.agrees = (bool(meant & _AGREES) or is_answer) and not is_open
         keeps = bool(_meanings(asked, tongue) & _KEEPS)
         self._lasts = "durable" in meant or keeps
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
@@ -180,7 +187,7 @@ class Agreement:
 
     def named(self, claim: Sentence, *, is_translated: bool) -> float:
         """How near what was put to the user comes to this, if he agreed."""
-        return _nearest(claim, self._named, is_translated=is_translated) if self._agrees else 0.0
+        return _nearest(claim, self._named, is_translated=is_translated) if self.agrees else 0.0
 
     def repeats(self, claim: Sentence) -> bool:
         """Whether his answer names it again: by one of its words where it has few, else by two."""

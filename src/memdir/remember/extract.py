@@ -26,7 +26,7 @@ from memdir.model.model import Model
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
 from memdir.remember.evidence import Evidence
-from memdir.remember.lineage import Lineage, fault_of_trust, judge, trace, without_planted
+from memdir.remember.lineage import PERSONAL, Judged, Lineage, Verdict, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
@@ -194,16 +194,19 @@ class Extraction:
         for path in refused:
             workspace.give_up(path)
         kept = [draft for draft in workspace.changed() if _is_topic(draft)]
-        lineages = {draft.key: trace(judge(_topic(draft), _before(draft), evidence)) for draft in kept}
+        judged = {draft.key: judge(_topic(draft), _before(draft), evidence) for draft in kept}
+        lineages = {key: trace(one) for key, one in judged.items()}
+        quoted = [key for key, one in judged.items() if one.verdict is Verdict.QUOTED]
+        _take_type(workspace, quoted)
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
         subject = "extract " + (", ".join(lineages) or "nothing new")
         written = workspace.commit(origin, subject)
         files = [draft.key for draft in written if draft.key != INDEX_NAME]
-        self._tell(report, written, refused=len(refused))
+        self._tell(report, written, refused=len(refused), quoted=len(quoted))
         return files
 
-    def _tell(self, report: ForkReport, written: Sequence[Draft], *, refused: int) -> None:
+    def _tell(self, report: ForkReport, written: Sequence[Draft], *, refused: int, quoted: int) -> None:
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -211,6 +214,7 @@ class Extraction:
             "private_files": len(topics) - team,
             "team_files": team,
             "refusals": report.run.refusals + refused,
+            "quoted": quoted,
         }
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
 
@@ -256,7 +260,15 @@ def _fault_of_draft(draft: Draft, evidence: Evidence) -> str:
     topic = _topic(draft)
     if any(secrets_in(draft.key, topic.data)):
         return "it holds a secret"
-    return fault_of_trust(judge(topic, _before(draft), evidence))
+    return _fault_of_trust(draft, judge(topic, _before(draft), evidence))
+
+
+def _fault_of_trust(draft: Draft, judged: Judged) -> str:
+    """Only a file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
+    can_be_quoted = _is_topic(draft) and (draft.before is None or marked_trust(Topic(draft.before)).is_low)
+    if judged.verdict is Verdict.KEPT or (judged.verdict is Verdict.QUOTED and can_be_quoted):
+        return ""
+    return "what is told of the user, and every rule, must come from the user"
 
 
 def _added_lines(draft: Draft) -> Topic:
@@ -273,6 +285,13 @@ def _refused_deletions(workspace: Workspace) -> list[str]:
     if len(deleted) > MAX_DELETED:
         return deleted
     return [path for path in deleted if Topic(workspace.drafts[path].before or b"").is_pinned]
+
+
+def _take_type(workspace: Workspace, quoted: Sequence[str]) -> None:
+    """A quotation tells nothing of the user and is no rule of his, whatever it called itself (S6)."""
+    for path, draft in workspace.drafts.items():
+        if draft.key in quoted and _topic(draft).kind in PERSONAL:
+            workspace.drafts[path] = replace(draft, after=_topic(draft).without_field("type").data)
 
 
 def _mark_low_trust(workspace: Workspace, lineages: dict[str, Lineage]) -> None:

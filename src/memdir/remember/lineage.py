@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
 
 from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.words import fold, language, tokens
-from memdir.remember.evidence import ECHOED, FACTUAL, SAID, Evidence, Support, tongue_of
+from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.nearness import Sentence, sentences_of
 
 HINT = 0.2  # nearness that a translation should have at least to something that the user said
-_PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
+UNLIKE = 0.3  # nearer to the user than that it may be his in other words
+CARRIED = 0.22  # nearness to the user that what a memory is about has on the average
+PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
 _WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
 _COMMANDS = frozenset({"durable", "want", "remember"})
@@ -28,6 +32,14 @@ _OF_THE_USER = re.compile(
     r"|\brules?\b\s*:|\b(?:must|shall|should)\b",
     re.IGNORECASE,
 )
+
+
+class Verdict(StrEnum):
+    """What becomes of a draft."""
+
+    KEPT = "kept"  # the user's, or a fact with the trust of its source
+    QUOTED = "quoted"  # perhaps the user's: kept, but as somebody's words
+    REFUSED = "refused"  # somebody else's
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,22 @@ class Judged:
     evidence: Evidence
     is_translated: bool
     reasons: frozenset[str]
+    remarks: frozenset[str]
     is_new: bool
+
+    @property
+    def _main(self) -> list[Support]:
+        """Who carries what the memory is about: its name, and what stands under a label, only go with it."""
+        both = list(zip(self.claims, self.supports, strict=True))
+        return [support for claim, support in both if claim not in self.remarks] or list(self.supports)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Words of a tool, a page, a paste, a recalled memory or the assistant cannot become a memory about the user or
+        a rule, under whatever type, unless the user says so. Where nobody can tell, it is kept as a quotation."""
+        if self.is_users or not self._is_rule:
+            return Verdict.KEPT
+        return Verdict.REFUSED if self._is_elsewhere else Verdict.QUOTED
 
     @property
     def is_users(self) -> bool:
@@ -59,8 +86,37 @@ class Judged:
             return False
         must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
         if must_ask and not self.evidence.is_lasting:
-            return any(support.is_plain for support in self.supports)
-        return any(support.is_users for support in self.supports) or self._is_free_rendering()
+            return any(support.is_plain for support in self._main)
+        return (any(support.is_users for support in self._main) and self._leans_to_user) or self._is_free_rendering()
+
+    @property
+    def _leans_to_user(self) -> bool:
+        """Whether what the memory is about, taken together, is as near to the user as to anybody else."""
+        if self.topic.kind in FACTUAL or not self.evidence.has_foreign or any(one.is_agreed for one in self._main):
+            return True
+        user = fmean(one.user for one in self._main)
+        foreign, assistant = (fmean(one.foreign for one in self._main), fmean(one.assistant for one in self._main))
+        return user >= max(CARRIED, min(foreign - LEAD, CLEARLY), assistant - OWN_LEAD)
+
+    @property
+    def _is_rule(self) -> bool:
+        """Whether it speaks of the user or tells somebody what to do; and an idea of the assistant's is no fact."""
+        if self.topic.kind in PERSONAL:
+            return True
+        both = zip(self.claims, self.supports, strict=True)
+        if any(is_commanding(claim) for claim, support in both if not support.is_users):
+            return True
+        return not self.evidence.has_foreign and any(support.assistant >= ECHOED for support in self.supports)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether its words stand in somebody else's text and nothing like them in the user's."""
+        is_unmeasured = self.is_translated and self.evidence.is_lasting  # he asked for something, in other words
+        if is_unmeasured or max(support.user for support in self._main) >= UNLIKE:
+            return False
+        if not self.evidence.has_foreign:
+            return not self.evidence.has_agreement and any(one.assistant >= ECHOED for one in self._main)
+        return any(one.is_from_elsewhere for one in self._main)
 
     @property
     def is_vouched(self) -> bool:
@@ -89,7 +145,8 @@ def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
     tongue = tongue_of(" ".join(claims))
     supports = [evidence.support(claim, topic.kind, tongue) for claim in claims]
     is_translated, reasons = tongue != evidence.tongue, frozenset(_reasons(topic))
-    return Judged(topic, claims, tuple(supports), evidence, is_translated, reasons, before is None)
+    remarks = frozenset(_claims(topic)) - frozenset(_headline(topic))
+    return Judged(topic, claims, tuple(supports), evidence, is_translated, reasons, remarks, before is None)
 
 
 def without_planted(judged: Judged) -> Topic:
@@ -107,33 +164,18 @@ def without_planted(judged: Judged) -> Topic:
     return topic.with_body("\n".join(lines))
 
 
-def fault_of_trust(judged: Judged) -> str:
-    """Why a memory may not be written as it is; empty when it may. Words of a tool, a page, a paste, a recalled memory
-    or the assistant cannot become a memory about the user or a rule, under whatever type, unless the user says so."""
-    kind = judged.topic.kind
-    if judged.is_users:
-        return ""
-    if kind in _PERSONAL:
-        return f"a {kind} memory must come from the user, and this one does not"
-    rules = [claim for claim, support in zip(judged.claims, judged.supports, strict=True) if not support.is_users]
-    if any(is_commanding(claim) for claim in rules):
-        return "a rule must come from the user, and this one does not"
-    if not judged.evidence.has_foreign and any(support.assistant >= ECHOED for support in judged.supports):
-        return "nobody but the assistant said so"
-    return ""
-
-
 def trace(judged: Judged) -> Lineage:
     """A memory's sources among what was said, and the lowest trust of theirs."""
     evidence = judged.evidence
     spoken = evidence.messages_of(judged.claims, is_translated=judged.is_translated)
     if judged.is_users and (not evidence.has_foreign or judged.is_vouched):
         return Lineage(spoken, Trust.USER)
-    if not evidence.has_foreign:
+    is_quoted = judged.verdict is Verdict.QUOTED
+    if not evidence.has_foreign and not is_quoted:
         return Lineage(spoken, Trust.ASSISTANT)
     # Nobody here vouched for it, and there was text of others to take it from, in whatever words.
     sources = [support.source for support in judged.supports if support.source and not support.is_users]
-    trust = min((piece.trust for piece in sources), default=evidence.lowest)
+    trust = min((piece.trust for piece in sources), default=Trust.TOOL if is_quoted else evidence.lowest)
     return Lineage(tuple(dict.fromkeys((*spoken, *(piece.message_id for piece in sources)))), trust)
 
 
@@ -155,6 +197,11 @@ def _added(topic: Topic, before: Topic | None) -> list[str]:
 def _reasons(topic: Topic) -> list[str]:
     """The sentences that a memory gives as its reason (T6)."""
     return [claim for why in _WHY.findall(topic.body) for claim in sentences_of(why)]
+
+
+def _headline(topic: Topic) -> list[str]:
+    """The description, and the body up to its first label."""
+    return sentences_of(f"{topic.description}\n{_LABEL.split(topic.body, maxsplit=1)[0]}")
 
 
 def _claims(topic: Topic) -> list[str]:

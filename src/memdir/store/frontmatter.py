@@ -119,6 +119,13 @@ def replace_field(data: bytes, key: str, value: str) -> bytes:
     return data[:start] + line + data[end:]
 
 
+def without_field(data: bytes, key: str) -> bytes:
+    """`data` without any frontmatter line that sets `key`."""
+    while (block := find_block(data)) and (span := _span_of(data, block, key)) != (block.end, block.end):
+        data = data[: span[0]] + data[span[1] :]
+    return data
+
+
 def quoted(value: str) -> str:
     """A value as strict YAML reads it too: plain where that is safe, in double quotes where not."""
     plain = (

@@ -12,6 +12,7 @@ from memdir.store.frontmatter import (
     read_fields,
     read_unclosed,
     replace_field,
+    without_field,
 )
 from memdir.store.taxonomy import MemoryType, parse_type
 
@@ -67,6 +68,10 @@ class Topic:
     def with_field(self, key: str, value: str) -> Topic:
         """The same file with one frontmatter value set."""
         return self if self.fields.get(key) == value else Topic(replace_field(self.data, key, value))
+
+    def without_field(self, key: str) -> Topic:
+        """The same file without a frontmatter value."""
+        return Topic(without_field(self.data, key))
 
     def with_body(self, body: str) -> Topic:
         """The same file with another text below the frontmatter."""

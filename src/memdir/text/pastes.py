@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
 from typing import Literal
 
 from memdir.text.phrases import Phrases
@@ -25,7 +26,7 @@ MIN_BROKEN_LINES = 2  # breaks in a paragraph that is set in lines, as nobody wr
 MAX_LABEL_WORDS = 4  # of who speaks, or of a field's name
 MAX_ANNOUNCING_WORDS = 10  # "here is what the ticket says:"
 
-Whose = Literal["own", "reported", "pasted"]
+Whose = Literal["own", "reported", "unclear", "pasted"]
 Part = tuple[bool, str]  # whether it is the user's own, and the text
 
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
@@ -39,10 +40,9 @@ _SPEAKS = r"(?:user|human|assistant|system|ai)\s*:\s|\[\[?\w+\]\]?\s*:|Q\d+\b"
 _LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})\b[:\s]"
 _SET = r"[-+ ]?\s*[\w.\[\]-]+ ?=(?!=) ?\S|\[[\w.\s\"-]+\]\s*$|\"[\w -]+\"\s*:|[{}\[\]()]+[,;]?\s*$"
 _TYPED = r"[$%]\s\S|[\w-]+@[\w-]+[:~]|//|/\*|\*/|#!|<!--|#include|</?[A-Za-z][\w:-]*[^<>]*>|.*[;{}]\s*$"
-_ASKED_OF_A_DATABASE = r"select\s.+\sfrom\s|insert\sinto\s|update\s\S+\sset\s|delete\sfrom\s"
 _CHANGED = r"\+\+\+|@@|diff --git|commit [0-9a-f]{5,}|--- [ab]/"
 _SHAPED = re.compile(
-    rf"\s*(?:[>|]|{_CHANGED}|{_TRACED}|{_SPEAKS}|{_LOGGED}|{_SET}|{_TYPED}|{_CODE}|{_ASKED_OF_A_DATABASE}|.+\|.+\|)",
+    rf"\s*(?:[>|✖✔✓✗✘⚠]|##?\[|{_CHANGED}|{_TRACED}|{_SPEAKS}|{_LOGGED}|{_SET}|{_TYPED}|{_CODE}|.+\|.+\|)",
     re.IGNORECASE,
 )
 _INLINE = re.compile(r"\s*(?:\{.*\}|\[.*\]|<([A-Za-z][\w:-]*)[^<>]*>.*</\1\s*>)(?=\s|$)", re.DOTALL)
@@ -86,14 +86,37 @@ def cut_pastes(text: str) -> list[tuple[Whose, str]]:
         parts.append((False, text[MAX_TYPED:]))
     # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
     is_alone = not any(is_own and part.strip() for is_own, part in parts) and not _is_record(parts)
-    is_mine = is_alone or any(is_own and _has("mine", part) for is_own, part in parts)
+    is_mine = is_alone or any(is_own and _has("mine", part) and not _QUESTION.search(part) for is_own, part in parts)
     found: list[tuple[Whose, str]] = []
+    is_framed = _is_framed(parts)
     for is_own, part in parts:
         if is_own or (is_mine and _is_list(part)):  # data and words of the user's, in the user's name
-            found += [("own", f"{part}\n")] if is_mine else _own_sentences(f"{part}\n")
+            found += [("own", f"{part}\n")] if is_mine else _by_hand(part, is_framed=is_framed)
         elif part.strip():
             found.append(("pasted", f"{part}\n"))
     return found
+
+
+def _is_framed(parts: list[Part]) -> bool:
+    """Whether a careless hand begins or ends the message: then a careful line in it is of another hand."""
+    lines = [line for is_own, part in parts if is_own for line in part.split("\n") if line.strip()]
+    return any(line.strip()[0].islower() for line in (*lines[:1], *lines[-1:]))
+
+
+def _by_hand(part: str, *, is_framed: bool) -> Iterator[tuple[Whose, str]]:
+    """The user's sentences of some lines; careful lines among careless ones may be his or pasted."""
+    for is_careful, lines in groupby(part.split("\n"), key=lambda line: is_framed and _is_careful(line)):
+        text = "\n".join(lines) + "\n"
+        if is_careful:
+            yield "unclear", text
+        else:
+            yield from _own_sentences(text)
+
+
+def _is_careful(line: str) -> bool:
+    """Whether a line is set like a text: with a capital, and a stop behind its sentences."""
+    text = line.strip().lstrip("\"'“„«‘([-*• 0123456789")
+    return text[:1].isupper() and bool(re.search(r"[.!…][\"'”»)\]]*(?:\s+[\"“„«(]?[^\W\d_a-z]|$)", text))
 
 
 class _Reading:
@@ -150,7 +173,9 @@ class _Reading:
             rest = "\n".join(lines[at + 1 :])
             if _announces(line, rest or after, is_last=not rest):
                 self._under_way, self._pasted = ("", "") if rest.strip() else ("announced", "")
-                self._parts += [(True, "\n".join(own)), (False, rest)]
+                back = len(lines) - 1 if at < len(lines) - 2 and _comes_back(lines, len(lines) - 1) else len(lines)
+                self._parts += [(True, "\n".join(own)), (False, "\n".join(lines[at + 1 : back]))]
+                self._parts += [(True, line) for line in lines[back:]]
                 return
         self._parts.append((True, "\n".join(own)))
 
@@ -180,18 +205,33 @@ def _apart(block: str) -> list[str]:
 def _shaped_lines(lines: list[str]) -> list[bool]:
     """Which lines of a paragraph are data, code, logs, quotations or somebody speaking under a name."""
     shaped = [bool(_SHAPED.match(line)) and not _is_inline(line) for line in lines]
-    if all(re.match(r"[-+][^\s\d+-]", line) for line in lines) or any(_PROMPT.match(line) for line in lines):
-        return [True] * len(lines)  # a diff; what a terminal showed
+    if all(re.match(r"[-+][^\s\d+-]", line) for line in lines):
+        return [True] * len(lines)  # a diff
     rows = _rows(lines)
     labels = [_label(line) for line in lines]
     named = sum(map(bool, labels)) >= 2 or any(label.endswith(_TIMED) for label in labels)
     begun = False
     for at, line in enumerate(lines):
-        begun = begun or (named and bool(labels[at]))
+        begun = begun or (named and bool(labels[at])) or bool(_PROMPT.match(line))  # a terminal goes on, too
+        if begun and not shaped[at] and _comes_back(lines, at):
+            break
         is_mine = bool(labels[at]) and bool(_phrases().anywhere("me").match(labels[at]))
         near = any(shaped[max(0, at - 1) : at + 2]) and bool(_COMMENT.match(line) or line.startswith("  "))
         shaped[at] = shaped[at] or rows[at] or (begun and not is_mine) or near
-    return shaped
+    return shaped if any(line.lstrip().startswith(">") for line in lines) else _without_gaps(shaped)
+
+
+def _without_gaps(shaped: list[bool]) -> list[bool]:
+    """What stands between the lines of a log or a file is of it; only quotations are answered line by line."""
+    first, last = shaped.index(True) if any(shaped) else 0, len(shaped) - shaped[::-1].index(True) if any(shaped) else 0
+    return [is_shaped or first < at < last for at, is_shaped in enumerate(shaped)]
+
+
+def _comes_back(lines: list[str], at: int) -> bool:
+    """Whether below somebody's words the user speaks again: in the last line, of himself or to the assistant."""
+    line = lines[at]
+    is_last = 0 < at == len(lines) - 1
+    return is_last and not _label(line) and not _is_careful(line) and (_is_personal(line) or _wishes(line))
 
 
 def _is_inline(line: str) -> bool:
@@ -312,8 +352,7 @@ def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
         return True
     if _has("mine", asking) or (_has("first-person", text) and text.strip().count("\n") < MIN_BROKEN_LINES):
         return False
-    points = _has("this-text", asking) or (bool(_QUESTION.search(asking)) and _has("that-text", asking))
-    if points and (_QUESTION.search(asking) or _has("hands-over", asking)):
+    if _has("this-text", asking) and (_QUESTION.search(asking) or _has("hands-over", asking)):
         return True
     is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len([s for s in _SENTENCE.split(text) if s.strip()]) >= 2
     return is_long and not _ITEM.match(text) and _register(text) != _register(asking)

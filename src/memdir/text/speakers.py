@@ -43,13 +43,14 @@ class Speaker(StrEnum):
     REMINDER = "reminder"  # a recalled memory or other context that the host put in to be read
     NOTICE = "notice"  # the host's report of what happened: a command's output, a task that ended
     PASTE = "paste"  # somebody's words in the user's message
+    UNCLEAR = "unclear"  # the user's or pasted: nothing tells
 
     @property
     def is_host(self) -> bool:
         return self in (Speaker.REMINDER, Speaker.NOTICE)
 
 
-_WHOSE = {"own": Speaker.USER, "reported": Speaker.REPORTED, "pasted": Speaker.PASTE}
+_WHOSE = {"own": Speaker.USER, "reported": Speaker.REPORTED, "unclear": Speaker.UNCLEAR, "pasted": Speaker.PASTE}
 
 
 @dataclass(frozen=True, slots=True)
