@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from memdir.disk.git_root import canonical_root
-from memdir.disk.project_git import ProjectGit
+from memdir.disk.project_git import MAX_SECONDS, ProjectGit
 from memdir.disk.repository import LeftOut
-from memdir.store.identity import identify
+from memdir.store.identity import MAX_REMOTES, identify
 
 Git = Callable[..., str]
 
@@ -217,3 +218,60 @@ def test_a_path_on_another_machine_is_not_looked_at(tmp_path: Path) -> None:
         assert canonical_root(str(tmp_path)) == str(tmp_path)
         with pytest.raises(LeftOut):
             ProjectGit(str(tmp_path))
+
+
+COMMIT = b"1" * 40
+
+
+def pack(repository: Path, refs: int, length: int = 8) -> None:
+    lines = (b"%s refs/tags/%0*d\n" % (COMMIT, length, number) for number in range(refs))
+    (repository / ".git" / "packed-refs").write_bytes(b"".join(lines))
+
+
+def fill(folder: Path, names: Iterable[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+
+
+def test_refs_that_name_nothing_cost_no_look_at_the_others(repository: Path) -> None:
+    """Each asked for the whole list of packed refs again: a minute of standing still for a few empty files."""
+    pack(repository, 150_000)
+    fill(repository / ".git" / "refs" / "heads" / "z", map(str, range(1_500)))
+    started = time.monotonic()
+    assert len(ask(repository, "for-each-ref", "--count=9", "--format=%(refname)").split()) == 9
+    assert time.monotonic() - started < MAX_SECONDS + 2
+
+
+def nest(repository: Path) -> None:
+    (repository / ".git" / "refs" / "heads" / "/".join(["d"] * 200)).mkdir(parents=True)
+
+
+BOMBS: dict[str, Callable[[Path], None]] = {
+    "a million packed refs": lambda tree: pack(tree, 1_000_000, 1),
+    "giant packed refs": lambda tree: pack(tree, 20_000, 2_000),
+    "many loose refs": lambda tree: fill(tree / ".git" / "refs" / "heads" / "z", map(str, range(2_100))),
+    "folders in folders": nest,
+    "many parts of an index": lambda tree: fill(tree / ".git", (f"sharedindex.{n}" for n in range(200))),
+    "many names": lambda tree: fill(tree / ".git", (f"x{n}" for n in range(10_100))),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_no_repository_holds_is_left_out_before_it_costs_anything(bomb: str, repository: Path) -> None:
+    BOMBS[bomb](repository)
+    started = time.monotonic()
+    with pytest.raises(LeftOut), ProjectGit(str(repository), refs="all"):
+        pass
+    assert time.monotonic() - started < MAX_SECONDS
+
+
+def test_getting_ready_counts_against_the_time_that_is_given(repository: Path) -> None:
+    with pytest.raises(LeftOut, match="too long"), ProjectGit(str(repository), refs="all", timeout_seconds=0):
+        pass
+
+
+def test_a_thousand_remotes_do_not_make_a_record_that_cannot_be_read(repository: Path) -> None:
+    with (repository / ".git" / "config").open("a") as file:
+        file.writelines(f'[remote "r{n}"]\n\turl = https://example.com/{n}/{"x" * 500}\n' for n in range(1_500))
+    assert len(identify(str(repository)).remotes) == MAX_REMOTES

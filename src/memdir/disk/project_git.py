@@ -8,10 +8,11 @@ never what git does.
 from __future__ import annotations
 
 import os
+import time
 
 from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
-from memdir.disk.repository import LeftOut, find_repository
+from memdir.disk.repository import LeftOut, find_repository, require_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
     Refs = Literal["head", "all"]
 
-MAX_INDEX_BYTES = 256 << 20  # a million files
-_INDEX_SECONDS = 3.0  # to take the submodules out of an index of that size
+MAX_INDEX_BYTES = 256 << 20  # a million files, in all parts of the index together
+MAX_SECONDS = 3.0  # to look at a repository and make the folder, submodules taken out of an index of that size
+_MAX_INDEX_PARTS = 100  # one is in use; git sweeps the others away after two weeks
+_MAX_NAMES = 10_000  # in the git folder itself: a few dozen are git's
 # How the file system of the project behaves: what git found out when it made the repository.
 _KEPT_SWITCHES = ("filemode", "ignorecase", "precomposeunicode", "symlinks")
 _SUBMODULE = b"\0\0\xe0\0"  # the mode of one in an index
@@ -72,10 +75,12 @@ NO_GIT = {"GIT_DIR": "/nonexistent"}  # with this, git finds no repository where
 
 
 class ProjectGit:
-    """Git on the project at `tree`, to be used in a `with`. LeftOut where it must not be asked."""
+    """Git on the project at `tree`, to be used in a `with`. LeftOut where it must not be asked, or where it takes
+    longer to get ready than `timeout_seconds`, and never more than MAX_SECONDS."""
 
-    def __init__(self, tree: str, *, refs: Refs = "head") -> None:
-        self.repository = find_repository(tree)
+    def __init__(self, tree: str, *, refs: Refs = "head", timeout_seconds: float = MAX_SECONDS) -> None:
+        self._deadline = time.monotonic() + min(timeout_seconds, MAX_SECONDS)
+        self.repository = find_repository(tree, self._deadline)
         self._all_refs = refs == "all"
         self._folder = ""
 
@@ -129,13 +134,13 @@ class ProjectGit:
         head = repository.head()
         is_branch = head.startswith(b"refs/")
         commit = repository.commit_of(head) if is_branch else b""
-        refs = repository.refs() if self._all_refs else {head: commit} if commit else {}
+        refs = repository.refs(self._deadline) if self._all_refs else {head: commit} if commit else {}
         self._write("config", self._configuration())
         self._write("HEAD", (b"ref: %s\n" if is_branch else b"%s\n") % head)
         self._write("packed-refs", b"".join(b"%s %s\n" % (refs[name], name) for name in sorted(refs)))
         os.mkdir(os.path.join(self._folder, "refs"))
         os.symlink(repository.objects, os.path.join(self._folder, "objects"))
-        parts = [name for name in os.listdir(repository.folder) if name == "index" or name.startswith("sharedindex.")]
+        parts = self._index_parts()
         self._link(repository.folder, *parts)
         self._link(repository.common, "shallow")
         if self._all_refs:
@@ -143,6 +148,16 @@ class ProjectGit:
             self._link(repository.folder, "logs/HEAD")
             self._link(repository.common, "logs/refs/stash")
             self._drop_submodules(parts)
+
+    def _index_parts(self) -> list[str]:
+        parts = []
+        with os.scandir(self.repository.folder) as entries:
+            for number, entry in enumerate(entries):
+                if entry.name == "index" or entry.name.startswith("sharedindex."):
+                    parts.append(entry.name)
+                if number >= _MAX_NAMES or len(parts) > _MAX_INDEX_PARTS:
+                    raise LeftOut(f"{self.repository.folder} is full of files that git does not put there")
+        return parts
 
     def _configuration(self) -> bytes:
         """Ours; of the project's only the format of its objects and what its file system can do."""
@@ -163,27 +178,37 @@ class ProjectGit:
 
     def _drop_submodules(self, parts: list[str]) -> None:
         """Git looks into a submodule by running itself there, under the submodule's configuration."""
-        data = b"".join(self._index(name) for name in parts)
-        if _SUBMODULE not in data:  # or one more process would be needed to know
+        if not self._may_hold_submodules(parts):  # or one more process would be needed to know
             return
         listed = self._must("ls-files", "--stage", "-z")
         names = [line.split(b"\t", 1)[1] for line in listed.split(b"\0") if line.startswith(b"160000 ")]
         os.unlink(os.path.join(self._folder, "index"))
-        self._write("index", self._index("index"))
+        self._write("index", self._index("index", MAX_INDEX_BYTES))
         nothing = b"0" * (40 if self.repository.object_format == "sha1" else 64)
         self._must(
             "update-index", "-z", "--index-info", stdin=b"".join(b"0 %s\t%s\0" % (nothing, name) for name in names)
         )
 
-    def _index(self, name: str) -> bytes:
+    def _may_hold_submodules(self, parts: list[str]) -> bool:
+        room, found = MAX_INDEX_BYTES, False
+        for name in parts:
+            require_time(self._deadline)
+            data = self._index(name, room)
+            room -= len(data)
+            found = found or _SUBMODULE in data
+        return found
+
+    def _index(self, name: str, room: int) -> bytes:
         path = os.path.join(self.repository.folder, name)
-        data = read_if_plain(path, MAX_INDEX_BYTES)
+        data = read_if_plain(path, room)
         if data is None and os.path.lexists(path):
-            raise LeftOut(f"{path} is not a plain file, or is larger than {MAX_INDEX_BYTES:,} bytes")
+            raise LeftOut(f"{path} is not a plain file, or the index is larger than {MAX_INDEX_BYTES:,} bytes")
         return data or b""
 
     def _must(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        status, output, _ = self.run(*arguments, stdin=stdin, timeout_seconds=_INDEX_SECONDS)
+        require_time(self._deadline)
+        left = self._deadline - time.monotonic()
+        status, output, _ = self.run(*arguments, stdin=stdin, timeout_seconds=left)
         if status != 0:
             raise LeftOut("git cannot read its index", "`git status` in the project tells more")
         return output

@@ -1,13 +1,15 @@
 """What a project's `.git` says, read as data by ourselves: git would also do what its configuration says (ADR 0040).
 
 Believed are plain files and real folders that belong to the user, as git itself demands it. Everything else is a
-reason to leave the repository out; nothing in it can make us wait.
+reason to leave the repository out; nothing in it can make us wait: all that is read has a size, all that is walked
+through a number and a depth, and the whole of it a deadline.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import time
 
 from memdir.disk.git_config import read_git_config
 from memdir.disk.git_root import common_git_folder, git_folder
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
 
 _MAX_CONFIG_BYTES = 1 << 20  # written by hand and by `git branch`; a thousand branches fill a tenth of it
 _MAX_REF_BYTES = 4096  # one name, or one commit
-_MAX_PACKED_BYTES = 64 << 20  # about a million refs
-_MAX_LOOSE_REFS = 20_000
+_MAX_PACKED_BYTES = 16 << 20
+_MAX_PACKED_REFS = 200_000  # taking them in takes a fifth of a second
+_MAX_LOOSE_REFS = 2_000  # each is a file to open; git packs them whenever it cleans up
 _MAX_OBJECT_FILES = 200_000  # git packs at 6,700; looking at this many takes a fifth of a second
+_MAX_DEPTH = 32  # of folders in folders: those of objects go three deep, those of refs as deep as a name has parts
 _MAX_STEPS = 5  # from one symbolic ref to the next, as in git
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(rb"refs(?:/(?!\.)[^\x00-\x20~^:?*\[\\\x7f/]+)+")
@@ -44,9 +48,10 @@ class LeftOut(Exception):
 class Repository:
     """The git folder of a work tree; in a linked worktree `common` is the main repository's, which holds the rest."""
 
-    __slots__ = ("common", "config", "folder", "tree")
+    __slots__ = ("_packed", "common", "config", "folder", "tree")
 
     def __init__(self, tree: str, folder: str, common: str, config: dict[str, list[str]]) -> None:
+        self._packed: dict[bytes, bytes] | None = None
         self.tree = tree
         self.folder = folder
         self.common = common
@@ -83,19 +88,17 @@ class Repository:
         if _COMMIT.fullmatch(ref):
             return ref
         for _ in range(_MAX_STEPS):
-            value = _ref_value(os.path.join(self.common, os.fsdecode(ref))) or _packed(ref, self._packed_refs())
+            value = _ref_value(os.path.join(self.common, os.fsdecode(ref))) or self._packed_refs().get(ref, b"")
             if not _REF.fullmatch(value):
                 return value
             ref = value
         return b""
 
-    def refs(self) -> dict[bytes, bytes]:
+    def refs(self, deadline: float) -> dict[bytes, bytes]:
         """Every ref with its commit, but those that put one object in another's place."""
-        found = {
-            name: commit for commit, _, name in (line.partition(b" ") for line in self._packed_refs().split(b"\n"))
-        }
-        for path in _files_below(os.path.join(self.common, "refs"), _MAX_LOOSE_REFS):
-            name = os.fsencode(os.path.relpath(path, self.common))
+        found = dict(self._packed_refs())
+        for path in _files_below(os.path.join(self.common, "refs"), _MAX_LOOSE_REFS, deadline):
+            name = os.fsencode(path[len(self.common) + 1 :])
             found[name] = self.commit_of(name)
         return {
             name: commit
@@ -103,16 +106,20 @@ class Repository:
             if _REF.fullmatch(name) and _COMMIT.fullmatch(commit) and not name.startswith(b"refs/replace/")
         }
 
-    def _packed_refs(self) -> bytes:
-        path = os.path.join(self.common, "packed-refs")
-        data = read_if_plain(path, _MAX_PACKED_BYTES)
-        if data is None and os.path.lexists(path):
-            raise _strange(path)
-        return data or b""
+    def _packed_refs(self) -> dict[bytes, bytes]:
+        """The refs that stand in one file, with their commits. Read once: every loose ref may ask for it."""
+        if self._packed is None:
+            path = os.path.join(self.common, "packed-refs")
+            data = read_if_plain(path, _MAX_PACKED_BYTES)
+            if data is None and os.path.lexists(path):
+                raise _strange(path, f", or is larger than {_MAX_PACKED_BYTES:,} bytes")
+            self._packed = _unpacked(data or b"")
+        return self._packed
 
 
-def find_repository(tree: str) -> Repository:
-    """The repository whose work tree is at `tree`. LeftOut where git must not be asked about it."""
+def find_repository(tree: str, deadline: float) -> Repository:
+    """The repository whose work tree is at `tree`. LeftOut where git must not be asked about it, or it takes longer
+    than until the deadline to know."""
     pointer = os.path.join(tree, ".git")
     if os.path.isdir(pointer) and not os.path.islink(pointer):
         folder = common = pointer
@@ -134,7 +141,7 @@ def find_repository(tree: str) -> Repository:
     _check_format(found)
     if folder == common:
         _check_work_tree(found, is_pointed_at=folder != pointer)
-    _check_objects(found.objects)
+    _check_objects(found.objects, deadline)
     return found
 
 
@@ -169,29 +176,39 @@ def _check_work_tree(repository: Repository, *, is_pointed_at: bool) -> None:
         raise LeftOut(f"{repository.folder} does not say that it belongs to this folder")
 
 
-def _check_objects(folder: str) -> None:
+def _check_objects(folder: str, deadline: float) -> None:
     """Only real folders and plain files, and none of another repository: git opens them as they are."""
     if os.path.lexists(os.path.join(folder, "info", "alternates")):
         raise LeftOut(
             "it takes objects from another repository (objects/info/alternates)",
             "`git repack -a -d` and removing that file makes it whole",
         )
-    for _ in _files_below(folder, _MAX_OBJECT_FILES):
+    for _ in _files_below(folder, _MAX_OBJECT_FILES, deadline):
         pass
 
 
-def _files_below(folder: str, most: int) -> Iterator[str]:
+def require_time(deadline: float) -> None:
+    """LeftOut when a repository has taken longer to look at than it may."""
+    if time.monotonic() > deadline:
+        raise LeftOut("looking at it took too long", "`git gc` in the project makes it quicker to read")
+
+
+def _files_below(folder: str, most: int, deadline: float) -> Iterator[str]:
     """Every plain file below a real folder. LeftOut where anything else stands, or more than are worth a look."""
-    folders = [folder]
+    folders = [(folder, 1)]
     seen = 0
     while folders:
-        with _entries(folders.pop()) as entries:
+        current, depth = folders.pop()
+        if depth > _MAX_DEPTH:
+            raise LeftOut(f"folders in {folder} go more than {_MAX_DEPTH} deep")
+        with _entries(current) as entries:
             for entry in entries:
                 seen += 1
+                require_time(deadline)
                 if seen > most:
                     raise LeftOut(f"more than {most:,} files are in {folder}", "`git gc` in the project packs them")
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
+                    folders.append((entry.path, depth + 1))
                 elif entry.is_file(follow_symlinks=False):
                     yield entry.path
                 else:
@@ -215,11 +232,12 @@ def _ref_value(path: str) -> bytes:
     return name if is_good else b""
 
 
-def _packed(ref: bytes, packed: bytes) -> bytes:
-    before, found, _ = packed.partition(b" " + ref + b"\n")
-    commit = before.rpartition(b"\n")[2]
-    return commit if found and _COMMIT.fullmatch(commit) else b""
+def _unpacked(data: bytes) -> dict[bytes, bytes]:
+    if data.count(b"\n") > 2 * _MAX_PACKED_REFS:  # behind a tag stands a line of the commit that it means
+        raise LeftOut(f"it has more than {_MAX_PACKED_REFS:,} refs")
+    lines = (line.partition(b" ") for line in data.split(b"\n"))
+    return {name: commit for commit, _, name in lines if _COMMIT.fullmatch(commit)}
 
 
-def _strange(path: str) -> LeftOut:
-    return LeftOut(f"{path} is missing, or is not what git puts there", "`git status` in the project tells more")
+def _strange(path: str, more: str = "") -> LeftOut:
+    return LeftOut(f"{path} is missing, or is not what git puts there{more}", "`git status` in the project tells more")

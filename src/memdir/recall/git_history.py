@@ -191,7 +191,8 @@ class GitHistory:
         """Opened at the first question: most memories raise none."""
         if self._opened is None:
             try:
-                self._opened = self._held.enter_context(ProjectGit(self.project))
+                left = self._deadline - time.monotonic()
+                self._opened = self._held.enter_context(ProjectGit(self.project, timeout_seconds=left))
             except LeftOut as error:
                 raise Unsure from error
         return self._opened

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
+MAX_REMOTES = 64  # or a stranger's configuration makes a record that is too long to be read again
+MAX_REMOTE_CHARACTERS = 2048
 MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
 
 
@@ -77,7 +79,8 @@ def identify(root: str, tree: str = "") -> Identity:
 
     try:
         with ProjectGit(root if os.path.lexists(os.path.join(root, ".git")) else tree or root) as git:
-            remotes = tuple(sorted(_plain_remote(url) for url in git.repository.remotes))
+            urls = (url for url in git.repository.remotes if len(url) <= MAX_REMOTE_CHARACTERS)
+            remotes = tuple(sorted(_plain_remote(url) for url in urls)[:MAX_REMOTES])
             return Identity(root, () if git.repository.is_shallow else _root_commits(git), remotes)
     except LeftOut:
         return Identity(root, (), ())

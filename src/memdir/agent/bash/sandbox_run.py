@@ -42,7 +42,7 @@ async def run_sandboxed(
             remedy="Install the package bubblewrap, or go without the Bash tool",
         )
     with ExitStack() as stack:
-        git, no_git = _git_variables(command, cwd, stack)
+        git, no_git = _git_variables(command, cwd, stack, timeout_seconds)
         argv, descriptors = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         stack.callback(os.close, reading)
@@ -64,12 +64,12 @@ async def run_sandboxed(
         return replace(result, no_git=no_git)
 
 
-def _git_variables(command: str, cwd: str, stack: ExitStack) -> tuple[Mapping[str, str], str]:
+def _git_variables(command: str, cwd: str, stack: ExitStack, seconds: float) -> tuple[Mapping[str, str], str]:
     """Where git finds the project, and never under the project's configuration; without that, nowhere, and why."""
     if "git" not in command:
         return NO_GIT, ""
     try:
-        git = stack.enter_context(ProjectGit(work_tree_root(cwd) or cwd, refs="all"))
+        git = stack.enter_context(ProjectGit(work_tree_root(cwd) or cwd, refs="all", timeout_seconds=seconds))
     except LeftOut as left_out:
         return NO_GIT, left_out.reason
     return git.variables, ""
