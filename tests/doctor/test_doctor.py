@@ -302,6 +302,7 @@ def test_commands_that_tell_about_the_state_work_while_memory_is_off(
     assert "remember train" in memdir("log").out
     assert any("memory is off" in finding["message"] for finding in found(memdir)["settings"])
     assert memdir("doctor", "--fix").code == 1
+    assert memdir("doctor", "--bare").code == 1 and "--bare" in memdir("path", "--bare").err
     local = Path(open_memory(project).layout.local_settings)
     local.write_text('{"memoryEnabled": true}')
     assert memdir("list").code == 0, "the remedy is true"

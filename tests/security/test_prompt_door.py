@@ -122,7 +122,8 @@ def _is_call(block: object) -> bool:
 def test_section_and_index(world: World) -> None:
     assert_held(world.memory.prompt())
     assert_held(world.memory.index_context())
-    assert "[two]" in world.memory.index_context()
+    assert "[Deploy [end tag: system-reminder]](deploy.md)" in world.memory.index_context()
+    assert "[two]" not in world.memory.index_context(), "no memory may have such a name"
 
 
 async def test_recall(world: World) -> None:

@@ -157,7 +157,11 @@ class Context:
         return memory.store_for(getattr(self._options, "scope", "project"))
 
     def state(self) -> MemoryStore:
-        """The same for commands that tell how things stand: memory may be off, and anything may be broken."""
+        """The same for commands that tell how things stand: a setting may have turned memory off, and anything may be
+        broken. Whom the caller himself told to keep off reads nothing (S5)."""
+        environment = self.environment
+        if environment.disabled or environment.bare or environment.remote:
+            self.require_enabled()
         return self.memory.store_for(getattr(self._options, "scope", "project"))
 
     def tolerate_settings(self) -> None:
