@@ -55,6 +55,15 @@ def check_key(key: object, *, index_allowed: bool = False) -> str:
     return key
 
 
+def is_key(key: str, *, index_allowed: bool = False) -> bool:
+    """Whether `key` may name a memory file."""
+    try:
+        check_key(key, index_allowed=index_allowed)
+    except PathEscape:
+        return False
+    return True
+
+
 def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
     """The path below `root` that `key` names, links resolved; PathEscape if any part of it leads out.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from memdir.disk.safe_path import INDEX_NAME, check_key
+from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.doctor.finding import Finding
-from memdir.errors import MemdirError, PathEscape
+from memdir.errors import MemdirError
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.scan import Header
 from memdir.store.store import MemoryStore, entry_for
@@ -18,7 +18,7 @@ _SHOWN = 5
 def own_headers(store: MemoryStore) -> list[Header]:
     """The memories that this store's own index lists: the team's are in the team's, refused names in none."""
     headers = store.scan(limit=None).headers
-    return [header for header in headers if not header.key.startswith("team/") and _is_allowed(header.key)]
+    return [header for header in headers if not header.key.startswith("team/") and is_key(header.key)]
 
 
 def check_index(store: MemoryStore) -> Iterator[Finding]:
@@ -70,14 +70,6 @@ def store_lacks(store: MemoryStore, key: str) -> bool:
         return store.read_bytes(key) is None
     except MemdirError:
         return True  # a key that may not even be looked at names no memory of ours
-
-
-def _is_allowed(key: str) -> bool:
-    try:
-        check_key(key)
-    except PathEscape:
-        return False
-    return True
 
 
 def _check_size(data: bytes) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from memdir.doctor.surroundings import (
     check_bash,
     check_history,
     check_large,
+    check_names,
     check_orphans,
     check_permissions,
     check_project_git,
@@ -112,6 +113,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_project_git(memory)
     yield from check_bash()
     yield from check_large(store)
+    yield from check_names(store)
     yield from check_permissions(store)
     yield from check_orphans(memory)
 
