@@ -19,6 +19,7 @@ from memdir.doctor.surroundings import (
     check_drafts,
     check_history,
     check_large,
+    check_names,
     check_orphans,
     check_permissions,
     check_project_git,
@@ -135,6 +136,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_project_git(memory)
     yield from check_bash()
     yield from check_large(store)
+    yield from check_names(store)
     yield from check_permissions(store)
     yield from check_orphans(memory)
 

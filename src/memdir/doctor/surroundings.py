@@ -22,7 +22,7 @@ from memdir.store.journal import damaged_journals, put_off_before
 from memdir.store.mend import closed_parts, damaged_histories, unlike_written
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
-from memdir.store.walk import MAX_FILE_BYTES, large_files, walk
+from memdir.store.walk import MAX_FILE_BYTES, large_files, unnameable_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
@@ -146,6 +146,13 @@ def check_large(store: MemoryStore) -> Iterator[Finding]:
     for key, size in large_files(store.root):
         message = f"it has {size:,} bytes: files above {MAX_FILE_BYTES:,} are neither read nor recorded in the history"
         yield Finding("size", "warning", message, key, "Move it out of the memory directory")
+
+
+def check_names(store: MemoryStore) -> Iterator[Finding]:
+    """Files that the history leaves out for their names."""
+    for key in unnameable_files(store.root):
+        message = f"the name {key!a} holds what cannot be shown: the file is not recorded in the history"
+        yield Finding("name", "warning", message, "", "Rename it")
 
 
 def check_permissions(store: MemoryStore) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
 from memdir.store.recorded import Recorded, load_recorded, look_of
-from memdir.store.walk import MAX_FILE_BYTES
+from memdir.store.walk import MAX_FILE_BYTES, is_nameable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ OUTSIDE = "outside"  # the source of a change that nobody announced: a person in
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
-_FORMAT = "%x01%H%x02%P%x02%ct%x02%B%x03"
+_FORMAT = "%H%x00%P%x00%ct%x00%B%x00"  # no file name and no message holds a NUL, and what follows is told by its place
+_LATEST = (1 << 62) // 10**9  # the year 2116, which every file system can still write down
 _LOG = (
     "log",
     "-z",
@@ -157,6 +158,7 @@ class History:
         looks = dict(table.looks)
         on_disk = dict(self._files())
         changed = [path for path, status in on_disk.items() if not self._is_recorded(table, path, status)]
+        changed = [path for path in changed if is_nameable(path)]
         gone = [path for path in table.files if path not in on_disk and not self._stands(path)]
         if table.head and table.looks != looks:
             self._save(table)
@@ -221,7 +223,7 @@ class History:
 
     def beginning(self) -> dict[str, bytes | None]:
         """The files as they are: what a history begins with."""
-        return {path: self._on_disk(path)[0] for path, _ in self._files()}
+        return {path: self._on_disk(path)[0] for path, _ in self._files() if is_nameable(path)}
 
     def forget_table(self) -> None:
         """Read the last commit itself when it is next asked for."""
@@ -318,15 +320,19 @@ class History:
         if not head:
             return []
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
-        output = self.git.run(*arguments, head, "--", *([path] if path else []))
-        return [_commit(part) for part in output.split(b"\x01")[1:]]
+        return self._commits(self.git.run(*arguments, head, "--", *([path] if path else [])))
 
     def find_commit(self, revision: str) -> Commit | None:
         """The commit that an id, or the beginning of one, names."""
         if not revision or not all(c in "0123456789abcdef" for c in revision) or not self.head():
             return None
-        output = self.git.run(*_LOG, "-1", revision, "--", accept=(0, 128))
-        return _commit(output.split(b"\x01")[1]) if b"\x01" in output else None
+        return next(iter(self._commits(self.git.run(*_LOG, "-1", revision, "--", accept=(0, 128)))), None)
+
+    def _commits(self, output: bytes) -> list[Commit]:
+        try:
+            return list(_parsed(iter(output.split(b"\0"))))
+        except (ValueError, IndexError):  # a commit that was not written by us, nor by git
+            raise self.git.failure("a change in it is not of the form that git gives it") from None
 
     def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
         """The bytes of each content id, from the history or, where it lost them, from a file that still holds them."""
@@ -424,18 +430,22 @@ def _is_kept(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
 
 
-def _commit(part: bytes) -> Commit:
-    head, _, raw = part.partition(b"\x03")
-    commit_id, parents, when, message = head.split(b"\x02", 3)
-    files = []
-    fields = raw.lstrip(b"\0\n").split(b"\0")
-    for description, path in zip(fields[::2], fields[1::2], strict=False):
-        words = description.decode("ascii", "replace").split(" ")
-        if len(words) >= 5:
-            before, after = (("" if word == _MISSING else word) for word in words[2:4])
-            files.append(FileChange(os.fsdecode(path), before, after))
-    text = message.decode("utf-8", "replace")
-    return Commit(commit_id.decode("ascii"), int(when), text, files, has_parent=bool(parents))
+def _parsed(fields: Iterator[bytes]) -> Iterator[Commit]:
+    """The commits of a log. A name follows its description and a message its date, whatever stands in them."""
+    commit = None
+    for field in fields:
+        word = field.lstrip(b"\n")
+        if word.startswith(b":") and commit is not None:
+            before, after = (("" if name == _MISSING else name) for name in word.decode("ascii").split(" ")[2:4])
+            commit.files.append(FileChange(os.fsdecode(next(fields, b"")), before, after))
+        elif word:
+            parents, when, message = next(fields, b""), int(next(fields, b"")), next(fields, b"")
+            if commit is not None:
+                yield commit
+            text = message.decode("utf-8", "replace")
+            commit = Commit(word.decode("ascii"), min(when, _LATEST), text, [], has_parent=bool(parents))
+    if commit is not None:
+        yield commit
 
 
 def _trailers(message: str) -> dict[str, str]:

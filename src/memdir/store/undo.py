@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import Commit, Origin
+from memdir.store.history import Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
@@ -38,15 +38,25 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
             f"there is nothing to undo before {commit.id[:8]}: the history begins with the files as they were then",
             remedy="`memdir forget` deletes a memory; `memdir log` shows every change",
         )
+    files = _ours(commit)
+    if not files:
+        raise MemoryNotFound(
+            f"{commit.id[:8]} changed no file that memdir may write", remedy="`memdir diff` shows what it changed"
+        )
     subject = f"undo {commit.id[:8]}: {commit.subject}"
-    contents = _contents(store, [blob for file in commit.files for blob in (file.before, file.after)])
-    times = _first_times(store.history.log()) if any(file.before for file in commit.files) else {}
+    contents = _contents(store, [blob for file in files for blob in (file.before, file.after)])
+    times = _first_times(store.history.log()) if any(file.before for file in files) else {}
     with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
-        for file in commit.files:
+        for file in files:
             before, after = contents.get(file.before), contents.get(file.after)
             mtime_ns = times.get((file.path, file.before))
             _take_back(store, change, commit, _Versions(file.path, before, after, mtime_ns))
-    return Undone(commit, [file.path for file in commit.files])
+    return Undone(commit, [file.path for file in files])
+
+
+def _ours(commit: Commit) -> list[FileChange]:
+    """The files of a change that memdir may write: those of other names are in the history, and people's own."""
+    return [file for file in commit.files if is_key(file.path, index_allowed=True)]
 
 
 class _Versions:
@@ -120,7 +130,7 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
         undoes = commit.trailers.get("Undoes")
         if undoes:
             undone.add(undoes)
-        elif commit.id not in undone:
+        elif commit.id not in undone and (_ours(commit) or commit.is_beginning):
             return commit
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 

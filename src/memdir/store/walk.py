@@ -44,16 +44,34 @@ def walk(root: str, *, closed: dict[str, str] | None = None) -> Iterator[tuple[s
 
 def large_files(root: str) -> Iterator[tuple[str, int]]:
     """Every file below `root`, of whatever name, that is too large for us to read or record, with its size."""
+    for key in _all_files(root):
+        try:
+            size = os.lstat(os.path.join(root, key)).st_size
+        except OSError:
+            continue
+        if size > MAX_FILE_BYTES:
+            yield key, size
+
+
+def unnameable_files(root: str) -> Iterator[str]:
+    """Every file below `root` that is left out of the history for its name."""
+    return (key for key in _all_files(root) if not is_nameable(key))
+
+
+def is_nameable(path: str) -> bool:
+    """Whether a name is one that people can type and a terminal can show: no control characters, no broken UTF-8."""
+    if path.isprintable():
+        return True
+    import unicodedata
+
+    return not any(unicodedata.category(character) in ("Cc", "Cs") for character in path)
+
+
+def _all_files(root: str) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = os.path.join(folder, name)
-            try:
-                size = os.lstat(path).st_size
-            except OSError:
-                continue
-            if size > MAX_FILE_BYTES:
-                yield os.path.relpath(path, root).replace(os.sep, "/"), size
+            yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
 
 
 def most_bytes(path: str) -> int:
