@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import os
 
+from memdir.disk.git_index import plain_index
 from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
 from memdir.disk.repository import LeftOut, find_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal, Self
 
     Refs = Literal["head", "all"]
 
 MAX_INDEX_BYTES = 256 << 20  # a million files
-_INDEX_SECONDS = 3.0  # to take the submodules out of an index of that size
 # How the file system of the project behaves: what git found out when it made the repository.
 _KEPT_SWITCHES = ("filemode", "ignorecase", "precomposeunicode", "symlinks")
-_SUBMODULE = b"\0\0\xe0\0"  # the mode of one in an index
 
 # The configuration above is enough; this holds where git asks once more, and in a git that git starts.
 _SETTINGS = (
@@ -72,10 +72,15 @@ NO_GIT = {"GIT_DIR": "/nonexistent"}  # with this, git finds no repository where
 
 
 class ProjectGit:
-    """Git on the project at `tree`, to be used in a `with`. LeftOut where it must not be asked."""
+    """Git on the project at `tree`, to be used in a `with`. LeftOut where it must not be asked.
 
-    def __init__(self, tree: str, *, refs: Refs = "head") -> None:
+    With all refs it is for commands that others choose: then the index is ours as well, and the file at a path that
+    `is_private` is not opened.
+    """
+
+    def __init__(self, tree: str, *, refs: Refs = "head", is_private: Callable[[str], bool] = lambda _: False) -> None:
         self.repository = find_repository(tree)
+        self._is_private = is_private
         self._all_refs = refs == "all"
         self._folder = ""
 
@@ -135,14 +140,14 @@ class ProjectGit:
         self._write("packed-refs", b"".join(b"%s %s\n" % (refs[name], name) for name in sorted(refs)))
         os.mkdir(os.path.join(self._folder, "refs"))
         os.symlink(repository.objects, os.path.join(self._folder, "objects"))
-        parts = [name for name in os.listdir(repository.folder) if name == "index" or name.startswith("sharedindex.")]
-        self._link(repository.folder, *parts)
         self._link(repository.common, "shallow")
-        if self._all_refs:
+        if not self._all_refs:
+            self._link(repository.folder, *_index_parts(repository.folder))
+        else:
             os.makedirs(os.path.join(self._folder, "logs", "refs"))
             self._link(repository.folder, "logs/HEAD")
             self._link(repository.common, "logs/refs/stash")
-            self._drop_submodules(parts)
+            self._write_index()
 
     def _configuration(self) -> bytes:
         """Ours; of the project's only the format of its objects and what its file system can do."""
@@ -161,32 +166,29 @@ class ProjectGit:
             elif os.path.lexists(source):
                 raise LeftOut(f"{source} is not a plain file", "Put the file itself there")
 
-    def _drop_submodules(self, parts: list[str]) -> None:
-        """Git looks into a submodule by running itself there, under the submodule's configuration."""
-        data = b"".join(self._index(name) for name in parts)
-        if _SUBMODULE not in data:  # or one more process would be needed to know
-            return
-        listed = self._must("ls-files", "--stage", "-z")
-        names = [line.split(b"\t", 1)[1] for line in listed.split(b"\0") if line.startswith(b"160000 ")]
-        os.unlink(os.path.join(self._folder, "index"))
-        self._write("index", self._index("index"))
-        nothing = b"0" * (40 if self.repository.object_format == "sha1" else 64)
-        self._must(
-            "update-index", "-z", "--index-info", stdin=b"".join(b"0 %s\t%s\0" % (nothing, name) for name in names)
-        )
-
-    def _index(self, name: str) -> bytes:
-        path = os.path.join(self.repository.folder, name)
+    def _write_index(self) -> None:
+        """A copy without what makes git run itself elsewhere, or open a file of the project that is not its own."""
+        path = os.path.join(self.repository.folder, "index")
         data = read_if_plain(path, MAX_INDEX_BYTES)
-        if data is None and os.path.lexists(path):
+        if data is not None:
+            self._write("index", plain_index(data, self.repository.object_format, self._hidden()))
+        elif os.path.lexists(path):
             raise LeftOut(f"{path} is not a plain file, or is larger than {MAX_INDEX_BYTES:,} bytes")
-        return data or b""
 
-    def _must(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        status, output, _ = self.run(*arguments, stdin=stdin, timeout_seconds=_INDEX_SECONDS)
-        if status != 0:
-            raise LeftOut("git cannot read its index", "`git status` in the project tells more")
-        return output
+    def _hidden(self) -> Callable[[str], bool]:
+        """Whether a path goes through a link, or is one that the caller keeps to himself."""
+        root = os.path.realpath(self.repository.tree)
+        is_linked: dict[str, bool] = {}
+
+        def is_hidden(path: str) -> bool:
+            folder = os.path.dirname(path)
+            if folder not in is_linked:
+                is_linked[folder] = os.path.realpath(os.path.join(root, folder)) != os.path.join(root, folder).rstrip(
+                    "/"
+                )
+            return is_linked[folder] or self._is_private(path)
+
+        return is_hidden
 
     def _write(self, name: str, data: bytes) -> None:
         with open(os.path.join(self._folder, name), "wb") as file:  # gone in a moment: nothing to make durable
@@ -196,3 +198,7 @@ class ProjectGit:
         from shutil import rmtree
 
         rmtree(self._folder, ignore_errors=True)
+
+
+def _index_parts(folder: str) -> list[str]:
+    return [name for name in os.listdir(folder) if name == "index" or name.startswith("sharedindex.")]
