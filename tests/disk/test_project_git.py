@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -45,7 +46,7 @@ def first_commit(tree: Path, git: Git) -> tuple[str, ...]:
     return (git("rev-list", "--max-parents=0", "HEAD", cwd=tree).strip(),)
 
 
-@pytest.mark.parametrize("state", ["loose", "packed", "detached", "worktree", "submodule", "split index", "sha256"])
+@pytest.mark.parametrize("state", ["loose", "packed", "detached", "worktree", "submodule", "sha256"])
 def test_an_honest_repository_is_read_in_every_shape(state: str, repository: Path, tmp_path: Path, git: Git) -> None:
     tree = shaped(state, repository, tmp_path, git)
     assert identify(str(tree)).root_commits == first_commit(tree, git)
@@ -64,8 +65,6 @@ def shaped(state: str, repository: Path, tmp_path: Path, git: Git) -> Path:
     elif state == "detached":
         git("checkout", "--quiet", "--detach", cwd=repository)
         git("branch", "--delete", "topic/deep", cwd=repository)
-    elif state == "split index":
-        git("update-index", "--split-index", cwd=repository)
     elif state == "worktree":
         git("worktree", "add", "--quiet", "-b", "second", str(tmp_path / "second"), cwd=repository)
         git("worktree", "lock", str(tmp_path / "second"), cwd=repository)
@@ -110,6 +109,74 @@ def test_git_in_a_shell_does_not_look_into_submodules(repository: Path, tmp_path
     assert "lib" not in ask(repository, "ls-files").split("\n")
     assert "README" in ask(repository, "ls-files")
     assert (repository / ".git" / "index").read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", [0o160644, 0o160755, 0o160001, 0o360000, 0o160000])
+def test_a_submodule_in_disguise_is_not_looked_into(mode: int, repository: Path, tmp_path: Path, git: Git) -> None:
+    """Git tells one by four bits of the mode, and by them runs itself there, and the filter it finds there."""
+    add_submodule(repository, tmp_path, git)
+    git("commit", "--quiet", "--message=lib", cwd=repository)
+    git("config", "core.fsmonitor", f"touch {tmp_path}/ran; false", cwd=repository / "lib")
+    rewrite_index(repository, lambda data: data.replace(b"\0\0\xe0\0", mode.to_bytes(4, "big"), 1))
+    ask(repository, "status")
+    ask(repository, "diff")
+    assert "lib" not in ask(repository, "ls-files").split("\n")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\0\0\x81\xa4", b"\0\0\x81\xb6"),
+        (b"\0\0\x81\xa4", b"\0\0\x40\0"),
+        (b"\0\0\x81\xa4", b"\1\0\x81\xa4"),
+        (b"README", b"../ADM"),
+        (b"README", b".GIT/x"),
+        (b"README", b"/tmp/a"),
+        (b"README", b"REA\0ME"),
+        (b"DIRC\0\0\0\2", b"DIRC\0\0\0\4"),
+        (b"TREE", b"link"),
+        (b"TREE", b"sdir"),
+    ],
+)
+def test_an_index_that_is_not_plain_is_left_out(old: bytes, new: bytes, repository: Path) -> None:
+    assert old in (repository / ".git" / "index").read_bytes()
+    rewrite_index(repository, lambda data: data.replace(old, new, 1))
+    with pytest.raises(LeftOut, match="its index"):
+        ask(repository, "ls-files")
+
+
+def test_a_split_index_is_left_out_of_a_shell_only(repository: Path, git: Git) -> None:
+    git("update-index", "--split-index", cwd=repository)
+    assert identify(str(repository)).root_commits == first_commit(repository, git)
+    with pytest.raises(LeftOut, match="its index"):
+        ask(repository, "ls-files")
+
+
+def test_git_opens_nothing_through_a_link_and_nothing_private(repository: Path, tmp_path: Path, git: Git) -> None:
+    """An index may name a path behind a linked folder; what is committed there is shown, what lies there is not."""
+    (tmp_path / "out").mkdir()
+    for folder in (tmp_path / "out", repository):
+        (folder / "private.md").write_text("committed\n")
+    (repository / "l").mkdir()
+    (repository / "l" / "private.md").write_text("committed\n")
+    git("add", ".", cwd=repository)
+    git("commit", "--quiet", "--message=two", cwd=repository)
+    shutil.rmtree(repository / "l")
+    (repository / "l").symlink_to(tmp_path / "out")
+    for folder in (tmp_path / "out", repository):
+        (folder / "private.md").write_text("canary\n")
+    with ProjectGit(str(repository), refs="all", is_private=lambda path: path == "private.md") as project:
+        for words in (["grep", ""], ["diff"], ["diff", "HEAD"], ["status", "-vv"]):
+            _, output, _ = project.run(*words, timeout_seconds=20)
+            assert b"canary" not in output, words
+        assert b"l/private.md:committed" in project.run("grep", "committed", timeout_seconds=20)[1]
+
+
+def rewrite_index(tree: Path, change: Callable[[bytes], bytes]) -> None:
+    path = tree / ".git" / "index"
+    data = change(path.read_bytes()[:-20])
+    path.write_bytes(data + hashlib.sha1(data).digest())
 
 
 def test_nothing_is_left_of_the_folder_and_nothing_changed_in_the_project(

@@ -10,23 +10,24 @@ from __future__ import annotations
 import os
 import time
 
+from memdir.disk.git_index import plain_index
 from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
 from memdir.disk.repository import LeftOut, find_repository, require_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal, Self
 
     Refs = Literal["head", "all"]
 
-MAX_INDEX_BYTES = 256 << 20  # a million files, in all parts of the index together
-MAX_SECONDS = 3.0  # to look at a repository and make the folder, submodules taken out of an index of that size
+MAX_INDEX_BYTES = 256 << 20  # a million files
+MAX_SECONDS = 3.0  # to look at a repository and make the folder, with an index of that size
 _MAX_INDEX_PARTS = 100  # one is in use; git sweeps the others away after two weeks
 _MAX_NAMES = 10_000  # in the git folder itself: a few dozen are git's
 # How the file system of the project behaves: what git found out when it made the repository.
 _KEPT_SWITCHES = ("filemode", "ignorecase", "precomposeunicode", "symlinks")
-_SUBMODULE = b"\0\0\xe0\0"  # the mode of one in an index
 
 # The configuration above is enough; this holds where git asks once more, and in a git that git starts.
 _SETTINGS = (
@@ -76,11 +77,23 @@ NO_GIT = {"GIT_DIR": "/nonexistent"}  # with this, git finds no repository where
 
 class ProjectGit:
     """Git on the project at `tree`, to be used in a `with`. LeftOut where it must not be asked, or where it takes
-    longer to get ready than `timeout_seconds`, and never more than MAX_SECONDS."""
+    longer to get ready than `timeout_seconds`, and never more than MAX_SECONDS.
 
-    def __init__(self, tree: str, *, refs: Refs = "head", timeout_seconds: float = MAX_SECONDS) -> None:
+    With all refs it is for commands that others choose: then the index is ours as well, and the file at a path that
+    `is_private` is not opened.
+    """
+
+    def __init__(
+        self,
+        tree: str,
+        *,
+        refs: Refs = "head",
+        timeout_seconds: float = MAX_SECONDS,
+        is_private: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._deadline = time.monotonic() + min(timeout_seconds, MAX_SECONDS)
         self.repository = find_repository(tree, self._deadline)
+        self._is_private = is_private
         self._all_refs = refs == "all"
         self._folder = ""
 
@@ -140,14 +153,14 @@ class ProjectGit:
         self._write("packed-refs", b"".join(b"%s %s\n" % (refs[name], name) for name in sorted(refs)))
         os.mkdir(os.path.join(self._folder, "refs"))
         os.symlink(repository.objects, os.path.join(self._folder, "objects"))
-        parts = self._index_parts()
-        self._link(repository.folder, *parts)
         self._link(repository.common, "shallow")
-        if self._all_refs:
+        if not self._all_refs:
+            self._link(repository.folder, *self._index_parts())
+        else:
             os.makedirs(os.path.join(self._folder, "logs", "refs"))
             self._link(repository.folder, "logs/HEAD")
             self._link(repository.common, "logs/refs/stash")
-            self._drop_submodules(parts)
+            self._write_index()
 
     def _index_parts(self) -> list[str]:
         parts = []
@@ -176,42 +189,30 @@ class ProjectGit:
             elif os.path.lexists(source):
                 raise LeftOut(f"{source} is not a plain file", "Put the file itself there")
 
-    def _drop_submodules(self, parts: list[str]) -> None:
-        """Git looks into a submodule by running itself there, under the submodule's configuration."""
-        if not self._may_hold_submodules(parts):  # or one more process would be needed to know
-            return
-        listed = self._must("ls-files", "--stage", "-z")
-        names = [line.split(b"\t", 1)[1] for line in listed.split(b"\0") if line.startswith(b"160000 ")]
-        os.unlink(os.path.join(self._folder, "index"))
-        self._write("index", self._index("index", MAX_INDEX_BYTES))
-        nothing = b"0" * (40 if self.repository.object_format == "sha1" else 64)
-        self._must(
-            "update-index", "-z", "--index-info", stdin=b"".join(b"0 %s\t%s\0" % (nothing, name) for name in names)
-        )
+    def _write_index(self) -> None:
+        """A copy without what makes git run itself elsewhere, or open a file of the project that is not its own."""
+        path = os.path.join(self.repository.folder, "index")
+        data = read_if_plain(path, MAX_INDEX_BYTES)
+        if data is not None:
+            self._write("index", plain_index(data, self.repository.object_format, self._hidden()))
+        elif os.path.lexists(path):
+            raise LeftOut(f"{path} is not a plain file, or is larger than {MAX_INDEX_BYTES:,} bytes")
 
-    def _may_hold_submodules(self, parts: list[str]) -> bool:
-        room, found = MAX_INDEX_BYTES, False
-        for name in parts:
+    def _hidden(self) -> Callable[[str], bool]:
+        """Whether a path goes through a link, or is one that the caller keeps to himself."""
+        root = os.path.realpath(self.repository.tree)
+        is_linked: dict[str, bool] = {}
+
+        def is_hidden(path: str) -> bool:
             require_time(self._deadline)
-            data = self._index(name, room)
-            room -= len(data)
-            found = found or _SUBMODULE in data
-        return found
+            folder = os.path.dirname(path)
+            if folder not in is_linked:
+                is_linked[folder] = os.path.realpath(os.path.join(root, folder)) != os.path.join(root, folder).rstrip(
+                    "/"
+                )
+            return is_linked[folder] or self._is_private(path)
 
-    def _index(self, name: str, room: int) -> bytes:
-        path = os.path.join(self.repository.folder, name)
-        data = read_if_plain(path, room)
-        if data is None and os.path.lexists(path):
-            raise LeftOut(f"{path} is not a plain file, or the index is larger than {MAX_INDEX_BYTES:,} bytes")
-        return data or b""
-
-    def _must(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        require_time(self._deadline)
-        left = self._deadline - time.monotonic()
-        status, output, _ = self.run(*arguments, stdin=stdin, timeout_seconds=left)
-        if status != 0:
-            raise LeftOut("git cannot read its index", "`git status` in the project tells more")
-        return output
+        return is_hidden
 
     def _write(self, name: str, data: bytes) -> None:
         with open(os.path.join(self._folder, name), "wb") as file:  # gone in a moment: nothing to make durable

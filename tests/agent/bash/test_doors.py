@@ -49,6 +49,38 @@ def test_every_harmless_line_is_allowed(trap: Trap) -> None:
     assert {line: verdict for line, verdict in verdicts.items() if verdict != Allow()} == {}
 
 
+# A folder, what a stranger put there (`name -> target` is a link), and the line that shows `../out/.env` or `s/.env`.
+NAMED_TO_HARM = (
+    ("-r s/.env", "grep CANARY *"),
+    ("-drecurse s/.env a.py", "grep CANARY *"),
+    ("-r s/.env", "grep CANARY [-a]*"),
+    ("-r/x s/.env", "grep CANARY */x"),
+    ("--files0-from=.l .l->../out/list", "wc *"),
+    ("--files0-from=.l .l->../out/list", "du -a *"),
+    ("-f a", "tail *"),
+    ("@list list", "strings *"),
+    ("-r a s/.env", "rg -l '' | xargs grep CANARY"),
+    ("a->../out/.env b", "grep -l '' b a | xargs cat"),
+    ("d->../out b", "find -L . -type f | xargs cat"),
+    ("d->../out b", "find d/ -type f | xargs cat"),
+    ("d->../out b", "rg -l '' d | xargs cat"),
+    (".docker/config.json config.json", "git diff .docker config.json"),
+    (".docker/config.json config.json", "diff .docker config.json"),
+    ("x.JSON secrets.json", "rg --iglob '*.JSON' CANARY"),
+)
+
+
+@pytest.mark.parametrize(("names", "line"), NAMED_TO_HARM)
+def test_no_name_of_a_file_makes_a_line_show_more(names: str, line: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    for name in ("../out/.env", "../out/list", *(name for name in names.split() if "->" not in name)):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("CANARY\n")
+    for name, target in (name.split("->") for name in names.split() if "->" in name):
+        (place / name).symlink_to(target)
+    assert isinstance(judge(line, cwd=str(place)), Deny)
+
+
 def check_runs(trap: Trap, commands: list[str]) -> None:
     """Runs them by every version of awk and sed there is, many at a time; one at a time when something is wrong."""
     for programs in versions(trap):

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from memdir.agent.bash.option_tables import WORDS, Spec, long_options, short_options
-from memdir.agent.bash.shell_paths import check_contents, check_path, check_walk, check_word
+from memdir.agent.bash.shell_paths import check_contents, check_path, check_walk, check_word, expand
 from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
 MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
 
 _ENDING = re.compile(r"\*(\.\w+)+")
+_OTHER_CHOICES = "exclude exclude-from iglob glob-case-insensitive ignore-file t type T type-not"
 _NUMBER = re.compile(r"[+-]?\d+")
 _LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
 
@@ -23,6 +24,7 @@ class Arguments:
 
     options: list[tuple[str, str]] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
+    exposed: list[Word] = field(default_factory=list)  # operands that may become options, by the name of a file
 
     def has_any(self, names: str) -> bool:
         return not {name for name, _ in self.options}.isdisjoint(names.split())
@@ -44,6 +46,7 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
             raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
         if option not in WORDS["text_options"]:
             check_path(value, command.cwd)
+    _check_exposed(title, arguments, command)
     _check_operands(title, spec, arguments)
     files = _files(spec, arguments)
     walks = arguments.does(spec.walks)
@@ -91,9 +94,27 @@ def _files(spec: Spec, arguments: Arguments) -> list[Word]:
 
 
 def _endings(arguments: Arguments) -> tuple[str, ...]:
-    """How the names end to which grep or rg was told to keep; nothing when it was told anything less plain."""
-    told = arguments.values("include", "exclude", "exclude-from", "g", "glob", "iglob", "t", "type", "ignore-file")
-    return tuple(value[1:] for value in told) if all(_ENDING.fullmatch(value) for value in told) else ()
+    """How the names end to which grep or rg was told to keep; nothing when it was told anything less plain.
+
+    An `--exclude` widens: grep then opens what no option names. So may any other way to choose files.
+    """
+    told = arguments.values("include", "g", "glob")
+    is_plain = all(_ENDING.fullmatch(value) for value in told) and not arguments.has_any(_OTHER_CHOICES)
+    return tuple(value[1:] for value in told) if is_plain else ()
+
+
+def _check_exposed(title: str, arguments: Arguments, command: Simple) -> None:
+    """An option that only reads may still read what the judge did not see: `-r`, `--files0-from=list`, `@list`."""
+    for word in arguments.exposed:
+        if command.cwd is not None and any(name.startswith("-") for name in expand(word.text, command.cwd)):
+            raise _may_be_option(title, word)
+    for word in command.arguments if title == "strings" else ():  # of all programs here only this one reads @FILE
+        if word.text.startswith("@") or (word.is_pattern and word.pattern_at == 0):
+            raise _may_be_option(title, word)
+
+
+def _may_be_option(title: str, word: Word) -> Refused:
+    return Refused(f"{shown(word.text)} could become an option of `{title}`: write {shown('./' + word.text)}.")
 
 
 class _Reader:
@@ -130,10 +151,10 @@ class _Reader:
         return self._spec.options_first and bool(self._found.operands)
 
     def _operand(self, word: Word) -> None:
-        if word.may_become_option and not self._spec.harmless and not self._is_past_options():
-            raise Refused(
-                f"{shown(word.text)} could expand to an option of `{self._name}`: write {shown('./' + word.text)}."
-            )
+        if word.may_become_option and not self._is_past_options():
+            if not self._spec.harmless:
+                raise _may_be_option(self._name, word)
+            self._found.exposed.append(word)
         self._found.operands.append(word)
 
     def _long(self, word: Word) -> None:

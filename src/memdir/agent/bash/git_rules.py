@@ -121,10 +121,12 @@ def _check_names(name: str, arguments: Arguments) -> None:
 
 
 def _check_untracked(name: str, arguments: Arguments, inner: Simple) -> None:
-    """What is in the repository is for all to read. `grep --untracked`, and `diff` of two folders, look beyond it."""
+    """What is in the repository is for all to read. `grep --untracked`, and `diff` of two paths, look beyond it."""
     if name == "grep" and arguments.has_any("untracked no-exclude-standard"):
         check_contents(HERE, inner.cwd)
     if name == "diff" and inner.cwd is not None:
-        folders = [word for word in arguments.operands if os.path.isdir(os.path.join(inner.cwd, word.text))]
-        for word in folders if len(folders) > 1 else []:
-            check_contents(word, inner.cwd)
+        operands = arguments.operands
+        plain = [word for word in operands if not word.is_pattern]
+        is_revision = [word.text != "-" and not os.path.lexists(os.path.join(inner.cwd, word.text)) for word in plain]
+        if not any(is_revision) and (len(operands) > 1 or len(plain) < len(operands)):
+            raise Refused("`git diff` of two paths may leave the repository: use `git diff HEAD -- PATH` or `diff`.")

@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, sandbox_kind, started
+from memdir.agent.credentials import is_credential
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
@@ -69,7 +70,8 @@ def _git_variables(command: str, cwd: str, stack: ExitStack, seconds: float) -> 
     if "git" not in command:
         return NO_GIT, ""
     try:
-        git = stack.enter_context(ProjectGit(work_tree_root(cwd) or cwd, refs="all", timeout_seconds=seconds))
+        tree = work_tree_root(cwd) or cwd
+        git = stack.enter_context(ProjectGit(tree, refs="all", timeout_seconds=seconds, is_private=is_credential))
     except LeftOut as left_out:
         return NO_GIT, left_out.reason
     return git.variables, ""

@@ -7,6 +7,7 @@ docs/shell-gate.md and ADR 0010.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -65,6 +66,10 @@ def _check(command: str, cwd: str | None) -> None:
     check_tree(command, commands)
     for simple in commands:
         _check_simple(simple)
+        if simple.name == "xargs" and simple.earlier:
+            before = command[simple.earlier[0].words[0].start : simple.words[0].start]
+            if re.search(r">&|\|&", before):
+                raise Refused("Messages among the names that `xargs` takes could become names: leave `2>&1` out.")
 
 
 def _check_simple(command: Simple) -> None:

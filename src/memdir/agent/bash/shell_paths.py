@@ -98,6 +98,19 @@ def check_contents(word: Word, cwd: str | None, *, endings: tuple[str, ...] = ()
             raise Refused(f"{shown(entry.name)} is several words to `xargs`: use `find … -print0 | xargs -0 …`.")
 
 
+def check_names(word: Word, cwd: str | None, *, one_name: bool) -> None:
+    """Refused when a name that the word stands for, or one that is printed without it, is no plain word to xargs.
+
+    Below `.` some programs print bare names, and one such as `-r` is an option of the command that gets it.
+    """
+    paths = expand(word.text, cwd) if word.is_pattern and cwd is not None else [word.text]
+    if os.path.normpath(word.text) == "." and cwd is not None:
+        paths += os.listdir(cwd)
+    for path in paths:
+        if path.startswith("-") or (one_name and not _ONE_NAME.fullmatch(path)):
+            raise Refused(f"{shown(path)} is an option or several words to `xargs`: name other files, or use -print0.")
+
+
 def _is_trap(entry: os.DirEntry[str]) -> bool:
     """Whether opening it shows a credential, or waits for a writer."""
     if entry.is_symlink():

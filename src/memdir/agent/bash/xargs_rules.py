@@ -1,17 +1,16 @@
-"""Judge `xargs`: names that find, ls, grep -l, rg or git ls-files printed, for a command that no word can hurt."""
+"""Judge `xargs`: names that find, grep -l or rg -l printed, for a command that no word can hurt."""
 
 from __future__ import annotations
 
-from memdir.agent.bash.command_arguments import check_command, read_arguments
+from memdir.agent.bash.command_arguments import Arguments, check_command, read_arguments
 from memdir.agent.bash.find_rules import starting_points
-from memdir.agent.bash.option_tables import COMMANDS, GIT_COMMANDS, WORDS, Spec, names
-from memdir.agent.bash.shell_paths import check_contents, check_path, check_word
+from memdir.agent.bash.option_tables import COMMANDS, WORDS, names
+from memdir.agent.bash.shell_paths import check_contents, check_names, check_path, check_word
 from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
 _PRINTERS = names("echo basename dirname")  # they open nothing, so any words will do
-_FILTERS = names("head tail sort uniq tac")
-_SEARCHES = names("grep egrep fgrep rg")
-_NAMES_ONLY = "l L files-with-matches files-without-match files"
+_FILTERS = {"head": "xargs_head", "tail": "xargs_head", "sort": "xargs_sort", "grep": "xargs_grep"}
+_SEARCHES = {"grep": "xargs_grep_names", "rg": "xargs_rg_names"}
 
 
 def check_xargs(command: Simple) -> None:
@@ -27,11 +26,17 @@ def check_xargs(command: Simple) -> None:
         _check_inner(inner)
     if command.earlier and (not inner.words or inner.name in _PRINTERS):
         return
-    if not command.earlier or not all(_filters_names(stage) for stage in command.earlier[1:]):
+    if not command.earlier:
         raise _not_names()
+    source, *filters = command.earlier
     is_null = arguments.has_any("0 null")
-    for root in _roots(command.earlier[0]):
+    if is_null != _ends_names_with_null(source) or (is_null and filters):
+        raise Refused("`xargs -0` takes the names of `find … -print0`, and of nothing else: pipe it in directly.")
+    if not all(_filters_names(stage) for stage in filters):
+        raise _not_names()
+    for root in _roots(source):
         check_word(root, command.cwd)
+        check_names(root, command.cwd, one_name=not is_null)
         check_contents(root, command.cwd, one_name=not is_null)
 
 
@@ -43,8 +48,16 @@ def _check_inner(inner: Simple) -> None:
         check_command(inner, spec, may_wait=False)
 
 
+def _ends_names_with_null(stage: Simple) -> bool:
+    texts = ["", *(word.text for word in stage.arguments)]
+    is_action = stage.name == "find" and texts[-1] == "-print0" and texts[-2] not in WORDS["find_with_text"]
+    if "-print0" in texts[:-1] or (is_action and "-print" in texts):
+        raise _not_names()
+    return is_action
+
+
 def _roots(stage: Simple) -> list[Word]:
-    """The folders whose files the stage names, and the one in which the names are read; Refused if it prints more."""
+    """The files the stage names, and the folders whose files it names; Refused if it prints anything else."""
     if stage.name == "find":
         texts = [word.text for word in stage.arguments]
         if "-printf" in texts or "-ls" in texts:
@@ -52,29 +65,32 @@ def _roots(stage: Simple) -> list[Word]:
         for text in texts:  # `-name .env` asks for it by name
             check_path(text, None)
         return starting_points(stage) or [HERE]
-    if stage.name == "git":
-        spec, stage = GIT_COMMANDS["ls-files"], stage.inner(1)
-    else:
-        spec = COMMANDS.get(stage.name, Spec())
-    if stage.name not in _SEARCHES | {"ls", "fd", "ls-files"}:
+    if stage.name not in _SEARCHES:
         raise _not_names()
-    arguments = read_arguments(stage.name, spec, stage.arguments)
-    is_plain = all(option in WORDS["list_options"] for option, _ in arguments.options)
-    if not is_plain or (stage.name in _SEARCHES and not arguments.has_any(_NAMES_ONLY)):
+    arguments = _plain(stage, _SEARCHES[stage.name])
+    if not arguments.has_any("l files-with-matches files"):
         raise _not_names()
-    return [HERE, *arguments.operands]
+    has_pattern = not arguments.has_any(COMMANDS[stage.name].pattern_options)
+    return arguments.operands[has_pattern:] or [HERE]
 
 
 def _filters_names(stage: Simple) -> bool:
     """Whether the stage passes on some of the lines it gets, whole, and reads no file of its own."""
-    if stage.name not in _FILTERS | {"grep", "egrep", "fgrep"}:
+    if stage.name not in _FILTERS:
         return False
+    arguments = _plain(stage, _FILTERS[stage.name])
+    return len(arguments.operands) == (stage.name == "grep" and not arguments.has_any("e regexp"))
+
+
+def _plain(stage: Simple, key: str) -> Arguments:
     arguments = read_arguments(stage.name, COMMANDS[stage.name], stage.arguments)
-    files = len(arguments.operands) - (stage.name not in _FILTERS and not arguments.has_any("e regexp"))
-    return files == 0 and all(option in WORDS["filter_options"] for option, _ in arguments.options)
+    if not all(option in WORDS[key] for option, _ in arguments.options):
+        raise _not_names()
+    return arguments
 
 
 def _not_names() -> Refused:
     return Refused(
-        "`xargs` may only take plain file names from find, ls, grep -l, rg -l or git ls-files: pipe one into it."
+        "`xargs` may only take plain file names from `find`, `grep -l` or `rg -l`, through head, sort or grep at most: "
+        "pipe one into it."
     )
