@@ -14,6 +14,7 @@ from memdir.errors import BudgetReached, DiskError, ModelError
 from memdir.events import Event, Nowhere
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Reply, Request, Usage
+from memdir.model.plain_reply import is_count
 from memdir.model.prices import Prices
 from memdir.model.retry import RetryingModel
 
@@ -109,7 +110,8 @@ class BudgetedModel:
             with suppress(DiskError):  # whoever stops the work must not be kept from it
                 self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
             raise
-        self._write_down(reply.model or request.model, reply.usage)
+        usage = reply.usage if is_count(reply.usage) else Usage(input=estimated_tokens(request))
+        self._write_down(reply.model or request.model, usage)
         return reply
 
     async def close(self) -> None:
