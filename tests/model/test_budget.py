@@ -88,6 +88,15 @@ async def test_every_call_is_a_line(ledger: Ledger, clock: Clock, tmp_path: Path
     assert (tmp_path / "logs" / "ledger.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("usage", [Usage(-(10**12)), Usage(0, 10**15), Usage(True), Usage(0.5), None])  # type: ignore[arg-type]
+async def test_what_is_no_count_is_estimated(ledger: Ledger, clock: Clock, usage: Usage) -> None:
+    """Or one reply of a lying model would make room for a day of them, or end the day."""
+    reply = Reply(says("ok").message, "end_turn", usage)
+    await budgeted(ledger, clock, ScriptedModel([reply])).complete(REQUEST)
+    [line] = ledger.since(0)
+    assert line.usage == Usage(estimated_tokens(REQUEST))
+
+
 @pytest.mark.parametrize(
     ("kind", "tokens"), [("interrupted", 1100), ("timeout", 1100), ("rate_limit", 0), ("wrong_key", 0)]
 )

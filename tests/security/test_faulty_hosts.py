@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome
+from memdir.agent.verdict import Allow, Deny
 from memdir.errors import ModelError
 from memdir.events import Callbacks, Event, Several
 from memdir.layout import Place
@@ -23,7 +24,7 @@ from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
-from memdir.transcript.message import Message, Text, ToolUse, assistant, user
+from memdir.transcript.message import Json, Message, Text, ToolUse, assistant, user
 from tests.agent.boxes import ANY, TestTool, box
 from tests.conftest import NOW, Events
 
@@ -183,6 +184,10 @@ WRONG: dict[str, Callable[[Request], object]] = {
     "a call with a list": lambda request: Reply(Message("assistant", (ToolUse("1", "Act", []),)), "tool_use"),  # type: ignore[arg-type]
     "usage that is none": lambda request: Reply(assistant("x"), "end_turn", None),  # type: ignore[arg-type]
     "usage without a number": lambda request: Reply(assistant("x"), "end_turn", Usage(None)),  # type: ignore[arg-type]
+    "usage below nothing": lambda request: Reply(assistant("x"), "end_turn", Usage(-(10**12))),
+    "usage beyond all": lambda request: Reply(assistant("x"), "end_turn", Usage(0, 10**15)),
+    "usage that is a truth": lambda request: Reply(assistant("x"), "end_turn", Usage(True)),
+    "usage that is a fraction": lambda request: Reply(assistant("x"), "end_turn", Usage(float("nan"))),  # type: ignore[arg-type]
 }
 
 
@@ -192,6 +197,101 @@ async def test_whatever_a_model_does_the_loop_raises_a_model_error(
 ) -> None:
     with pytest.raises(ModelError):
         await run_agent(REQUEST, hosted(answer), box(tmp_path), allow_all, max_turns=2)
+
+
+class Changing(Mapping[str, Json]):
+    """Arguments that are harmless for the first few times that somebody looks at them."""
+
+    def __init__(self, harmless: int) -> None:
+        self.harmless = harmless
+
+    def __getitem__(self, key: str) -> Json:
+        self.harmless -= 1
+        return "ls" if self.harmless >= 0 else "cat secret"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["file_path"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+class TwoFaced(dict[str, Json]):
+    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]
+        return "ls"
+
+
+class Smooth(str):
+    """Words that are equal to whatever the gate hopes for."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return other == "ls"
+
+
+class Undecided(ToolUse):
+    """A call that has a fault, so that no gate is asked, until it is run."""
+
+    seen = 0
+
+    def __getattribute__(self, name: str) -> object:
+        if name != "fault":
+            return super().__getattribute__(name)
+        Undecided.seen += 1
+        return "not readable" if Undecided.seen % 2 else ""
+
+
+LIES: dict[str, Callable[[], ToolUse]] = {
+    **{f"a mapping, {n}": lambda n=n: ToolUse("1", "Act", Changing(n)) for n in range(5)},  # type: ignore[misc]
+    "a dict with a get of its own": lambda: ToolUse("1", "Act", TwoFaced(file_path="cat secret")),
+    "words of its own": lambda: ToolUse("1", "Act", {"file_path": Smooth("cat secret")}),
+    "a fault that comes and goes": lambda: Undecided("1", "Act", {"file_path": "cat secret"}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_a_tool_gets_what_the_gate_has_judged(tmp_path: Path, lie: str) -> None:
+    ran: list[Json] = []
+
+    def gate(call: ToolUse) -> Allow | Deny:
+        return Allow() if call.input.get("file_path") == "ls" and call.input["file_path"] == "ls" else Deny("only ls")
+
+    def run(arguments: Mapping[str, Json]) -> str:
+        ran.append(arguments["file_path"])
+        return "ran"
+
+    replies = iter((Reply(Message("assistant", (LIES[lie](),)), "tool_use"), says("Done.")))
+    done = await run_agent(
+        REQUEST, hosted(lambda request: next(replies)), box(tmp_path, [TestTool(run)]), gate, max_turns=3
+    )
+    assert done.ending == "done"
+    assert [type(value) for value in ran] == [str] * len(ran)
+    assert set(ran) <= {"ls"}
+
+
+def nested(depth: int) -> list[Json]:
+    value: list[Json] = []
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "value",
+    [{1}, b"x", nested(40), nested(5_000), 10**5000, float("inf"), {1: 2}, object()],
+    ids=lambda value: type(value).__name__,
+)
+async def test_arguments_that_are_no_json_are_told_and_not_run(tmp_path: Path, value: Json) -> None:
+    tool = TestTool(lambda arguments: "ran")
+    replies = iter((Reply(Message("assistant", (ToolUse("1", "Act", {"n": value}),)), "tool_use"), says("Done.")))
+    done = await run_agent(
+        REQUEST, hosted(lambda request: next(replies)), box(tmp_path, [tool]), allow_all, max_turns=3
+    )
+    [result] = done.messages[1].tool_results
+    assert result.is_error and "not plain JSON" in result.content
 
 
 def turn_of(memory: MemDir) -> FinishedTurn:

@@ -153,6 +153,11 @@ async def test_a_pattern_that_is_none_is_told(corpus: Path, pattern: str) -> Non
         await search(corpus, "", pattern=pattern)
 
 
+async def test_a_pattern_that_takes_minutes_to_read_is_refused(corpus: Path) -> None:
+    with pytest.raises(BadMemoryFile, match="more than 1,000 characters"):
+        await search(corpus, "", pattern="(?i)" + "".join(f"[{chr(200 + n)}-\uffff]" for n in range(9_000)))
+
+
 async def test_a_place_that_is_none_is_told(corpus: Path) -> None:
     for name in ("none", "pipe.md"):
         with pytest.raises(Exception, match="no file|no plain file"):
@@ -247,6 +252,15 @@ def _has_children() -> bool:
         ("[.md", ["[.md"], ["a.md"]),
         ("./a.md", ["a.md"], ["b.md"]),
         ("a\nb.md", ["a\nb.md"], ["ab.md"]),
+        ("**.md", ["a.md", "a/b.md"], ["a.txt", "a.md/b"]),
+        ("**", ["a", "a/b/c"], []),
+        ("**/**/a/**", ["a/b", "x/a/b/c"], ["a", "x/a"]),
+        ("**/a/b/**/c", ["a/b/c", "a/a/b/c", "a/b/a/b/x/c"], ["a/c", "a/x/b/c", "a/b/c/d"]),
+        ("a/**/b/*/c", ["a/b/x/c", "a/b/b/x/c", "a/b/b/c"], ["a/b/c", "a/b/x/y/c"]),
+        ("*ab*ab", ["abab", "aabxab", "ababab"], ["ab", "aba", "abab/x"]),
+        ("*a*b*c*", ["abc", "xaybzc1"], ["acb", "ab/c"]),
+        ("a***b", ["ab", "axxb"], ["a/b"]),
+        ("a[.-0]b", ["a.b", "a0b"], ["a/b"]),
     ],
 )
 def test_patterns(pattern: str, fitting: list[str], other: list[str]) -> None:
@@ -258,6 +272,29 @@ def test_patterns(pattern: str, fitting: list[str], other: list[str]) -> None:
 def test_a_bomb_of_braces_is_refused() -> None:
     with pytest.raises(BadMemoryFile, match="choices"):
         glob_pattern("{a,b}" * 20)
+
+
+LONG_NAME = "a" * 250
+STARS = [
+    *("**a**a**a**a**ab", "*a" * 200 + "b", "*" * 200 + "x", "?*" * 120 + "b", "*?a" * 100 + "b", "[ab]*" * 100 + "c"),
+    *("**/*a/" * 60 + "b", "**/a*a*a/**/" * 40 + "b", "{" + ",".join(["*a*a*a*a*b"] * 60) + "}", "*{a,b}" * 6 + "c"),
+]
+
+
+@pytest.mark.parametrize("pattern", STARS)
+def test_no_pattern_makes_a_name_take_long(pattern: str) -> None:
+    compiled = glob_pattern(pattern)
+    started = time.monotonic()
+    assert not compiled.fullmatch(LONG_NAME)
+    assert not compiled.fullmatch("/".join([LONG_NAME] * 15))
+    assert not compiled.fullmatch("/".join("a" * 2000))
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize("pattern", ["a" * 1001, "[z-a]"])
+def test_a_glob_that_is_none_is_told(pattern: str) -> None:
+    with pytest.raises(BadMemoryFile, match="the pattern"):
+        glob_pattern(pattern)
 
 
 async def glob(folder: Path, pattern: str, path: str = "") -> list[str]:

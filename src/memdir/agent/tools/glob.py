@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections.abc import Mapping
 
 from memdir.agent.files import Files
@@ -15,10 +16,13 @@ from memdir.transcript.message import Json
 
 MAX_FOUND = 200  # paths in one answer
 MAX_LOOKED_AT = 200_000  # files; a search from / must end
+MAX_SECONDS = 20.0  # of looking for files
+MAX_PATTERN_CHARACTERS = 1000
 MAX_CHOICES = 64  # patterns that braces may multiply to
-_FILES_AT_ONCE = 500  # between two looks at whether the search was cancelled
+_SECONDS_AT_ONCE = 0.02  # before the host's other work has its turn, and a look at whether the search was cancelled
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]/]*)\]|.", re.DOTALL)
+_TOKEN = re.compile(r"\*+|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|.", re.DOTALL)
+_FOLDERS = "(?:[^/]++/)*"
 
 
 class GlobTool:
@@ -49,18 +53,21 @@ class GlobTool:
         if len(found) > MAX_FOUND:
             lines.append(f"… {len(found) - MAX_FOUND} more")
         if not is_whole:
-            lines.append(f"… only {MAX_LOOKED_AT:,} files were looked at: name a smaller folder")
+            lines.append("… there are too many files to look at all of them: name a smaller folder")
         return Outcome("\n".join(lines))
 
 
 async def find_files(files: Files, folder: str, fits: re.Pattern[str] | None) -> tuple[list[str], bool]:
     """The files below a folder that fit, in walking order, and whether all were looked at. May be cancelled."""
     found: list[str] = []
+    started = rested = time.monotonic()
     for number, path in enumerate(files.walk(folder)):
-        if number >= MAX_LOOKED_AT:
+        now = time.monotonic()
+        if number >= MAX_LOOKED_AT or now - started > MAX_SECONDS:
             return found, False
-        if number % _FILES_AT_ONCE == 0:
+        if now - rested > _SECONDS_AT_ONCE:
             await asyncio.sleep(0)
+            rested = time.monotonic()
         if fits is None or fits.fullmatch(os.path.relpath(path, folder).replace(os.sep, "/")):
             found.append(path)
     return found, True
@@ -76,13 +83,20 @@ def _split(folder: str, pattern: str) -> tuple[str, str]:
 
 
 def glob_pattern(pattern: str) -> re.Pattern[str]:
-    """A glob as a regular expression over paths with /."""
+    """A glob as a regular expression over paths with /, which never goes back over what it has matched (S15)."""
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        raise BadMemoryFile(
+            f"the pattern has more than {MAX_PATTERN_CHARACTERS:,} characters", remedy="Use a shorter one"
+        )
     choices = [pattern.removeprefix("./")]
     while len(choices) <= MAX_CHOICES and any(_BRACES.search(choice) for choice in choices):
         choices = [one for choice in choices for one in _without_braces(choice)]
     if len(choices) > MAX_CHOICES:
         raise BadMemoryFile(f"the pattern has more than {MAX_CHOICES} choices in braces", remedy="Use fewer")
-    return re.compile("|".join(f"(?:{_translated(choice)})" for choice in choices), re.DOTALL)
+    try:
+        return re.compile("|".join(f"(?:{_translated(choice)})" for choice in choices), re.DOTALL)
+    except re.error as error:
+        raise BadMemoryFile(f"the pattern cannot be read: {error.msg}", remedy="Look at its brackets") from error
 
 
 def _without_braces(pattern: str) -> list[str]:
@@ -93,15 +107,54 @@ def _without_braces(pattern: str) -> list[str]:
 
 
 def _translated(pattern: str) -> str:
-    plain = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = []
-    for match in _TOKEN.finditer(pattern):
-        if match["set"]:
-            members = re.sub(r"([\\\[\]^])", r"\\\1", match["set"]).replace("--", r"\--").replace("&&", r"\&&")
-            parts.append(f"[{'^/' if match['not'] else ''}{members}]")
+    """The names between two `**` are looked for together, at the first place where they fit: if the rest does not fit
+    after that place, it does not after a later one."""
+    first, *later = _between_double_stars(pattern.split("/"))
+    if not later:
+        return _in_a_row(first, is_end=True)
+    inner = "".join(f"(?>{_FOLDERS}?{_in_a_row(names)})" for names in later[:-1] if names)
+    return _in_a_row(first) + inner + (_FOLDERS + _in_a_row(later[-1], is_end=True) if later[-1] else ".*")
+
+
+def _between_double_stars(names: list[str]) -> list[list[str]]:
+    runs: list[list[str]] = [[]]
+    for name in names:
+        if not name.startswith("**"):
+            runs[-1].append(name)
+        else:  # `**.md` means `**/*.md`
+            rest = name.lstrip("*")
+            runs.append([f"*{rest}"] if rest else [])
+    return runs
+
+
+def _in_a_row(names: list[str], *, is_end: bool = False) -> str:
+    ends = ["/"] * len(names)
+    if is_end:
+        ends[-1] = r"\Z"
+    return "".join(map(_translated_name, names, ends))
+
+
+def _translated_name(name: str, end: str) -> str:
+    """The pieces between stars, each at the first place where it fits, the last one at the end of the name."""
+    pieces = [""]
+    for token in _TOKEN.finditer(name):
+        if token[0].startswith("*"):
+            pieces.append("")
         else:
-            parts.append(plain.get(match[0], re.escape(match[0])))
-    return "".join(parts)
+            pieces[-1] += _one_character(token)
+    first, *later = pieces
+    inner = "".join(f"(?>[^/]*?{piece})" for piece in later[:-1])
+    last = f"[^/]*{later[-1]}" if later else ""
+    return f"(?>{first}{inner}{last}{end})"
+
+
+def _one_character(token: re.Match[str]) -> str:
+    if token[0] == "?":
+        return "[^/]"
+    if not token["set"]:
+        return re.escape(token[0])
+    members = re.sub(r"([\\\[\]^])", r"\\\1", token["set"]).replace("--", r"\--").replace("&&", r"\&&")
+    return f"(?!/)[{'^' if token['not'] else ''}{members}]"
 
 
 def _newest_first(path: str) -> tuple[float, str]:

@@ -25,6 +25,7 @@ from memdir.errors import BadMemoryFile, MemdirError
 from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
 
+MAX_PATTERN_CHARACTERS = 1000  # reading one is done in our process, and takes up to a millisecond a character
 MAX_MATCHES = 500  # lines in one answer
 MAX_LINE_CHARACTERS = 500
 MAX_FILE_BYTES = 20 << 20  # larger files are data, not text
@@ -78,6 +79,9 @@ class GrepTool:
 
 def _checked(pattern: str) -> str:
     """The pattern, if it means the same to us as to ripgrep; what only ripgrep knows is refused everywhere."""
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        told = f"the pattern has more than {MAX_PATTERN_CHARACTERS:,} characters"
+        raise BadMemoryFile(told, remedy="Search for its parts one by one")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # [[:alpha:]] is a class for ripgrep and a set of letters for us
