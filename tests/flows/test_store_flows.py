@@ -60,7 +60,9 @@ def test_what_an_editor_did_is_seen_and_undone(program: Program) -> None:
         "project_two.md": "changed",
         "three.md": "added",
     }
-    assert program("undo").returncode == 0
+    unnamed = program("undo")
+    assert unnamed.returncode == 7 and "would delete three.md" in unnamed.stderr
+    assert program("undo", newest["id"]).returncode == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.disk.git import Git
-from memdir.errors import HistoryError, MemoryNotFound
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.catalogue import add_memory, forget_memory
 from memdir.store.history import Origin
 from memdir.store.mend import damaged_histories
@@ -298,3 +298,89 @@ def test_every_command_says_that_a_change_is_not_recorded(
     assert "not in the history" not in memdir("remember", "Fourth").err
     assert memdir("list").err == ""
     assert memdir("log").out.count("remember ") == 4
+
+
+def planted_commit(store: MemoryStore) -> str:
+    """A commit without files, that follows from nothing."""
+    git = ["git", f"--git-dir={store.place.history}", "-c", "user.name=a", "-c", "user.email=a@b"]
+    tree = subprocess.run([*git, "hash-object", "-t", "tree", "-w", "--stdin"], input=b"", capture_output=True)
+    command = [*git, "commit-tree", tree.stdout.decode().strip(), "-m", "remember x\n\nSource: cli"]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+
+def lead_astray(store: MemoryStore) -> None:
+    damage(branch(store), planted_commit(store).encode() + b"\n")
+
+
+def lead_back(store: MemoryStore) -> None:
+    damage(branch(store), store.history.log()[2].id.encode() + b"\n")
+
+
+def lose_table(store: MemoryStore) -> None:
+    os.unlink(store.place.recorded)
+
+
+def lose_log(store: MemoryStore) -> None:
+    os.unlink(store.history.git.reflog)
+
+
+def damage_log(store: MemoryStore) -> None:
+    log = Path(store.history.git.reflog)
+    log.write_bytes(log.read_bytes().replace(store.history.head().encode(), NO_ID.strip()))
+
+
+CONTRADICTIONS = {
+    "an older branch, no table": (lead_back, lose_table),
+    "an older branch, no log": (lead_back, lose_log),
+    "an older branch, neither": (lead_back, lose_table, lose_log),
+    "a foreign branch": (lead_astray,),
+    "a log of nowhere": (damage_log,),
+    "neither table nor log": (lose_table, lose_log),
+    "a foreign commit beside, neither table nor log": (planted_commit, lose_table, lose_log),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_two_of_branch_log_and_table_are_certain_of_is_believed(
+    name: str, lived_in: MemoryStore, events: Events
+) -> None:
+    before, subjects = memories(lived_in), [commit.subject for commit in lived_in.history.log()]
+    for spoil in CONTRADICTIONS[name]:
+        spoil(lived_in)
+    store = again(lived_in, events)
+    store.record_outside_changes()
+    assert memories(store) == before
+    assert [commit.subject for commit in store.history.log()] == subjects
+    assert undo(store).commit.subject == "remember Third"
+    assert again(store, events).history.check() == []
+
+
+@pytest.mark.parametrize(
+    "spoils", [(lead_astray, lose_log), (lead_astray, lose_table), (lead_astray, lose_table, lose_log)]
+)
+def test_a_branch_that_follows_from_nothing_is_never_believed(
+    spoils: tuple[Callable[[MemoryStore], None], ...], lived_in: MemoryStore, events: Events
+) -> None:
+    before = memories(lived_in)
+    for spoil in spoils:
+        spoil(lived_in)
+    store = again(lived_in, events)
+    with pytest.raises(HistoryError, match="last change"):
+        store.history.check()
+    add(store, "Fourth")
+    assert len(damaged_histories(store.place)) == 1
+    assert undo(store).commit.subject == "remember Fourth"
+    with pytest.raises(MemoryNotFound, match="nothing to undo"):
+        undo(store)
+    assert memories(store) == before
+
+
+def test_files_that_came_from_outside_are_deleted_only_by_name(lived_in: MemoryStore) -> None:
+    Path(lived_in.root, "own.md").write_text("---\nname: x\ndescription: d\n---\n")
+    before = memories(lived_in)
+    with pytest.raises(EditConflict, match=r"would delete own\.md"):
+        undo(lived_in)
+    assert memories(lived_in) == before
+    undo(lived_in, lived_in.history.head())
+    assert "own.md" not in memories(lived_in)
+    assert undo(lived_in).commit.subject == "remember Third"
