@@ -14,7 +14,7 @@ import time
 from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NotPlain, open_plain
-from memdir.errors import DiskError, LockBusy
+from memdir.errors import BadMemoryFile, DiskError, LockBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MAGIC = b"memdir-journal 2\n"
 _DAMAGED = ".damaged-"
 _DIGEST_DIGITS = 64
+MAX_JOURNAL_BYTES = 512 << 20  # far above any change set: what is larger is none of ours, and is never read
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
 
@@ -67,6 +68,8 @@ def write_journal(path: str, journal: Journal) -> None:
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
     data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
+    if len(data) > MAX_JOURNAL_BYTES:
+        raise BadMemoryFile(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
         write_bytes_atomic(path, data)
     except DiskError:
@@ -78,10 +81,12 @@ def read_journal(path: str, base: str) -> Journal | None:
     """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
     try:
         with open_plain(path, follow=False) as file:
+            if os.fstat(file.fileno()).st_size > MAX_JOURNAL_BYTES:
+                return None
             if file.read(len(_MAGIC)) != _MAGIC:  # what stands there may be of any size
                 return None
             digest, _ = file.read(_DIGEST_DIGITS), file.read(1)
-            rest = file.read()
+            rest = file.read(MAX_JOURNAL_BYTES)
     except (FileNotFoundError, NotPlain):
         return None
     except OSError as error:
@@ -209,7 +214,7 @@ def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
     try:
         with open_plain(path, follow=False) as file:
-            is_ours = file.read() == data
+            is_ours = file.read(len(data) + 1) == data
         if is_ours:
             os.unlink(path)
     except OSError:
