@@ -20,7 +20,7 @@ from memdir.disk.atomic import (
     write_bytes_atomic,
 )
 from memdir.disk.objects import ID_DIGITS, is_object_id, pack_of, read_object, write_object
-from memdir.disk.plain_file import is_plain_file, read_if_plain
+from memdir.disk.plain_file import is_plain_file, open_plain, read_if_plain
 from memdir.disk.programs import find_program, search_path
 from memdir.errors import HistoryError
 
@@ -61,6 +61,7 @@ _ALTERNATES = os.path.join(
 )  # the one file beside the objects that git cannot be kept from
 _HEX = "0123456789abcdef"
 _MAX_REF_BYTES = 1 << 20
+_LOG_END_BYTES = 1 << 16  # of the branch's log: hundreds of its lines
 _AUTHOR = "memdir <memdir@localhost>"
 KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
@@ -130,6 +131,17 @@ class Git:
             data = lines[0].split(b" ")[0] if lines else b""
         text = data.decode("ascii", "replace").strip()
         return text if is_object_id(text) else ""
+
+    def logged_head(self) -> str:
+        """The last commit by the branch's log; "" when it tells none."""
+        try:
+            with open_plain(self.reflog, follow=False) as file:
+                file.seek(max(os.fstat(file.fileno()).st_size - _LOG_END_BYTES, 0))
+                lines = file.read(_LOG_END_BYTES).split(b"\n")
+        except OSError:
+            return ""
+        words = (line.decode("ascii", "replace").split(" ") for line in reversed(lines))
+        return next((row[1] for row in words if len(row) > 1 and is_object_id(row[1])), "")
 
     def _had_commits(self) -> bool:
         """Whether there ever was a last commit. A first one that was cut short leaves at most its objects."""

@@ -239,8 +239,9 @@ class History:
         return table.head if table else ""
 
     def read_through(self) -> None:
-        """Read what the next commit builds on, and every commit before it; HistoryError when that cannot be done."""
-        head = self._recorded().head
+        """Read the last commit itself, and every one before it; HistoryError when that cannot be done."""
+        head = self.head()
+        self._table = self._read_commit(head)
         if head:
             self.git.run("rev-list", "--count", head)
 
@@ -248,10 +249,18 @@ class History:
         head = self.head()
         if self._table is None or self._table.head != head:
             table = load_recorded(self._place.recorded)
-            if table and table.head != head and (not head or self.is_behind(head, table.head)):
-                raise self.git.failure(f"its last change {table.head[:8]} is gone from it")
+            self._require_last(head, table.head if table else "")
             self._table = table if table and table.head == head else self._read_commit(head)
         return self._table
+
+    def _require_last(self, head: str, noted: str) -> None:
+        """HistoryError unless the branch leads to, or past, what our note and its log name as the last change."""
+        witnesses = [name for name in (noted, self.git.logged_head()) if name]
+        for name in witnesses:
+            if name != head and not (head and self.is_behind(name, head)):
+                raise self.git.failure(f"its branch does not lead to its last change {name[:8]}")
+        if head and not witnesses:
+            raise self.git.failure(f"nothing but its branch tells that {head[:8]} is its last change")
 
     def is_commit(self, name: str) -> bool:
         return self.git.run("cat-file", "-t", name, accept=(0, 128)) == b"commit\n"

@@ -25,7 +25,7 @@ _MAGIC = b"memdir-journal 2\n"
 _MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
 _MARKED = _MAGIC[:-1] + _MARK
 _FIRST = b"memdir-journal 1\n"  # has no checksum; a crash may have left one before an upgrade
-_MAX_BYTES = 2 << 30  # the largest import, twice: before and after
+MAX_JOURNAL_BYTES = 512 << 20  # far above any change set: what is larger is none of ours, and is never read
 _DAMAGED = ".damaged-"
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
 
@@ -72,7 +72,7 @@ def write_journal(path: str, journal: Journal) -> None:
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
     data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
-    if len(data) > _MAX_BYTES:
+    if len(data) > MAX_JOURNAL_BYTES:
         raise DiskError(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
         write_bytes_atomic(path, data)
@@ -87,7 +87,7 @@ def read_journal(path: str, base: str) -> Journal | None:
         magic = read_beginning(path, max_bytes=len(_MAGIC), follow=False)
         if magic not in (_MAGIC, _MARKED, _FIRST):  # what stands there may be of any size
             return None
-        rest = read_plain(path, max_bytes=_MAX_BYTES, follow=False)[len(magic) :]
+        rest = read_plain(path, max_bytes=MAX_JOURNAL_BYTES, follow=False)[len(magic) :]
     except (FileNotFoundError, NotPlain, TooLarge):
         return None
     except OSError as error:

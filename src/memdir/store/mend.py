@@ -12,7 +12,6 @@ import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
-from memdir.disk.objects import is_object_id
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from memdir.layout import Place
     from memdir.store.history import History
 
-_MAX_LOG_BYTES = 64 << 20
 _NEVER_WRITTEN = (
     "config.worktree",
     "hooks",
@@ -208,31 +206,49 @@ def _find_branch(history: History) -> str:
     git = history.git
     git.look_over()
     git.create()
-    named, noted = git.named_head(), history.noted_head()
-    if not named or not history.is_commit(named):
-        last = _last_commit(history, named, noted)
-    else:
-        last = noted if history.is_behind(named, noted) else ""
-    if not last:
+    named, noted, logged = git.named_head(), history.noted_head(), git.logged_head()
+    last = _last_commit(history, named, noted, logged)
+    if not last or named == last == logged:
         return ""
     git.point_to(last, named, date=0)
+    if named == last:
+        return f"the log of the history's branch was damaged and names the last change {last[:8]} again"
     return f"the branch of the history was damaged and leads to the last change {last[:8]} again"
 
 
-def _last_commit(history: History, named: str, noted: str) -> str:
-    """The one commit that no other builds on; of several, the one that was noted. HistoryError when that is unsure."""
+def _last_commit(history: History, named: str, noted: str, logged: str) -> str:
+    """The commit that two of branch, note and log are certain of; else the one that no other commit builds on."""
+    known = [name for name in (named, noted, logged) if name and history.is_commit(name)]
+    if len(known) < 2:
+        return _only_tip(history, named, noted, logged)
+    for name in dict.fromkeys(known):
+        if all(other == name or history.is_behind(other, name) for other in known):
+            return name
+    if noted == logged:
+        return noted  # the branch was led astray
+    raise history.git.failure("its branch leads to a change that does not follow from its last one")
+
+
+def _only_tip(history: History, named: str, noted: str, logged: str) -> str:
+    """HistoryError when a commit is lost, or which was the last is unsure."""
     parents = _parents(history)
     built_on = {parent for _, known in parents.values() for parent in known}
     tips = [name for name in parents if name not in built_on]
-    logged = _last_in_log(history.git.reflog)
     for name in (noted, logged):
         if name in tips:
             return name
     if any(name and name not in parents for name in (noted, logged, named)):
         raise history.git.failure("its last change is lost")
+    if named in tips and all(_is_abandoned(history, parents[name][1], named) for name in tips):
+        return named
     if len({parents[name] for name in tips}) <= 1:  # of a change set that was recorded twice, one is as good
         return max(tips, default="")
     raise history.git.failure("its branch is lost, and which change was the last is not certain")
+
+
+def _is_abandoned(history: History, parents: tuple[str, ...], last: str) -> bool:
+    """Whether a commit that nothing builds on was cut short, so that another took its place."""
+    return all(history.is_behind(parent, last) for parent in parents)
 
 
 def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
@@ -253,12 +269,3 @@ def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
         found[name.decode("ascii")] = (head[0], known)
         at = end + int(last) + 2
     return found
-
-
-def _last_in_log(path: str) -> str:
-    lines = (read_if_plain(path, _MAX_LOG_BYTES) or b"").split(b"\n")
-    for line in reversed(lines):
-        words = line.decode("ascii", "replace").split(" ")
-        if len(words) > 1 and is_object_id(words[1]):
-            return words[1]
-    return ""

@@ -48,13 +48,13 @@ class Recorded:
         return after
 
     def save(self, path: str) -> None:
-        """Keep the table; a power cut may cost it."""
+        """Keep the table, durably: by it a branch is believed."""
         rows = [
             f"{name} {self.looks.get(file, '')}\t".encode("ascii") + os.fsencode(file)
             for file, name in self.files.items()
         ]
         body = b"\0".join([f"{self.head} {self.tree}".encode("ascii"), *rows])
-        write_bytes_atomic(path, b"\n".join((_MAGIC, _digest(body), body)), durably=False)
+        write_bytes_atomic(path, b"\n".join((_MAGIC, _digest(body), body)))
         self.saved_ns = _time_of(path)
 
 

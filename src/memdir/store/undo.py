@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import Commit, FileChange, Origin
+from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
@@ -43,6 +43,8 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
         raise MemoryNotFound(
             f"{commit.id[:8]} changed no file that memdir may write", remedy="`memdir diff` shows what it changed"
         )
+    if not revision:
+        _require_no_surprise(commit, files)
     subject = f"undo {commit.id[:8]}: {commit.subject}"
     contents = _contents(store, [blob for file in files for blob in (file.before, file.after)])
     times = _first_times(store.history.log()) if any(file.before for file in files) else {}
@@ -52,6 +54,17 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
             mtime_ns = times.get((file.path, file.before))
             _take_back(store, change, commit, _Versions(file.path, before, after, mtime_ns))
     return Undone(commit, [file.path for file in files])
+
+
+def _require_no_surprise(commit: Commit, files: Sequence[FileChange]) -> None:
+    """Files that somebody put here are deleted only on purpose: nobody remembers them as memdir's last change."""
+    added = [file.path for file in files if not file.before]
+    if added and commit.source == OUTSIDE:
+        more = f" and {len(added) - 1} more" if len(added) > 1 else ""
+        raise EditConflict(
+            f"the newest change was made outside memdir, and taking it back would delete {added[0]}{more}",
+            remedy=f"`memdir undo {commit.id[:8]}` does so; `memdir log` shows the changes before it",
+        )
 
 
 def _ours(commit: Commit) -> list[FileChange]:
