@@ -176,7 +176,7 @@ def test_what_git_is_asked_for_still_works_there(name: str, stranger: Stranger, 
     ("name", "reason"),
     [
         ("in_pointed_at", "does not say that it belongs to this folder"),
-        ("in_linked", "is not what git puts there"),
+        ("in_linked", "is a link, which memdir does not follow"),
         ("in_alternates", "takes objects from another repository"),
         ("in_partial_clone", ""),
     ],
