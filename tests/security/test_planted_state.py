@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.store.journal import MAX_JOURNAL_BYTES
+from memdir.store.store import MemoryStore
 from tests.conftest import Ran
 
 
@@ -37,3 +38,33 @@ def test_a_giant_journal_is_set_aside_unread(name: str, memdir: Callable[..., Ra
 def _with_little_memory() -> None:
     if sys.platform.startswith("linux"):  # elsewhere there is no such limit
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+
+@pytest.mark.parametrize("name", ["waiting", "drafts"])
+@pytest.mark.parametrize("command", ["remember", "doctor", "list"])
+def test_no_link_in_the_state_folder_is_followed(
+    name: str, command: str, memdir: Callable[..., Ran], tmp_path: Path
+) -> None:
+    memdir("remember", "First")
+    state = Path(memdir("path").out.strip() + ".state")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for file in ("000001", "000002-x.md", ".memdir-tmp-0123456789abcdef"):
+        (theirs / file).write_text("precious")
+    before = sorted(os.listdir(theirs))
+    (state / name).symlink_to(theirs)
+    for words in ((command, *(["Second"] if command == "remember" else [])), ("undo",), ("doctor", "--fix")):
+        assert memdir(*words).code == 0, words
+    assert sorted(os.listdir(theirs)) == before
+    assert not (state / name).is_symlink()
+    assert "it was not followed" in memdir("doctor").out
+
+
+def test_a_draft_is_not_put_behind_a_link(store: MemoryStore, tmp_path: Path) -> None:
+    store.ensure()
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.makedirs(store.place.state, exist_ok=True)
+    os.symlink(theirs, store.place.drafts)
+    assert Path(store.keep_draft("x.md", b"text")).read_bytes() == b"text"
+    assert os.listdir(theirs) == []

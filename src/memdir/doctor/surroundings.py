@@ -128,6 +128,8 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
         yield Finding("journal", "warning", message, store.place.waiting, "", fixable=True)
     for path in damaged_journals(store.place):
         message = "what should have been a change on its way to disk was damaged and is set aside"
+        if os.path.islink(path):
+            message = "a link stood where memdir keeps its own files; it was not followed, and is set aside"
         yield Finding("journal", "note", message, path, "Look into it for a text that you miss, then delete it")
 
 

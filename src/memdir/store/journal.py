@@ -170,7 +170,9 @@ def put_off(path: str, folder: str) -> None:
 
 
 def put_off_before(folder: str) -> list[str]:
-    """The change sets that wait, in their order."""
+    """The change sets that wait, in their order; none behind a link, which leads to somebody else's files."""
+    if os.path.islink(folder):
+        return []
     try:
         names = [name for name in os.listdir(folder) if name.isascii() and name.isdigit()]
     except (FileNotFoundError, NotADirectoryError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
+from memdir.disk.git import is_real_folder
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
 from memdir.store.journal import Journal, Operation, mark_on_disk, put_off_before, read_journal
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 def has_leftovers(place: Place) -> bool:
     """Whether a crash left something to mend, or somebody is writing just now."""
+    if _misplaced(place):
+        return True
     names = [*_names_in(place.state), *_names_in(place.drafts)]
     ours = (os.path.basename(place.journal), os.path.basename(place.waiting))
     return any(name in ours or name.startswith(TEMPORARY_PREFIX) for name in names)
@@ -30,6 +33,8 @@ def has_leftovers(place: Place) -> bool:
 def recover(writer: Writer) -> None:
     """Leave the directory, the state folder and the history as if nothing had been cut short."""
     place = writer.place
+    for path in _misplaced(place):
+        writer.put_aside(path)
     for folder in (place.state, place.drafts):
         if any(name.startswith(TEMPORARY_PREFIX) for name in _names_in(folder)):
             sweep_temporaries(folder)
@@ -43,6 +48,11 @@ def recover(writer: Writer) -> None:
     elif put_off_before(place.waiting):
         writer.record(Journal("", []))
     _drop_empty(place.waiting)
+
+
+def _misplaced(place: Place) -> list[str]:
+    """What stands where a folder of ours belongs. A link leads to somebody else's files: nothing there is touched."""
+    return [path for path in (place.waiting, place.drafts) if os.path.lexists(path) and not is_real_folder(path)]
 
 
 def _read(writer: Writer) -> Journal | None:

@@ -182,6 +182,8 @@ class Writer:
 
     def keep_draft(self, key: str, data: bytes) -> str:
         """Put text that could not be saved where its author finds it again; returns the path."""
+        if os.path.islink(self.place.drafts):
+            self.put_aside(self.place.drafts)
         make_folder(self.place.drafts)
         moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
         name = key.replace("/", "_")
