@@ -194,7 +194,7 @@ class Extraction:
         for path in refused:
             workspace.give_up(path)
         kept = [draft for draft in workspace.changed() if _is_topic(draft)]
-        lineages = {draft.key: trace(judge(_topic(draft), _before(draft), evidence)) for draft in kept}
+        lineages = {draft.path: trace(judge(_topic(draft), _before(draft), evidence)) for draft in kept}
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
         subject = "extract " + (", ".join(lineages) or "nothing new")
@@ -253,10 +253,9 @@ def _fault_of_draft(draft: Draft, evidence: Evidence) -> str:
     """Why a draft is not kept: it may not be what it claims to be, or it holds a secret."""
     if draft.after is None or draft.after == draft.before:
         return ""
-    topic = _topic(draft)
-    if any(secrets_in(draft.key, topic.data)):
+    if any(secrets_in(draft.key, draft.after, draft.before)):
         return "it holds a secret"
-    return fault_of_trust(judge(topic, _before(draft), evidence))
+    return fault_of_trust(judge(_topic(draft), _before(draft), evidence))
 
 
 def _added_lines(draft: Draft) -> Topic:
@@ -278,7 +277,7 @@ def _refused_deletions(workspace: Workspace) -> list[str]:
 def _mark_low_trust(workspace: Workspace, lineages: dict[str, Lineage]) -> None:
     """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3)."""
     for path, draft in workspace.drafts.items():
-        lineage = lineages.get(draft.key)
+        lineage = lineages.get(draft.path)
         if lineage is None or draft.after is None:
             continue
         before = marked_trust(Topic(draft.before)) if draft.before else Trust.USER
