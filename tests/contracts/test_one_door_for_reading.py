@@ -35,6 +35,7 @@ ALLOWED = {
     "search/wordpiece.py": SHIPPED,
     "store/archive.py": "a member of a zip file that is already open",
     "text/embedding.py": SHIPPED,
+    "store/journal.py": "one byte of our own journal, written in place",
     "text/glossary.py": SHIPPED,
     "text/lookalikes.py": SHIPPED,
     "text/phrases.py": SHIPPED,

@@ -23,6 +23,7 @@ from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, ToolUse
 from tests.remember.conftest import Bench, topic
+from tests.security.fakes import github_token
 
 RULE = topic("No mocks", "Tests use a real database, never mocks.\n\n**Why:** mocks hid a broken migration.")
 SAID = "Don't mock the database in tests, use a real one: mocks hid a broken migration last quarter."
@@ -325,6 +326,30 @@ async def test_an_update_is_an_edit_of_the_file_that_is_there(bench: Bench) -> N
     talk.extraction.turn_ended(talk.says("By the way, fakes of the database are no better than mocks"))
     await talk.extraction.drain()
     assert "also not fakes" in bench.read("feedback_no_mocks.md")
+
+
+async def test_a_secret_that_a_person_insisted_on_does_not_stop_an_update(bench: Bench) -> None:
+    """One rule with the store, which takes the same bytes: only what comes in is refused."""
+    path = os.path.join(bench.store.root, "feedback_no_mocks.md")
+    Path(path).write_text(f"{RULE}\nThe token is {github_token()}\n")
+    edit = {"file_path": path, "old_string": "never mocks", "new_string": "never mocks, also not fakes"}
+    model = ScriptedModel([calls(("Read", {"file_path": path})), calls(("Edit", edit)), says("Updated.")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says("By the way, fakes of the database are no better than mocks"))
+    await talk.extraction.drain()
+    assert "also not fakes" in bench.read("feedback_no_mocks.md")
+
+
+async def test_files_of_one_name_in_project_and_team_have_each_its_own_lineage(bench: Bench) -> None:
+    team = MemoryStore(bench.store.place.team(), scope="team")
+    team.ensure()
+    freeze = topic("Freeze", "Merge freeze from 2026-10-01 for the mobile release.", "project")
+    writes = [("Write", {"file_path": os.path.join(s.root, "db.md"), "content": freeze}) for s in (bench.store, team)]
+    talk = bench.talk(ScriptedModel([calls(*writes), says("Kept.")]), stores=[bench.store, team])
+    talk.extraction.turn_ended(talk.says("There is a merge freeze from 2026-10-01 for the mobile release."))
+    await talk.extraction.drain()
+    told = [commit.trailers["Reason"] for commit in bench.store.history.log() if commit.source == "extract"]
+    assert told and all(" db.md = " in f" {reason}" and "team/db.md = " in reason for reason in told)
 
 
 @pytest.mark.parametrize("line", ["the one of the old description", "one that a person worded"])

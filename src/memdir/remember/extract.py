@@ -194,9 +194,9 @@ class Extraction:
         for path in refused:
             workspace.give_up(path)
         kept = [draft for draft in workspace.changed() if _is_topic(draft)]
-        judged = {draft.key: judge(_topic(draft), _before(draft), evidence) for draft in kept}
-        lineages = {key: trace(one) for key, one in judged.items()}
-        quoted = [key for key, one in judged.items() if one.verdict is Verdict.QUOTED]
+        judged = {draft.path: judge(_topic(draft), _before(draft), evidence) for draft in kept}
+        lineages = {path: trace(one) for path, one in judged.items()}
+        quoted = [path for path, one in judged.items() if one.verdict is Verdict.QUOTED]
         _take_type(workspace, quoted)
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
@@ -257,10 +257,9 @@ def _fault_of_draft(draft: Draft, evidence: Evidence) -> str:
     """Why a draft is not kept: it may not be what it claims to be, or it holds a secret."""
     if draft.after is None or draft.after == draft.before:
         return ""
-    topic = _topic(draft)
-    if any(secrets_in(draft.key, topic.data)):
+    if any(secrets_in(draft.key, draft.after, draft.before)):
         return "it holds a secret"
-    return _fault_of_trust(draft, judge(topic, _before(draft), evidence))
+    return _fault_of_trust(draft, judge(_topic(draft), _before(draft), evidence))
 
 
 def _fault_of_trust(draft: Draft, judged: Judged) -> str:
@@ -290,14 +289,14 @@ def _refused_deletions(workspace: Workspace) -> list[str]:
 def _take_type(workspace: Workspace, quoted: Sequence[str]) -> None:
     """A quotation tells nothing of the user and is no rule of his, whatever it called itself (S6)."""
     for path, draft in workspace.drafts.items():
-        if draft.key in quoted and _topic(draft).kind in PERSONAL:
+        if draft.path in quoted and _topic(draft).kind in PERSONAL:
             workspace.drafts[path] = replace(draft, after=_topic(draft).without_field("type").data)
 
 
 def _mark_low_trust(workspace: Workspace, lineages: dict[str, Lineage]) -> None:
     """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3)."""
     for path, draft in workspace.drafts.items():
-        lineage = lineages.get(draft.key)
+        lineage = lineages.get(draft.path)
         if lineage is None or draft.after is None:
             continue
         before = marked_trust(Topic(draft.before)) if draft.before else Trust.USER
