@@ -31,7 +31,6 @@ from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
-from memdir.store.frontmatter import TRUST_FIELD
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -230,7 +229,7 @@ def _is_topic(draft: Draft) -> bool:
 def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
     """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
     for store in stores:
-        marked = (header for header in store.scan(limit=None).headers if TRUST_FIELD in header.fields)
+        marked = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
         for memory in store.readable(marked):
             topic = memory.topic
             text = f"{topic.name}\n{topic.description}\n{topic.body}"
