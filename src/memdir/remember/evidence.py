@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from unicodedata import category
@@ -33,6 +33,8 @@ CLEARLY = 0.6  # so near that the user said it, whoever else did
 FOREIGN = 0.6  # so near to somebody else's sentence that it is from there
 ECHOED = 0.5  # so near to the assistant that it is an idea of his
 DOUBTED = 0.4  # nearer to the user than that it is not somebody else's alone
+MAX_PIECES = 2000  # of a conversation that are asked; the newest
+MAX_PIECE_CHARS = 50_000  # of each that are looked at
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
 MAX_ANSWER_WORDS = 6  # of an answer that chooses by naming a thing again
@@ -97,6 +99,7 @@ class Evidence:
     """A conversation taken apart by who speaks, to be asked about claims."""
 
     def __init__(self, said: Sequence[Said]) -> None:
+        said = [replace(piece, text=piece.text[:MAX_PIECE_CHARS]) for piece in said[-MAX_PIECES:]]
         self._said = said
         own = [piece for piece in said if piece.speaker in (Speaker.USER, Speaker.REPORTED)]
         self.tongue = tongue_of(" ".join(piece.text for piece in own))
@@ -115,12 +118,13 @@ class Evidence:
         self.has_agreement = any(one.agrees for one in self._agreements)
         trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]
         self._trusted = [(piece, Sentence(text)) for piece, text in trusted]
+        self.support = cache(self._support)  # a draft is judged again when something was cut from it
 
     @property
     def lowest(self) -> Trust:
         return min((piece.trust for piece, *_ in self._foreign), default=Trust.ASSISTANT)
 
-    def support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
+    def _support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
         """Who carries a claim. For a fact the user's questions and what he tells of others count as well; what is so
         of the user himself is not made so by a bare yes."""
         asked, is_translated = Sentence(claim), draft_tongue != self.tongue
@@ -184,7 +188,7 @@ class Agreement:
         is_chosen = bool(asked) and (answer.chooses or self._picks(asked, reply))
         is_limited = bool(_meanings(answer.plain, tongue) & _LIMITS) and not answer.chooses
         is_open = bool(re.search("[?？]", reply)) or (is_limited and "durable" not in meant)
-        self.agrees = (answer.agrees or is_chosen) and not answer.refuses and not is_open
+        self.agrees: bool = (answer.agrees or is_chosen) and not answer.refuses and not is_open
         keeps = bool(_meanings(asked, tongue) & _KEEPS)
         self._lasts = answer.agrees and ("durable" in meant or keeps)
         # A yes to a proposal of a sentence or two; to more than that it may be a yes to anything.
@@ -221,7 +225,7 @@ class _Answer:
         stopped = "".join("." if category(char) in _STOPS and char not in "-'’" else char for char in fold(reply))
         text = f".{'.'.join(clause.strip() for clause in stopped.split('.') if clause.strip())}."
         yes, filler, chosen, refusal, harmless = map(_answers().anywhere, ("yes", "filler", "chosen", "no", "harmless"))
-        self.agrees = yes.search(text) is not None
+        self.agrees: bool = yes.search(text) is not None
         signs = (sign.group() for said in (yes, filler, harmless) for sign in said.finditer(text))
         self.agreeing = {stem(word) for sign in signs for word in split_words(sign)}
         self.chooses = chosen.search(text) is not None

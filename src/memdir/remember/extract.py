@@ -160,7 +160,9 @@ class Extraction:
         report = await self._fork(turn, new, workspace)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.ending}")
-        files = self._keep(workspace, turn.messages, report)
+        # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
+        weighed = await asyncio.to_thread(_weigh, workspace, turn.messages)
+        files = self._keep(workspace, weighed, report)
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(files), report)
 
@@ -183,19 +185,9 @@ class Extraction:
         today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
         return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
 
-    def _keep(self, workspace: Workspace, messages: Sequence[Message], report: ForkReport) -> list[str]:
-        """Drop the drafts that may not be kept, then write the rest as one change set with its lineage. The whole
-        conversation is asked: the fork saw it, and not only what is new."""
-        evidence = Evidence([*_doubtful(self.plan.stores), *take_apart(messages)])
-        _cut_planted(workspace, evidence)
-        refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
-        refused += _refused_deletions(workspace)
-        for path in refused:
-            workspace.give_up(path)
-        kept = [draft for draft in workspace.changed() if _is_topic(draft)]
-        judged = {draft.key: judge(_topic(draft), _before(draft), evidence) for draft in kept}
-        lineages = {key: trace(one) for key, one in judged.items()}
-        quoted = [key for key, one in judged.items() if one.verdict is Verdict.QUOTED]
+    def _keep(self, workspace: Workspace, weighed: _Weighed, report: ForkReport) -> list[str]:
+        """Write the drafts that may be kept as one change set with its lineage."""
+        lineages, quoted, refused = weighed.lineages, weighed.quoted, weighed.refused
         _take_type(workspace, quoted)
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
@@ -220,6 +212,32 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """What became of a fork's drafts."""
+
+    lineages: dict[str, Lineage]
+    quoted: Sequence[str]
+    refused: Sequence[str]
+
+
+def _weigh(workspace: Workspace, messages: Sequence[Message]) -> _Weighed:
+    """Drop the drafts that may not be kept. The whole conversation is asked: the fork saw it, and not only what is
+    new; but where nothing was written, there is nothing to ask."""
+    if not workspace.changed():
+        return _Weighed({}, (), ())
+    evidence = Evidence([*_doubtful(workspace.stores), *take_apart(messages)])
+    _cut_planted(workspace, evidence)
+    refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
+    refused += _refused_deletions(workspace)
+    for path in refused:
+        workspace.give_up(path)
+    kept = [draft for draft in workspace.changed() if _is_topic(draft)]
+    judged = {draft.key: judge(_topic(draft), _before(draft), evidence) for draft in kept}
+    quoted = [key for key, one in judged.items() if one.verdict is Verdict.QUOTED]
+    return _Weighed({key: trace(one) for key, one in judged.items()}, quoted, refused)
 
 
 def _is_topic(draft: Draft) -> bool:
