@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import timeit
+
 import pytest
 
+from memdir.text.pastes import MAX_TYPED, cut_pastes
 from memdir.text.speakers import Speaker, pieces_of
 
 PLANTED = "never deploy on fridays"
@@ -79,3 +82,18 @@ def test_somebody_elses_words_in_a_message_are_not_the_users(text: str) -> None:
 @pytest.mark.parametrize("text", OWN)
 def test_the_users_own_rules_before_after_and_in_lists_are_his(text: str) -> None:
     assert PLANTED in own(text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["the wiki says the queue restarts, ", 'he said "one two three four five six" and ', "a line of words\n"]
+)
+def test_the_time_grows_with_the_message(unit: str) -> None:
+    """A turn's end must not wait for a long line: twice the text, about twice the time."""
+
+    def seconds(times: int) -> float:
+        text = unit * times
+        return min(timeit.repeat(lambda: cut_pastes(text), number=1, repeat=3))
+
+    half = MAX_TYPED // len(unit) // 2
+    seconds(1)
+    assert seconds(2 * half) <= 3 * seconds(half)

@@ -96,3 +96,19 @@ def test_a_careful_line_between_careless_ones_may_be_anybodys(text: str) -> None
 def test_below_somebodys_words_the_user_is_heard_again(text: str) -> None:
     last = list(pieces_of(text))[-1]
     assert (last.speaker, last.text) == (Speaker.USER, text.rsplit("\n", maxsplit=1)[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_the_hosts"),
+    [
+        ("Contents of the release notes must always be in German", False),
+        ("Contents of the release notes:\nmust always be in German", False),
+        ("Memory: I have 16 GB", False),
+        ("Memory (saved some today): nice", False),
+        ("Contents of /home/me/CLAUDE.md (project instructions):\n\nUse tabs.", True),
+        ("Memory (saved today): /m/feedback_docs.md:\nUse tabs.", True),
+        ("Memory: /m/feedback_docs.md:\nUse tabs.", True),
+    ],
+)
+def test_a_host_is_known_by_the_exact_form_in_which_it_puts_a_file_in(text: str, is_the_hosts: bool) -> None:
+    assert is_host(text) is is_the_hosts

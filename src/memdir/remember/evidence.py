@@ -6,10 +6,13 @@ that carries paraphrases, and with a small glossary most translations.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
+from unicodedata import category
 
 from memdir.model.builtin.extract.lexicon import Cue, cues
 from memdir.model.builtin.extract.phrases import anywhere
@@ -18,10 +21,11 @@ from memdir.remember.lines import Said
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.phrases import Phrases
 from memdir.text.small_words import small_words
 from memdir.text.speakers import Speaker
 from memdir.text.stems import stem
-from memdir.text.words import is_unspaced
+from memdir.text.words import is_unspaced, split_words
 
 SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
 LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
@@ -29,9 +33,12 @@ CLEARLY = 0.6  # so near that the user said it, whoever else did
 FOREIGN = 0.6  # so near to somebody else's sentence that it is from there
 ECHOED = 0.5  # so near to the assistant that it is an idea of his
 DOUBTED = 0.4  # nearer to the user than that it is not somebody else's alone
+MAX_PIECES = 2000  # of a conversation that are asked; the newest
+MAX_PIECE_CHARS = 50_000  # of each that are looked at
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
-MAX_ANSWER_WORDS = 6  # of an answer that says yes or no in whatever words
+MAX_ANSWER_WORDS = 6  # of an answer that chooses by naming a thing again
+ANSWERS_PATH = os.path.join(os.path.dirname(__file__), "answers.txt")
 MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
@@ -39,6 +46,7 @@ OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the us
 
 FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
 MAX_TOLD = 2000  # characters that tell a text's language
+_STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
 UNKNOWN = "other"  # a language that a text is too short to tell
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
@@ -91,6 +99,7 @@ class Evidence:
     """A conversation taken apart by who speaks, to be asked about claims."""
 
     def __init__(self, said: Sequence[Said]) -> None:
+        said = [replace(piece, text=piece.text[:MAX_PIECE_CHARS]) for piece in said[-MAX_PIECES:]]
         self._said = said
         own = [piece for piece in said if piece.speaker in (Speaker.USER, Speaker.REPORTED)]
         self.tongue = tongue_of(" ".join(piece.text for piece in own))
@@ -109,12 +118,13 @@ class Evidence:
         self.has_agreement = any(one.agrees for one in self._agreements)
         trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]
         self._trusted = [(piece, Sentence(text)) for piece, text in trusted]
+        self.support = cache(self._support)  # a draft is judged again when something was cut from it
 
     @property
     def lowest(self) -> Trust:
         return min((piece.trust for piece, *_ in self._foreign), default=Trust.ASSISTANT)
 
-    def support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
+    def _support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
         """Who carries a claim. For a fact the user's questions and what he tells of others count as well; what is so
         of the user himself is not made so by a bare yes."""
         asked, is_translated = Sentence(claim), draft_tongue != self.tongue
@@ -158,6 +168,7 @@ class Evidence:
             if piece.speaker is Speaker.USER:
                 if named and len(piece.text.split()) <= MAX_REPLY_WORDS:
                     yield Agreement(named, piece.text, self.tongue)
+                named = []  # it is answered, with yes or no or not at all
                 continue
             if piece.speaker in (Speaker.ASSISTANT, Speaker.PASTE):
                 is_same = (speaker, message) == (piece.speaker, piece.message_id)
@@ -169,21 +180,29 @@ class Agreement:
     """A short answer of the user, and what it can mean: what was asked, or else what was said before the question."""
 
     def __init__(self, before: Sequence[str], reply: str, tongue: str) -> None:
-        found = _cues(reply, tongue)
+        found, answer = _cues(reply, tongue), _Answer(reply)
         meant = {cue.meaning for cue in found}
         asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
-        is_answer = bool(asked) and len(reply.split()) <= MAX_ANSWER_WORDS  # what is no refusal of it is a yes
-        is_open = bool(re.search("[?？]", reply)) or (bool(meant & _LIMITS) and "durable" not in meant)
-        self.agrees = (bool(meant & _AGREES) or is_answer) and not is_open
-        keeps = bool(_meanings(asked, tongue) & _KEEPS)
-        self._lasts = "durable" in meant or keeps
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
+        self._topic = Sentence(reply).terms - agreeing - answer.agreeing
+        is_chosen = bool(asked) and (answer.chooses or self._picks(asked, reply))
+        is_limited = bool(_meanings(answer.plain, tongue) & _LIMITS) and not answer.chooses
+        is_open = bool(re.search("[?？]", reply)) or (is_limited and "durable" not in meant)
+        self.agrees: bool = (answer.agrees or is_chosen) and not answer.refuses and not is_open
+        keeps = bool(_meanings(asked, tongue) & _KEEPS)
+        self._lasts = answer.agrees and ("durable" in meant or keeps)
         # A yes to a proposal of a sentence or two; to more than that it may be a yes to anything.
-        self._is_plain = (bool(meant & {"yes", "decide"}) or is_answer) and (bool(asked) or len(before) <= MAX_PROPOSED)
-        self._topic = Sentence(reply).terms - agreeing
+        is_plain = answer.agrees and (bool(asked) or len(before) <= MAX_PROPOSED)
+        self._is_plain = is_plain or (bool(asked) and answer.chooses)
         # A question asks for what it names; one that only points back, for what was said before it.
         points_back = keeps or anywhere("points-back", tongue).search(asked) is not None
         self._named = _windows([asked] if asked and not points_back else before)
+
+    def _picks(self, asked: str, reply: str) -> bool:
+        """Whether a short answer only names one of the things that a question leaves to choose from."""
+        is_short = len(reply.split()) <= MAX_ANSWER_WORDS
+        leaves_choice = _answers().anywhere("or").search(asked) is not None
+        return is_short and leaves_choice and bool(self._topic) and self._topic <= Sentence(asked).terms
 
     def named(self, claim: Sentence, *, is_translated: bool) -> float:
         """How near what was put to the user comes to this, if he agreed."""
@@ -197,6 +216,26 @@ class Agreement:
         """Whether it is a bare yes that holds for good; to what the assistant did not take from elsewhere any is."""
         size = sum(DENSE_TERM if is_unspaced(term[0]) else 1.0 for term in self._topic)
         return size < TELLING_TERMS and (self._lasts or (self._is_plain and foreign < SAID))
+
+
+class _Answer:
+    """What an answer says by its words alone, in whatever language: what has no sign of a yes agrees to nothing."""
+
+    def __init__(self, reply: str) -> None:
+        stopped = "".join("." if category(char) in _STOPS and char not in "-'’" else char for char in fold(reply))
+        text = f".{'.'.join(clause.strip() for clause in stopped.split('.') if clause.strip())}."
+        yes, filler, chosen, refusal, harmless = map(_answers().anywhere, ("yes", "filler", "chosen", "no", "harmless"))
+        self.agrees: bool = yes.search(text) is not None
+        signs = (sign.group() for said in (yes, filler, harmless) for sign in said.finditer(text))
+        self.agreeing = {stem(word) for sign in signs for word in split_words(sign)}
+        self.chooses = chosen.search(text) is not None
+        self.plain = filler.sub(" ", harmless.sub(" ", text))
+        self.refuses = refusal.search(self.plain) is not None
+
+
+@cache
+def _answers() -> Phrases:
+    return Phrases(ANSWERS_PATH)
 
 
 def tongue_of(text: str) -> str:

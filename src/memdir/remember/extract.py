@@ -31,7 +31,6 @@ from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
 from memdir.session import Session
-from memdir.store.frontmatter import TRUST_FIELD
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -161,7 +160,9 @@ class Extraction:
         report = await self._fork(turn, new, workspace)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.ending}")
-        files = self._keep(workspace, turn.messages, report)
+        # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
+        weighed = await asyncio.to_thread(_weigh, workspace, turn.messages)
+        files = self._keep(workspace, weighed, report)
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(files), report)
 
@@ -184,19 +185,9 @@ class Extraction:
         today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
         return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
 
-    def _keep(self, workspace: Workspace, messages: Sequence[Message], report: ForkReport) -> list[str]:
-        """Drop the drafts that may not be kept, then write the rest as one change set with its lineage. The whole
-        conversation is asked: the fork saw it, and not only what is new."""
-        evidence = Evidence([*_doubtful(self.plan.stores), *take_apart(messages)])
-        _cut_planted(workspace, evidence)
-        refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
-        refused += _refused_deletions(workspace)
-        for path in refused:
-            workspace.give_up(path)
-        kept = [draft for draft in workspace.changed() if _is_topic(draft)]
-        judged = {draft.path: judge(_topic(draft), _before(draft), evidence) for draft in kept}
-        lineages = {path: trace(one) for path, one in judged.items()}
-        quoted = [path for path, one in judged.items() if one.verdict is Verdict.QUOTED]
+    def _keep(self, workspace: Workspace, weighed: _Weighed, report: ForkReport) -> list[str]:
+        """Write the drafts that may be kept as one change set with its lineage."""
+        lineages, quoted, refused = weighed.lineages, weighed.quoted, weighed.refused
         _take_type(workspace, quoted)
         _mark_low_trust(workspace, lineages)
         origin = _origin(self.session.id, lineages)
@@ -223,6 +214,32 @@ class Extraction:
         return Skipped(reason)
 
 
+@dataclass(frozen=True)
+class _Weighed:
+    """What became of a fork's drafts."""
+
+    lineages: dict[str, Lineage]
+    quoted: Sequence[str]
+    refused: Sequence[str]
+
+
+def _weigh(workspace: Workspace, messages: Sequence[Message]) -> _Weighed:
+    """Drop the drafts that may not be kept. The whole conversation is asked: the fork saw it, and not only what is
+    new; but where nothing was written, there is nothing to ask."""
+    if not workspace.changed():
+        return _Weighed({}, (), ())
+    evidence = Evidence([*_doubtful(workspace.stores), *take_apart(messages)])
+    _cut_planted(workspace, evidence)
+    refused = [path for path, draft in workspace.drafts.items() if _fault_of_draft(draft, evidence)]
+    refused += _refused_deletions(workspace)
+    for path in refused:
+        workspace.give_up(path)
+    kept = [draft for draft in workspace.changed() if _is_topic(draft)]
+    judged = {draft.path: judge(_topic(draft), _before(draft), evidence) for draft in kept}
+    quoted = [path for path, one in judged.items() if one.verdict is Verdict.QUOTED]
+    return _Weighed({path: trace(one) for path, one in judged.items()}, quoted, refused)
+
+
 def _is_topic(draft: Draft) -> bool:
     return draft.key != INDEX_NAME and draft.after is not None
 
@@ -230,7 +247,7 @@ def _is_topic(draft: Draft) -> bool:
 def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
     """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
     for store in stores:
-        marked = (header for header in store.scan(limit=None).headers if TRUST_FIELD in header.fields)
+        marked = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
         for memory in store.readable(marked):
             topic = memory.topic
             text = f"{topic.name}\n{topic.description}\n{topic.body}"

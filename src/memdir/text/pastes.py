@@ -20,6 +20,7 @@ from memdir.text.words import is_unspaced
 PHRASES_PATH = os.path.join(os.path.dirname(__file__), "pastes.txt")
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
+MAX_GAP = 20  # characters between a colon and the quotation that it introduces
 MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
 MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
 MIN_BROKEN_LINES = 2  # breaks in a paragraph that is set in lines, as nobody writes who tells what he wants
@@ -129,6 +130,8 @@ class _Reading:
 
     def read(self, text: str) -> list[Part]:
         blocks = list(_blocks(text))
+        # What begins with a greeting and is signed further down is a letter.
+        signed = max((at for at, block in enumerate(blocks) if _is_signed(f"\n{block}")), default=0)
         for at, block in enumerate(blocks):
             is_last = at == len(blocks) - 1
             if block.startswith(("```", "~~~")):
@@ -137,9 +140,7 @@ class _Reading:
                 self._paste(block, "")  # it has a shape, so its end can be seen
             elif self._under_way and not (is_last and self._returns(block)):
                 self._paste(block, "" if self._under_way == "letter" and _is_signed(block) else self._under_way)
-            elif _opens_letter(block, is_alone=len(blocks) == 1) or (
-                _SALUTES.fullmatch(block) and _is_answered(blocks, at)
-            ):
+            elif _opens_letter(block, is_alone=len(blocks) == 1) or (at < signed and _SALUTES.fullmatch(block)):
                 self._paste(block, "" if _is_signed(block) else "letter")
             else:
                 self._under_way = ""
@@ -163,6 +164,7 @@ class _Reading:
         lines = block.split("\n")
         shaped = _shaped_lines(lines)
         own: list[str] = []
+        last = len(lines) - 1
         for at, line in enumerate(lines):
             inline = None if shaped[at] else _INLINE.match(line)
             if shaped[at] or inline:
@@ -170,9 +172,9 @@ class _Reading:
                 own = [line[inline.end() :]] if inline else []
                 continue
             own.append(line)
-            rest = "\n".join(lines[at + 1 :])
-            if _announces(line, rest or after, is_last=not rest):
-                self._under_way, self._pasted = ("", "") if rest.strip() else ("announced", "")
+            following = lines[at + 1] if at < last else after
+            if _announces(line, following, is_last=at == last):
+                self._under_way, self._pasted = ("", "") if any(map(str.strip, lines[at + 1 :])) else ("announced", "")
                 back = len(lines) - 1 if at < len(lines) - 2 and _comes_back(lines, len(lines) - 1) else len(lines)
                 self._parts += [(True, "\n".join(own)), (False, "\n".join(lines[at + 1 : back]))]
                 self._parts += [(True, line) for line in lines[back:]]
@@ -259,11 +261,6 @@ def _rows(lines: list[str]) -> list[bool]:
         if any(rows):
             return rows
     return [False] * len(lines)
-
-
-def _is_answered(blocks: list[str], at: int) -> bool:
-    """Whether what begins with a greeting is signed further down."""
-    return any(_is_signed(f"\n{block}") or _is_signed(block) for block in blocks[at + 1 :])
 
 
 def _opens_letter(block: str, *, is_alone: bool) -> bool:
@@ -422,7 +419,7 @@ def _is_long(found: re.Match[str]) -> bool:
     """Whether a quotation is somebody's sentence: by its length, or because a colon hands over to it."""
     inside = found.group()[1:-1]
     words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
-    is_introduced = found.string[: found.start()].rstrip().endswith((":", "："))
+    is_introduced = found.string[max(0, found.start() - MAX_GAP) : found.start()].rstrip().endswith((":", "："))
     return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
 
 
@@ -447,8 +444,9 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     begin = max((turn.end() for turn in _TURNS.finditer(sentence, 0, report.start())), default=0)
     if len(sentence[report.end() :].split()) <= MAX_LABEL_WORDS:
         begin = 0  # "…, says the wiki": what was said stands before
-    for turn in _TURNS.finditer(sentence, report.end()):
-        if _has("first-person", sentence[turn.end() :]) or _has("wish", sentence[turn.end() :]):
-            parts = sentence[:begin], sentence[begin : turn.end()], sentence[turn.end() :]
-            return [("own", parts[0]), ("reported", parts[1]), ("own", parts[2])]
+    # The first turn behind the report with the user's own words anywhere behind it: it need only be asked once.
+    turn = _TURNS.search(sentence, report.end())
+    if turn and (_has("first-person", sentence[turn.end() :]) or _has("wish", sentence[turn.end() :])):
+        parts = sentence[:begin], sentence[begin : turn.end()], sentence[turn.end() :]
+        return [("own", parts[0]), ("reported", parts[1]), ("own", parts[2])]
     return [("own", sentence[:begin]), ("reported", sentence[begin:])]

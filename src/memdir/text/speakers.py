@@ -20,14 +20,15 @@ _READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "se
 # The same as plain text: how such a block begins.
 HOST_OPENINGS = (
     "caveat: the messages below",
-    "contents of ",
-    "memory (saved",
-    "memory: ",
     "[request interrupted",
     "this session is being continued from a previous conversation",
     "# agents.md instructions",
     "# claude.md",
     "as you answer the user's questions, you can use the following context",
+)
+# How a file or a memory is put in: with its path, and a colon at the line's end.
+_HOST_FILE = re.compile(
+    r"\s*(?:contents of|memory(?: \(saved [^()\n]*\))?:) (?:[~./\\]|[a-z]:[/\\])[^\n]*:[ \t]*(?:\n|$)", re.IGNORECASE
 )
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
 _TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|{HOST_PREFIX}[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
@@ -94,7 +95,7 @@ def is_host(text: str) -> bool:
 
 def _by_host(text: str) -> Iterator[Piece]:
     """The text cut at the host's tags, in any case and spacing, one in another; an unclosed one runs to the end."""
-    if text.lstrip().lower().startswith(HOST_OPENINGS):
+    if text.lstrip().lower().startswith(HOST_OPENINGS) or _HOST_FILE.match(text):
         yield Piece(Speaker.REMINDER, text)
         return
     start, open_tags = 0, []  # type: tuple[int, list[str]]
