@@ -58,7 +58,6 @@ NAMED_TO_HARM = (
     ("--files0-from=.l .l->../out/list", "wc *"),
     ("--files0-from=.l .l->../out/list", "du -a *"),
     ("-f a", "tail *"),
-    ("@list list", "strings *"),
     ("-r a s/.env", "rg -l '' | xargs grep CANARY"),
     ("a->../out/.env b", "grep -l '' b a | xargs cat"),
     ("d->../out b", "find -L . -type f | xargs cat"),

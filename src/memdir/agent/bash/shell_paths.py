@@ -28,7 +28,7 @@ _SYSTEM_ROOTS = ("dev", "proc", "sys", "inet", "inet4", "inet6")  # gawk opens a
 _WAITING = ("fifo", "*.fifo", "*.sock", "*.socket")
 _HIDDEN_PATTERN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 _PIECE = re.compile(r"\*|\?|\[([^\[\]\\!^-]+)\]|\[[!^]?[^\[\]\\!^]+\]|[\[\\].*|.", re.DOTALL)
-_ONE_NAME = re.compile(r"[^\s'\"\\]+")
+ONE_NAME = re.compile(r"[^\s'\"\\]+")
 
 
 def check_word(word: Word, cwd: str | None, *, opens: bool = True) -> None:
@@ -94,21 +94,8 @@ def check_contents(word: Word, cwd: str | None, *, endings: tuple[str, ...] = ()
                 f"{shown(word.text)} holds {shown(entry.path)}, which must not enter the conversation: "
                 "name folders without it, or use the Grep tool, which leaves it out."
             )
-        if one_name and not _ONE_NAME.fullmatch(entry.name):
+        if one_name and not ONE_NAME.fullmatch(entry.name):
             raise Refused(f"{shown(entry.name)} is several words to `xargs`: use `find … -print0 | xargs -0 …`.")
-
-
-def check_names(word: Word, cwd: str | None, *, one_name: bool) -> None:
-    """Refused when a name that the word stands for, or one that is printed without it, is no plain word to xargs.
-
-    Below `.` some programs print bare names, and one such as `-r` is an option of the command that gets it.
-    """
-    paths = expand(word.text, cwd) if word.is_pattern and cwd is not None else [word.text]
-    if os.path.normpath(word.text) == "." and cwd is not None:
-        paths += os.listdir(cwd)
-    for path in paths:
-        if path.startswith("-") or (one_name and not _ONE_NAME.fullmatch(path)):
-            raise Refused(f"{shown(path)} is an option or several words to `xargs`: name other files, or use -print0.")
 
 
 def _is_trap(entry: os.DirEntry[str]) -> bool:
