@@ -80,6 +80,16 @@ def test_no_name_of_a_file_makes_a_line_show_more(names: str, line: str, tmp_pat
     assert isinstance(judge(line, cwd=str(place)), Deny)
 
 
+def test_a_whole_repository_may_be_searched_unless_its_configuration_holds_a_token(tmp_path: Path) -> None:
+    config = tmp_path / ".git" / "config"
+    config.parent.mkdir()
+    config.write_text('[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.com/a.git\n')
+    assert judge("grep -rn foo .", cwd=str(tmp_path)) == Allow()
+    assert isinstance(judge("cat .git/config", cwd=str(tmp_path)), Deny)
+    config.write_text('[remote "origin"]\n\turl = https://me:word@example.com/a.git\n')
+    assert isinstance(judge("grep -rn foo .", cwd=str(tmp_path)), Deny)
+
+
 def check_runs(trap: Trap, commands: list[str]) -> None:
     """Runs them by every version of awk and sed there is, many at a time; one at a time when something is wrong."""
     for programs in versions(trap):

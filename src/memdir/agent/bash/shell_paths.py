@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from memdir.agent.bash.shell_words import Refused, Word, shown
-from memdir.agent.credentials import is_credential, leads_to_credential, may_match_credential
+from memdir.agent.credentials import is_bare_git_config, is_credential, leads_to_credential, may_match_credential
 
 MAX_PARENT_STEPS = 3  # `../../..` and further up is the root of the disk in all but name
 MAX_WILDCARDS = 20  # in one word
@@ -103,7 +103,9 @@ def _is_trap(entry: os.DirEntry[str]) -> bool:
     if entry.is_symlink():
         real = os.path.realpath(entry.path)
         return leads_to_credential(entry.path) or _is_of_system(real)
-    return is_credential(entry.path) or (not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode))
+    if is_credential(entry.path):
+        return not is_bare_git_config(entry.path)
+    return not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode)
 
 
 def _entries(word: Word, cwd: str | None) -> Iterator[os.DirEntry[str]]:
