@@ -32,6 +32,14 @@ config/prod.env .envrc .dev.vars /home/u/.terraform.d/credentials.tfrc.json terr
 /etc/NetworkManager/system-connections/home.nmconnection /etc/wpa_supplicant/wpa_supplicant.conf
 /run/secrets/kubernetes.io/serviceaccount/token /home/u/.kaggle/kaggle.json /home/u/.cache/huggingface/token
 /home/u/.databrickscfg /etc/krb5.keytab /tmp/krb5cc_1000 client_secret_1.json config/master.key secrets.yml
+.yarnrc.yml app/prod.tfvars .env-prod .env_prod prod.env.bak .npmrc.bak id_rsa~ .ssh.bak/id .aws.bak/credentials
+server.pem.bak server.key.old keystore.p12.bak .env.swp .pgpass.1 .netrc.gz secrets.yml.orig .netrc-20240101
+/home/u/.tsh/keys/x /home/u/.config/filezilla/sitemanager.xml /home/u/.local/share/atuin/key /home/u/.erlang.cookie
+/home/u/.passwd-s3fs /etc/postfix/sasl_passwd /etc/gitlab-runner/config.toml .mcp.json .cursor/mcp.json
+.codex/config.toml .git/config sub/.git/config /home/u/.bash_history.1 /home/u/.zsh_history.old
+/home/u/.local/share/zsh/history /home/u/.modal.toml /home/u/.config/io.datasette.llm/keys.json
+/home/u/.config/shell_gpt/.sgptrc k8s/secret-prod.yaml values-secret.yaml secrets.enc.yaml local.settings.json
+/home/u/.config/pnpm/rc /home/u/.local/share/uv/credentials/credentials.toml /home/u/.config/rbw/config.json
 /home/u/.ENV ID_RSA ./a/../.env .ssh
 """
 HARMLESS = """
@@ -39,8 +47,9 @@ src/credentials.py docs/env.md docs/keyboard.key.ts .env.example .env.sample .en
 environment.yml src/env/index.ts keys.py key.md pem.c tests/test_secrets.py src/secrets/find.py README.md .gitignore
 .github/workflows/ci.yml package.json tokens.css monkey.txt history.md git_history.md docs/ssh.md
 aws/main.tf .docker/Dockerfile
-.config/fish/config.fish .claude/settings.json CLAUDE.md AGENTS.md .codex/config.toml .aws-sam/build.yaml
+.config/fish/config.fish .claude/settings.json CLAUDE.md AGENTS.md .aws-sam/build.yaml
 passwd /etc/passwd /etc/hosts public.key.md auth.py src/auth.json.ts vault.md certs/README .npmignore .envoy.yaml
+.env-example variables.tf prod.tfvars.example secret_santa.yml docs/mcp.md .gitmodules .github/config.yml vite.env.d.ts
 """
 
 

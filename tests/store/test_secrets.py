@@ -414,6 +414,8 @@ def test_hashes_and_identifiers_are_clean(line: str, seed: int) -> None:
 DISGUISES = {
     "wide letters": lambda token: "".join(chr(ord(c) + 0xFEE0) for c in token),
     "an invisible character inside": lambda token: f"{token[:9]}\u200b{token[9:]}",
+    "a comment inside": lambda token: f"{token[:9]}<!-- - -->{token[9:]}",
+    "comments inside": lambda token: f"{token[:9]}<!---->{token[9:20]}<!-- x\n-->{token[20:]}",
     "percent encoding": lambda token: "".join(f"%{ord(c):02X}" for c in token),
     "escapes": lambda token: "".join(f"\\x{ord(c):02x}" for c in token),
     "entities": lambda token: "".join(f"&#{ord(c)};" for c in token),
@@ -500,6 +502,8 @@ LURES = (
         "%41",
         "\\x41",
         "&#65;",
+        "<!-- ",
+        " -->",
         "Aa1!",
         "b4Zq9",
         "\n",

@@ -12,9 +12,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
 
+from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile
 
 MIN_SPELLED = 3  # letters of a name that a pattern must spell to count as asking for it: `id_*` does, `c*` does not
+_COPY = r"(?:~|[._-](?:bak|backup|old|orig|save|saved|copy|swp|swo|tmp|gz|bz2|xz|zst|zip|\d{1,8}))*"  # behind a name
 MIN_SPELLED_HIDDEN = 2  # `.e*` does, `.*` does not
 
 
@@ -29,6 +31,17 @@ def is_credential(path: str, *, is_folder: bool = False) -> bool:
 def leads_to_credential(path: str) -> bool:
     """Whether an absolute path, or the place to which its links lead, is one."""
     return any(is_credential(each, is_folder=os.path.isdir(each)) for each in (path, os.path.realpath(path)))
+
+
+def is_bare_git_config(path: str) -> bool:
+    """Whether it is the configuration that every repository has, and nobody put a token into this one.
+
+    The exception that looks inside: or no search of a whole project would be allowed.
+    """
+    found = read_if_plain(path, 1 << 20) if path.endswith("/.git/config") else None
+    return found is not None and not re.search(
+        rb"://[^/\s]*@|header|helper|passw|token|secret|key", found, re.IGNORECASE
+    )
 
 
 def refuse_credential(path: str) -> None:
@@ -84,8 +97,8 @@ def _rules() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     files = [line for line in lines if not line.endswith("/") and not line.startswith("!")]
     folders = [line[:-1] for line in lines if line.endswith("/")]
     return (
-        _any_of(files, "$"),
-        _any_of(folders, "(?:/|$)"),
+        _any_of(files, f"{_COPY}$"),
+        _any_of(folders, f"{_COPY}(?:/|$)"),
         _any_of([line[1:] for line in lines if line[0] == "!"], "$"),
     )
 

@@ -58,7 +58,6 @@ NAMED_TO_HARM = (
     ("--files0-from=.l .l->../out/list", "wc *"),
     ("--files0-from=.l .l->../out/list", "du -a *"),
     ("-f a", "tail *"),
-    ("@list list", "strings *"),
     ("-r a s/.env", "rg -l '' | xargs grep CANARY"),
     ("a->../out/.env b", "grep -l '' b a | xargs cat"),
     ("d->../out b", "find -L . -type f | xargs cat"),
@@ -79,6 +78,16 @@ def test_no_name_of_a_file_makes_a_line_show_more(names: str, line: str, tmp_pat
     for name, target in (name.split("->") for name in names.split() if "->" in name):
         (place / name).symlink_to(target)
     assert isinstance(judge(line, cwd=str(place)), Deny)
+
+
+def test_a_whole_repository_may_be_searched_unless_its_configuration_holds_a_token(tmp_path: Path) -> None:
+    config = tmp_path / ".git" / "config"
+    config.parent.mkdir()
+    config.write_text('[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.com/a.git\n')
+    assert judge("grep -rn foo .", cwd=str(tmp_path)) == Allow()
+    assert isinstance(judge("cat .git/config", cwd=str(tmp_path)), Deny)
+    config.write_text('[remote "origin"]\n\turl = https://me:word@example.com/a.git\n')
+    assert isinstance(judge("grep -rn foo .", cwd=str(tmp_path)), Deny)
 
 
 def check_runs(trap: Trap, commands: list[str]) -> None:

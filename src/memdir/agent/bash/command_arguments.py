@@ -24,7 +24,6 @@ class Arguments:
 
     options: list[tuple[str, str]] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
-    exposed: list[Word] = field(default_factory=list)  # operands that may become options, by the name of a file
 
     def has_any(self, names: str) -> bool:
         return not {name for name, _ in self.options}.isdisjoint(names.split())
@@ -40,13 +39,12 @@ class Arguments:
 def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: bool = True) -> Arguments:
     """Sort and judge all words of one command; Refused at the first that its row does not allow."""
     title = title or command.name
-    arguments = read_arguments(title, spec, command.arguments)
+    arguments = read_arguments(title, spec, command.arguments, command.cwd)
     for option, value in arguments.options:
         if _LONG_NUMBER.fullmatch(value):
             raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
         if option not in WORDS["text_options"]:
             check_path(value, command.cwd)
-    _check_exposed(title, arguments, command)
     _check_operands(title, spec, arguments)
     files = _files(spec, arguments)
     walks = arguments.does(spec.walks)
@@ -64,9 +62,9 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
     return arguments
 
 
-def read_arguments(name: str, spec: Spec, words: tuple[Word, ...]) -> Arguments:
+def read_arguments(name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None = None) -> Arguments:
     """Options and operands as getopt would see them."""
-    return _Reader(name, spec, words).read()
+    return _Reader(name, spec, words, cwd).read()
 
 
 def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
@@ -103,24 +101,11 @@ def _endings(arguments: Arguments) -> tuple[str, ...]:
     return tuple(value[1:] for value in told) if is_plain else ()
 
 
-def _check_exposed(title: str, arguments: Arguments, command: Simple) -> None:
-    """An option that only reads may still read what the judge did not see: `-r`, `--files0-from=list`, `@list`."""
-    for word in arguments.exposed:
-        if command.cwd is not None and any(name.startswith("-") for name in expand(word.text, command.cwd)):
-            raise _may_be_option(title, word)
-    for word in command.arguments if title == "strings" else ():  # of all programs here only this one reads @FILE
-        if word.text.startswith("@") or (word.is_pattern and word.pattern_at == 0):
-            raise _may_be_option(title, word)
-
-
-def _may_be_option(title: str, word: Word) -> Refused:
-    return Refused(f"{shown(word.text)} could become an option of `{title}`: write {shown('./' + word.text)}.")
-
-
 class _Reader:
     """One pass over the words of one command."""
 
-    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...]) -> None:
+    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None) -> None:
+        self._cwd = cwd
         self._name = name
         self._spec = spec
         self._words = words
@@ -151,11 +136,16 @@ class _Reader:
         return self._spec.options_first and bool(self._found.operands)
 
     def _operand(self, word: Word) -> None:
-        if word.may_become_option and not self._is_past_options():
-            if not self._spec.harmless:
-                raise _may_be_option(self._name, word)
-            self._found.exposed.append(word)
+        if word.may_become_option and not self._is_past_options() and self._finds_option(word):
+            raise Refused(
+                f"{shown(word.text)} could expand to an option of `{self._name}`: write {shown('./' + word.text)}."
+            )
         self._found.operands.append(word)
+
+    def _finds_option(self, word: Word) -> bool:
+        """Of most programs an option may write; of others it may read what nobody judged, as `--files0-from=x`."""
+        names = expand(word.text, self._cwd) if self._spec.harmless and self._cwd else []
+        return not self._spec.harmless or any(name.startswith("-") for name in names)
 
     def _long(self, word: Word) -> None:
         option, has_value, value = word.text[2:].partition("=")

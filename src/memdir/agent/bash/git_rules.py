@@ -11,21 +11,15 @@ import re
 
 from memdir.agent.bash.command_arguments import Arguments, check_command
 from memdir.agent.bash.option_tables import GIT_COMMANDS, GIT_FORMATS, GIT_VALUES, names
-from memdir.agent.bash.shell_paths import check_contents
-from memdir.agent.bash.shell_words import HERE, Refused, Simple, shown
+from memdir.agent.bash.shell_words import Refused, Simple, shown
 
 _GLOBAL_OPTIONS = names("--no-pager --no-optional-locks --literal-pathspecs --no-replace-objects")
 # Of these the first word behind the name says what is done; git takes an option in its place for another verb's.
 _VERBS = {
     "stash": names("list show"),
-    "worktree": names("list"),
-    "remote": names("get-url"),
     "reflog": names("show list"),
 }
 _LISTING = "list contains no-contains merged no-merged points-at"
-_CONFIG_KEY = re.compile(
-    r"(?:user|author|committer|core|init|branch|diff|log|merge|pull|push|tag|gc|rebase)(?:\.[\w/-]+)+"
-)
 _WIDTH = r"%w\(\d{0,3}(?:,\d{1,3}){0,2}\)|%(?:<|>|>>|><|<\||>\|)\(\d{1,3}(?:,[lm]?trunc)?\)"
 _PLAIN = r"%x[0-9a-fA-F]{2}|%C\([a-z ]{1,20}\)"
 _CODE = re.compile(rf"{_WIDTH}|{_PLAIN}|%[-+ ]?([A-Za-z]{{1,6}}|%)|%")
@@ -56,16 +50,14 @@ def check_git(command: Simple) -> None:
     _check_values(arguments)
     _check_formats(name, arguments)
     _check_names(name, arguments)
-    _check_untracked(name, arguments, inner)
+    _check_paths(name, arguments, inner)
 
 
 def _check_verb(name: str, inner: Simple) -> None:
     verb = inner.arguments[0].raw if inner.arguments else ""
     if name not in _VERBS or verb in _VERBS[name]:
         return
-    is_bare = name in ("remote", "reflog") and all(
-        word.raw.startswith("-") or (name == "reflog" and word.raw == "HEAD") for word in inner.arguments
-    )
+    is_bare = name == "reflog" and all(word.raw.startswith("-") or word.raw == "HEAD" for word in inner.arguments)
     if not is_bare:
         raise Refused(f"{shown(f'git {name} {verb}'.strip())} may change the repository: leave it out.")
 
@@ -111,19 +103,15 @@ def _has_fields_only(value: str) -> bool:
 
 
 def _check_names(name: str, arguments: Arguments) -> None:
-    """A bare name makes `branch` and `tag` create it, and `config` may show what is secret."""
+    """A bare name makes `branch` and `tag` create it."""
     operands = arguments.operands
     lists = _LISTING + (" l" if name == "tag" else "")
     if name in ("branch", "tag") and operands and not arguments.has_any(lists):
         raise Refused(f"{shown(f'git {name} {operands[0].text}')} would create it: use `git {name} --list PATTERN`.")
-    if name == "config" and not (len(operands) == 1 and _CONFIG_KEY.fullmatch(operands[0].text)):
-        raise Refused("`git config` may write or show credentials: use `git config --get user.name` and the like.")
 
 
-def _check_untracked(name: str, arguments: Arguments, inner: Simple) -> None:
-    """What is in the repository is for all to read. `grep --untracked`, and `diff` of two paths, look beyond it."""
-    if name == "grep" and arguments.has_any("untracked no-exclude-standard"):
-        check_contents(HERE, inner.cwd)
+def _check_paths(name: str, arguments: Arguments, inner: Simple) -> None:
+    """What is in the repository is for all to read; `diff` of two paths looks beyond it."""
     if name == "diff" and inner.cwd is not None:
         operands = arguments.operands
         plain = [word for word in operands if not word.is_pattern]

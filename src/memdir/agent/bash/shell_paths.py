@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from memdir.agent.bash.shell_words import Refused, Word, shown
-from memdir.agent.credentials import is_credential, leads_to_credential, may_match_credential
+from memdir.agent.credentials import is_bare_git_config, is_credential, leads_to_credential, may_match_credential
 
 MAX_PARENT_STEPS = 3  # `../../..` and further up is the root of the disk in all but name
 MAX_WILDCARDS = 20  # in one word
@@ -28,7 +28,7 @@ _SYSTEM_ROOTS = ("dev", "proc", "sys", "inet", "inet4", "inet6")  # gawk opens a
 _WAITING = ("fifo", "*.fifo", "*.sock", "*.socket")
 _HIDDEN_PATTERN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 _PIECE = re.compile(r"\*|\?|\[([^\[\]\\!^-]+)\]|\[[!^]?[^\[\]\\!^]+\]|[\[\\].*|.", re.DOTALL)
-_ONE_NAME = re.compile(r"[^\s'\"\\]+")
+ONE_NAME = re.compile(r"[^\s'\"\\]+")
 
 
 def check_word(word: Word, cwd: str | None, *, opens: bool = True) -> None:
@@ -94,21 +94,8 @@ def check_contents(word: Word, cwd: str | None, *, endings: tuple[str, ...] = ()
                 f"{shown(word.text)} holds {shown(entry.path)}, which must not enter the conversation: "
                 "name folders without it, or use the Grep tool, which leaves it out."
             )
-        if one_name and not _ONE_NAME.fullmatch(entry.name):
+        if one_name and not ONE_NAME.fullmatch(entry.name):
             raise Refused(f"{shown(entry.name)} is several words to `xargs`: use `find … -print0 | xargs -0 …`.")
-
-
-def check_names(word: Word, cwd: str | None, *, one_name: bool) -> None:
-    """Refused when a name that the word stands for, or one that is printed without it, is no plain word to xargs.
-
-    Below `.` some programs print bare names, and one such as `-r` is an option of the command that gets it.
-    """
-    paths = expand(word.text, cwd) if word.is_pattern and cwd is not None else [word.text]
-    if os.path.normpath(word.text) == "." and cwd is not None:
-        paths += os.listdir(cwd)
-    for path in paths:
-        if path.startswith("-") or (one_name and not _ONE_NAME.fullmatch(path)):
-            raise Refused(f"{shown(path)} is an option or several words to `xargs`: name other files, or use -print0.")
 
 
 def _is_trap(entry: os.DirEntry[str]) -> bool:
@@ -116,7 +103,9 @@ def _is_trap(entry: os.DirEntry[str]) -> bool:
     if entry.is_symlink():
         real = os.path.realpath(entry.path)
         return leads_to_credential(entry.path) or _is_of_system(real)
-    return is_credential(entry.path) or (not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode))
+    if is_credential(entry.path):
+        return not is_bare_git_config(entry.path)
+    return not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode)
 
 
 def _entries(word: Word, cwd: str | None) -> Iterator[os.DirEntry[str]]:

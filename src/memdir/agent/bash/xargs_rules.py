@@ -5,7 +5,7 @@ from __future__ import annotations
 from memdir.agent.bash.command_arguments import Arguments, check_command, read_arguments
 from memdir.agent.bash.find_rules import starting_points
 from memdir.agent.bash.option_tables import COMMANDS, WORDS, names
-from memdir.agent.bash.shell_paths import check_contents, check_names, check_path, check_word
+from memdir.agent.bash.shell_paths import ONE_NAME, check_contents, check_path, check_word
 from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
 _PRINTERS = names("echo basename dirname")  # they open nothing, so any words will do
@@ -16,11 +16,6 @@ _SEARCHES = {"grep": "xargs_grep_names", "rg": "xargs_rg_names"}
 def check_xargs(command: Simple) -> None:
     """Refused unless the input is file names and the inner command is harmless whatever its words."""
     arguments = read_arguments("xargs", COMMANDS["xargs"], command.arguments)
-    is_part = any(
-        word.text != "{}" and "{}" in word.text for word in arguments.operands
-    )  # `.e{}` becomes what a name makes of it
-    if any(value != "{}" or is_part for value in arguments.values("I")):
-        raise Refused("`xargs -I` could make any word: use `{}` as the placeholder, and as a word of its own.")
     inner = command.inner(len(command.words) - len(arguments.operands))
     if inner.words:
         _check_inner(inner)
@@ -35,8 +30,9 @@ def check_xargs(command: Simple) -> None:
     if not all(_filters_names(stage) for stage in filters):
         raise _not_names()
     for root in _roots(source):
+        if root.is_pattern or root.text.startswith("-") or not (is_null or ONE_NAME.fullmatch(root.text)):
+            raise Refused(f"{shown(root.text)} may be an option or several words to `xargs`: name one plain folder.")
         check_word(root, command.cwd)
-        check_names(root, command.cwd, one_name=not is_null)
         check_contents(root, command.cwd, one_name=not is_null)
 
 
@@ -68,10 +64,10 @@ def _roots(stage: Simple) -> list[Word]:
     if stage.name not in _SEARCHES:
         raise _not_names()
     arguments = _plain(stage, _SEARCHES[stage.name])
-    if not arguments.has_any("l files-with-matches files"):
+    files = arguments.operands[not arguments.has_any(COMMANDS[stage.name].pattern_options) :]
+    if not files or not arguments.has_any("l files-with-matches files"):  # below no folder names are bare: `-r`
         raise _not_names()
-    has_pattern = not arguments.has_any(COMMANDS[stage.name].pattern_options)
-    return arguments.operands[has_pattern:] or [HERE]
+    return files
 
 
 def _filters_names(stage: Simple) -> bool:
@@ -90,7 +86,4 @@ def _plain(stage: Simple, key: str) -> Arguments:
 
 
 def _not_names() -> Refused:
-    return Refused(
-        "`xargs` may only take plain file names from `find`, `grep -l` or `rg -l`, through head, sort or grep at most: "
-        "pipe one into it."
-    )
+    return Refused("`xargs` may only take plain file names: pipe `find`, or `grep -l` or `rg -l` of a folder, into it.")

@@ -49,10 +49,11 @@ def _visible(character: str) -> str:
 
 
 def unescaped(view: View) -> View | None:
-    """The text with %41, \\x41, \\u0041 and &#65; decoded; None when there is nothing to decode."""
+    """The text with %41, \\x41, \\u0041 and &#65; decoded and without comments; None when it says the same."""
     text = view.text
-    if "%" not in text and "\\" not in text and "&#" not in text:
+    if "%" not in text and "\\" not in text and "&#" not in text and "<!--" not in text:
         return None
+    view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # Markdown shows a token around it whole
     for _ in range(MAX_DEPTH):
         escape = (
             r"%([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
