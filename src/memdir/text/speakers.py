@@ -20,15 +20,16 @@ _READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "se
 # The same as plain text: how such a block begins.
 HOST_OPENINGS = (
     "caveat: the messages below",
+    "memory (saved ",
     "[request interrupted",
     "this session is being continued from a previous conversation",
     "# agents.md instructions",
     "# claude.md",
     "as you answer the user's questions, you can use the following context",
 )
-# How a file or a memory is put in: with its path, and a colon at the line's end.
+# How a file or a memory is put in: with its path, what it is in brackets, and a colon.
 _HOST_FILE = re.compile(
-    r"\s*(?:contents of|memory(?: \(saved [^()\n]*\))?:) (?:[~./\\]|[a-z]:[/\\])[^\n]*:[ \t]*(?:\n|$)", re.IGNORECASE
+    r"\s*(?:contents of|memory:) (?:[~./\\]|[a-z]:[/\\])[^\n]*(?:\([^()\n]*\):|:[ \t]*(?:\n|$))", re.IGNORECASE
 )
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
 _TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|{HOST_PREFIX}[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
