@@ -20,7 +20,8 @@ _READ_ALOUD = ("system-reminder", "hook_context", "user-prompt-submit-hook", "se
 # The same as plain text: how such a block begins.
 HOST_OPENINGS = (
     "caveat: the messages below",
-    "memory (saved ",
+    "memory (saved today):",
+    "memory (saved yesterday):",
     "[request interrupted",
     "this session is being continued from a previous conversation",
     "# agents.md instructions",
