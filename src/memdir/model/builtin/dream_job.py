@@ -16,13 +16,12 @@ from memdir.disk.plain_file import read_plain
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
 from memdir.model.model import Reply, Request
+from memdir.store.walk import MAX_FILE_BYTES, MAX_MEMORY_BYTES
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import Record
 
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
-MAX_FILE_BYTES = 1 << 20  # what is larger is no memory and stays as it is
-MAX_INDEX_BYTES = 16 << 20  # an index that ran over its limits is what a dream is for
 
 _JOB = "[memdir job: dream]"
 _PLACE = re.compile(r"The memory directory is `([^`\n]+)`")
@@ -93,7 +92,7 @@ def plan_job(text: str) -> Planned:
 
 def _bytes_of(path: str) -> bytes | None:
     try:
-        return read_plain(path, max_bytes=MAX_INDEX_BYTES)
+        return read_plain(path, max_bytes=MAX_FILE_BYTES)
     except OSError:
         return None
 
@@ -109,7 +108,7 @@ def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
             yield from _files(directory, f"{prefix}{entry.name}/")
         elif entry.name.endswith(".md") and entry.is_file():
             status = entry.stat()
-            is_small = status.st_size <= (MAX_INDEX_BYTES if entry.name == INDEX_NAME else MAX_FILE_BYTES)
+            is_small = status.st_size <= (MAX_FILE_BYTES if entry.name == INDEX_NAME else MAX_MEMORY_BYTES)
             data = _bytes_of(entry.path) if is_small else None
             if data is not None:
                 yield NightFile(prefix + entry.name, data, status.st_mtime)
