@@ -40,7 +40,7 @@ ALLOWED = {
     "text/lookalikes.py": SHIPPED,
     "text/phrases.py": SHIPPED,
     "text/small_words.py": SHIPPED,
-    "transcript/export/page.py": SHIPPED,
+    "transcript/export/web_page.py": SHIPPED,
     "transcript/transcript.py": "opened for appending, without waiting, and held for a session",
 }
 _OPENING = {"open", "read_text", "read_bytes", "fdopen"}
