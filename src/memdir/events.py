@@ -137,7 +137,7 @@ class Callbacks:
             tell(function, event)
 
 
-class Several:
+class FanOut:
     """Hands every event to each of the given sinks."""
 
     def __init__(self, sinks: Iterable[Sink]) -> None:
@@ -148,7 +148,7 @@ class Several:
             tell(sink.emit, event)
 
 
-class Nowhere:
+class NullSink:
     """Drops every event."""
 
     def emit(self, event: Event) -> None:

@@ -9,9 +9,8 @@ import os
 from collections.abc import Iterator
 from typing import Protocol
 
-from memdir.disk.atomic import disk_error
+from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
-from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound
 
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memdir.agent.files import DiskFiles
 from memdir.agent.tools.box import memory_tools
 from memdir.agent.tools.tool import Toolbox, ToolContext
-from memdir.disk.presence import left_alone
+from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up
 from memdir.layout import is_session_id

@@ -11,9 +11,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.plain_file import read_plain
-from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import FILE_HISTORY, Record

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.disk.atomic import delete_file, delete_tree
-from memdir.disk.presence import left_alone
+from memdir.disk.open_writers import left_alone
 from memdir.layout import Layout
 from memdir.transcript.sources.source import SessionRef
 

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.disk.exported_file import require_new, write_exported
+    from memdir.disk.atomic import require_new, write_exported
     from memdir.transcript.export.story import filtered, tell
     from memdir.transcript.export.without_secrets import without_secrets
 
