@@ -8,9 +8,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from string import Template
 
+from memdir.disk.shipped import shipped_text
 from memdir.transcript.export.markdown import arguments, headline, is_worth_showing, moment, speaker
 from memdir.transcript.export.story import Story
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
@@ -113,7 +113,7 @@ OPEN_RESULT_LINES = 12  # a result up to this length is shown unfolded
 
 def as_html(story: Story) -> str:
     """The whole page."""
-    template = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
+    template = Template(shipped_text("transcript/export/page.html"))
     shown = [message for message in story.messages if is_worth_showing(message)]
     return template.substitute(
         title=html.escape(plain(story.title) or "Untitled session"),
