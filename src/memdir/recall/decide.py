@@ -7,9 +7,9 @@ learned for it is `data/calibration.txt`, one line a field and encoder: a hook h
 
 from __future__ import annotations
 
-import os
 from operator import mul
 
+from memdir.disk.shipped import shipped_lines, shipped_path
 from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
-LEARNED_PATH = os.path.join(os.path.dirname(__file__), "data", "calibration.txt")  # evals/train_recall writes it
+LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
 
 
 class Calibration:
@@ -46,11 +46,10 @@ class Calibration:
 def load_calibration(encoder: str) -> Calibration:
     """What was learned with the directions of an encoder, named as it names itself."""
     fields = {}
-    with open(LEARNED_PATH, encoding="ascii") as lines:
-        for line in lines:
-            name, field, *numbers = line.split()
-            if name == encoder:
-                fields[field] = [float(number) for number in numbers]
+    for line in shipped_lines(LEARNED_PATH):
+        name, field, *numbers = line.split()
+        if name == encoder:
+            fields[field] = [float(number) for number in numbers]
     return Calibration(fields)
 
 

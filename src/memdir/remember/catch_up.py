@@ -19,8 +19,7 @@ from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
 from memdir.transcript.message import Message
-from memdir.transcript.raw_lines import lines_backwards
-from memdir.transcript.reader import read_line
+from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.resume import resume
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref, transcripts_in

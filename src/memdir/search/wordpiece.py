@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from memdir.disk.shipped import shipped_text
+
 MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
 CLASSIFY, SEPARATE, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
 _CONTINUED = "##"
@@ -20,8 +22,7 @@ class WordPiece:
 
     @classmethod
     def read(cls, path: str) -> WordPiece:
-        with open(path, encoding="utf-8") as source:
-            return cls(source.read().split("\n"))
+        return cls(shipped_text(path).split("\n"))
 
     def ids(self, text: str, limit: int) -> list[int]:
         """At most `limit` token ids, the two marks at the ends included."""
