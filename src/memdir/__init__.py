@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir as MemDir
     from memdir.memdir import open_memory as open_memory
     from memdir.model.anthropic import AnthropicModel as AnthropicModel
-    from memdir.model.builtin.model import BuiltinModel as BuiltinModel
+    from memdir.model.builtin.builtin_model import BuiltinModel as BuiltinModel
     from memdir.model.choose import choose_model as choose_model
     from memdir.model.choose import model_name as model_name
     from memdir.model.model import Model as Model
@@ -63,7 +63,7 @@ _HOMES = {
     "Allow": "memdir.agent.verdict",
     "AnthropicModel": "memdir.model.anthropic",
     "BudgetReached": "memdir.errors",
-    "BuiltinModel": "memdir.model.builtin.model",
+    "BuiltinModel": "memdir.model.builtin.builtin_model",
     "Conversation": "memdir.transcript.conversation",
     "Deny": "memdir.agent.verdict",
     "DiskFiles": "memdir.agent.files",
