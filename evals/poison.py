@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.events import Nowhere
 from memdir.layout import Layout, Place
 from memdir.model.builtin.model import BuiltinModel

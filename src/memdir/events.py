@@ -127,7 +127,7 @@ def store_adopted(*, slug_before: str, slug_now: str) -> Event:
 
 
 class Callbacks:
-    """Hands every event to each of the given functions."""
+    """ForkTools every event to each of the given functions."""
 
     def __init__(self, functions: Iterable[Callable[[Event], None]]) -> None:
         self._functions = tuple(functions)
@@ -138,7 +138,7 @@ class Callbacks:
 
 
 class Several:
-    """Hands every event to each of the given sinks."""
+    """ForkTools every event to each of the given sinks."""
 
     def __init__(self, sinks: Iterable[Sink]) -> None:
         self._sinks = tuple(sinks)

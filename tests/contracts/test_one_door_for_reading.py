@@ -32,7 +32,6 @@ ALLOWED = {
     "model/prices.py": SHIPPED,
     "recall/decide.py": SHIPPED,
     "search/minilm.py": SHIPPED,
-    "search/wordpiece.py": SHIPPED,
     "store/archive.py": "a member of a zip file that is already open",
     "text/embedding.py": SHIPPED,
     "store/journal.py": "one byte of our own journal, written in place",

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Abort
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.file_access import FileState
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.loop import Abort
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
@@ -170,7 +169,7 @@ class Extraction:
         state = turn.state.clone() if turn.state else FileState()
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = Hands(self.model, tools, gate)
+        hands = ForkTools(self.model, tools, gate)
         return await fork(turn.request, self._job(len(new), tools), hands, since=(turn.reply,), abort=self._abort)
 
     def _job(self, new_messages: int, tools: Toolbox) -> Job:
