@@ -24,7 +24,7 @@ from benchmarks.measure import Row, best_cpu_seconds, report
 from benchmarks.stores import build_store
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.task import DreamTask
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Request
@@ -71,7 +71,7 @@ def dream(folder: Path) -> DreamReport:
     """A night that changes nothing on disk."""
     store = MemoryStore(Place(str(folder)), clock=NOW.timestamp)
     plan = DreamPlan((store,), str(folder.parent), str(folder.parent), (), zone=UTC)
-    dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), NOW.timestamp)
+    dreamer = Dreamer(plan, BuiltinModel(), NullSink(), NOW.timestamp)
     report = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(0), is_dry=True))
     if isinstance(report, NotDreamt):
         raise SystemExit(f"no dream over {folder}: {report.reason}")

@@ -24,7 +24,7 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import sessions_since
 from memdir.dream.lock import LOCK_NAME
 from memdir.dream.task import DreamTask
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.model import Model, Request
 from memdir.store.store import MemoryStore
@@ -69,7 +69,7 @@ def dream(project: Path, now: datetime, model: Model, name: str) -> DreamReport 
             stores.append(MemoryStore(place.team(), scope="team", clock=now.timestamp))
         plan = DreamPlan(stores, str(project), str(project), sessions_since(str(project), 0.0), zone=now.tzinfo)
         tools = tuple(tool.spec for tool in memory_tools())
-        dreamer = Dreamer(plan, model, Nowhere(), now.timestamp)
+        dreamer = Dreamer(plan, model, NullSink(), now.timestamp)
         outcome = asyncio.run(dreamer.dream(Request(name, tools=tools), DreamTask(len(plan.sessions))))
     (project / "memory" / LOCK_NAME).unlink(missing_ok=True)
     return outcome

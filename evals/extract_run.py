@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memdir.agent.tools.tool import memory_tools
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.layout import Layout, Place
 from memdir.model.model import Model, RawCall, Request
 from memdir.model.raw import messages_of
@@ -42,7 +42,7 @@ async def _run(case: Mapping[str, Any], model: Model, name: str, place: Path) ->
         (place / "memory" / key).write_bytes(topic.data)
     session = Session("eval", Layout(str(place / "home"), str(project)))
     plan = ExtractionPlan([store], str(project), zone=moment.tzinfo)
-    extraction = Extraction(session, plan, model, Nowhere(), moment.timestamp)
+    extraction = Extraction(session, plan, model, NullSink(), moment.timestamp)
     await extraction.extract(_turn(case, name))
     return _difference(store, before)
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from evals.nights_plot import draw
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.task import DreamTask
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Request
@@ -175,7 +175,7 @@ def nights(count: int, folder: Path) -> Iterator[Morning]:
 
 def _dream(store: MemoryStore, year: Year, now: datetime) -> Morning:
     plan = DreamPlan((store,), store.root, store.root, (), zone=UTC)
-    dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), now.timestamp)
+    dreamer = Dreamer(plan, BuiltinModel(), NullSink(), now.timestamp)
     start = time.process_time()
     outcome = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(0)))
     spent = time.process_time() - start

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from memdir.agent.tools.tool import memory_tools
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.layout import Layout, Place
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Model, Request
@@ -108,7 +108,7 @@ async def _run(case: Mapping[str, Any], model: Callable[[str], Model], place: Pa
     store.ensure()
     session = Session("eval", Layout(str(place / "home"), str(place / "project")))
     plan = ExtractionPlan([store], str(place / "project"))
-    extraction = Extraction(session, plan, model(store.root), Nowhere(), lambda: NOW)
+    extraction = Extraction(session, plan, model(store.root), NullSink(), lambda: NOW)
     messages = conversation(case)
     if messages[-1].role == "user":
         messages.append(assistant("OK.", message_id="end"))

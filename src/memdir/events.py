@@ -127,7 +127,7 @@ def store_adopted(*, slug_before: str, slug_now: str) -> Event:
 
 
 class Callbacks:
-    """ForkTools every event to each of the given functions."""
+    """Hands every event to each of the given functions."""
 
     def __init__(self, functions: Iterable[Callable[[Event], None]]) -> None:
         self._functions = tuple(functions)
@@ -137,8 +137,8 @@ class Callbacks:
             tell(function, event)
 
 
-class Several:
-    """ForkTools every event to each of the given sinks."""
+class FanOut:
+    """Hands every event to each of the given sinks."""
 
     def __init__(self, sinks: Iterable[Sink]) -> None:
         self._sinks = tuple(sinks)
@@ -148,7 +148,7 @@ class Several:
             tell(sink.emit, event)
 
 
-class Nowhere:
+class NullSink:
     """Drops every event."""
 
     def emit(self, event: Event) -> None:

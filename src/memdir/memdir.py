@@ -7,7 +7,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, UsageError
-from memdir.events import Nowhere, Several, careful_sink, request_refused, store_adopted
+from memdir.events import FanOut, NullSink, careful_sink, request_refused, store_adopted
 from memdir.host import careful_clock
 from memdir.layout import Layout, Place
 from memdir.recall.shown import ShownBySession
@@ -216,7 +216,7 @@ class MemDir:
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
-        from memdir.transcript.sources.own import OwnSessions
+        from memdir.transcript.sources.source import OwnSessions
 
         sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
         found = SessionSearch(sessions, self.place.logs, self.layout.session_index)
@@ -338,4 +338,4 @@ def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
         from memdir.telemetry.jsonl import JsonlLog
 
         sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
-    return Several(sinks) if len(sinks) > 1 else sinks[0] if sinks else Nowhere()
+    return FanOut(sinks) if len(sinks) > 1 else sinks[0] if sinks else NullSink()

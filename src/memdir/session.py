@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.layout import Layout
-from memdir.transcript.branch import Branch
+from memdir.transcript.conversation import Branch
 from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes

@@ -15,7 +15,7 @@ from datetime import UTC
 from memdir.dream.dream import Dreamer, DreamPlan, NotDreamt
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.memdir import open_memory
 from memdir.model.builtin.model import BuiltinModel
 from memdir.model.model import Request
@@ -84,7 +84,7 @@ def take_back(store: MemoryStore, material: str) -> None:
 def dream(store: MemoryStore, material: str) -> None:
     """A night of the built-in model, as `memdir dream --yes` runs it."""
     plan = DreamPlan((store,), material, material, (), zone=UTC)
-    dreamer = Dreamer(plan, BuiltinModel(), Nowhere(), lambda: NOW)
+    dreamer = Dreamer(plan, BuiltinModel(), NullSink(), lambda: NOW)
     outcome = asyncio.run(dreamer.dream(Request("builtin"), DreamTask(0)))
     if isinstance(outcome, NotDreamt):
         raise MemdirError(outcome.reason)

@@ -17,10 +17,10 @@ from memdir.remember.compaction import Compacted, Compaction, CompactionPlan
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
 from memdir.session import Session
-from memdir.transcript.compact import Tail, tail_start, whole_calls
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.resume import resume
+from memdir.transcript.tokens import Tail, tail_start, whole_calls
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock, Events
 from tests.remember.working import Work, fix_rounding

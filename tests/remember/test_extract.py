@@ -393,7 +393,7 @@ async def test_what_a_person_changed_during_the_run_is_merged(bench: Bench) -> N
 KILLED = """
 import asyncio, sys
 from memdir.layout import Layout, Place
-from memdir.events import Nowhere
+from memdir.events import NullSink
 from memdir.model.model import Request
 from memdir.model.scripted import calls
 from memdir.remember.extract import Extraction, ExtractionPlan
@@ -416,7 +416,7 @@ class Slow:
 async def main():
     store = MemoryStore(Place(sys.argv[1]))
     session = Session.load("s", Layout(sys.argv[2], sys.argv[3]))
-    extraction = Extraction(session, ExtractionPlan([store], sys.argv[3]), Slow(), Nowhere(), time.time)
+    extraction = Extraction(session, ExtractionPlan([store], sys.argv[3]), Slow(), NullSink(), time.time)
     request = Request("m", messages=(user("I am a data scientist by trade", message_id="m1"),))
     extraction.turn_ended(FinishedTurn(request, assistant("ok", message_id="m2")))
     await extraction.drain()

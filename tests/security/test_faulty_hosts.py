@@ -12,7 +12,7 @@ from memdir.agent.gate import Allow, Deny, allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome
 from memdir.errors import ModelError
-from memdir.events import Callbacks, Event, Several
+from memdir.events import Callbacks, Event, FanOut
 from memdir.layout import Place
 from memdir.memdir import MemDir, open_memory
 from memdir.model.careful import GRACE_SECONDS
@@ -97,7 +97,7 @@ def test_one_sink_that_fails_does_not_cost_the_others_an_event(tmp_path: Path, e
         raise ValueError
 
     sinks = [Failing(ValueError), Callbacks([fail, heard.append]), events]
-    add_memory(store_with(Several(sinks), tmp_path), "A thing.", kind=None, origin=USER)
+    add_memory(store_with(FanOut(sinks), tmp_path), "A thing.", kind=None, origin=USER)
     assert events.names == ["memory.changed"] == [event.name for event in heard]
 
 

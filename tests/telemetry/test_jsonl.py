@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memdir.events import Callbacks, Event, Several, memory_toggled
+from memdir.events import Callbacks, Event, FanOut, memory_toggled
 from memdir.telemetry.jsonl import JsonlLog
 
 
@@ -61,7 +61,7 @@ def test_eight_processes_tear_no_line(tmp_path: Path) -> None:
 
 def test_callbacks_and_several_sinks_get_every_event() -> None:
     seen: list[str] = []
-    sink = Several(
+    sink = FanOut(
         [Callbacks([lambda event: seen.append(event.name)]), Callbacks([lambda event: seen.append(repr(event))])]
     )
     sink.emit(Event("x", a=1))

@@ -11,9 +11,8 @@ import pytest
 
 from memdir.agent.file_access import DiskFiles, RecordedFiles
 from memdir.errors import BadMemoryFile
-from memdir.transcript.attribution import Attribution
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.file_history import MAX_KEPT_BYTES, FileHistory, Step
+from memdir.transcript.file_history import MAX_KEPT_BYTES, Attribution, FileHistory, Step
 from memdir.transcript.message import user
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn

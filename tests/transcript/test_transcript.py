@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.disk.presence import left_alone
+from memdir.disk.open_writers import left_alone
 from memdir.errors import DiskError
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user

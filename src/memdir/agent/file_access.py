@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memdir.disk.atomic import disk_error
+from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
-from memdir.disk.project_file import write_project_file
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from contextlib import contextmanager
 
-from memdir.disk.flock import try_lock
+from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NEVER_WAIT, open_descriptor, reason_of, require_plain
 from memdir.errors import DiskError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE_MODE = 0o600  # memories are private
 FOLDER_MODE = 0o700
+_NEW_PROJECT_FILE = 0o664  # no text needs to be run, and none has to be written by strangers, even in /tmp
 TEMPORARY_PREFIX = ".memdir-tmp-"  # a leading dot keeps a half-written file out of every scan
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -85,6 +87,39 @@ def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, dura
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def write_project_file(path: str, data: bytes) -> None:
+    """Put `data` at `path`. A file keeps its mode; a new one gets what its folder allows, so memories stay private."""
+    folder = os.path.dirname(path)
+    make_folder(folder)
+    try:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mode = os.stat(folder).st_mode & _NEW_PROJECT_FILE
+    write_bytes_atomic(path, data)
+    try:
+        os.chmod(path, mode)
+    except OSError as error:
+        raise disk_error(error, "set the permissions of", path) from error
+
+
+def require_new(path: str, *, replace: bool) -> None:
+    """DiskError where something stands at `path` that may not be replaced, or where its folder is missing."""
+    if os.path.isdir(path):
+        raise DiskError(f"{path} is a folder", remedy="Name a file in it")
+    if os.path.lexists(path) and not replace:
+        raise DiskError(f"{path} is there already", remedy="Choose another name, or replace it with --force")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise DiskError(f"there is no folder {folder}", remedy="Make it first, or name another place")
+
+
+def write_exported(path: str, data: bytes, *, replace: bool) -> None:
+    """Put `data` into a new private file at `path`, or in the place of the one there where that was asked for."""
+    path = os.path.abspath(path)
+    require_new(path, replace=replace)
+    write_bytes_atomic(path, data)
 
 
 def delete_file(path: str) -> None:

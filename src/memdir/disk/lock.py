@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
-from memdir.disk.flock import try_lock, unlock
+from memdir.disk.open_writers import try_lock, unlock
 from memdir.errors import LockBusy
 
 TYPE_CHECKING = False

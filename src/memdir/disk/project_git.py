@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import time
 
-from memdir.disk.git_index import plain_index
 from memdir.disk.plain_file import is_plain_file, read_if_plain
 from memdir.disk.programs import find_program, search_path
-from memdir.disk.repository import LeftOut, find_repository, require_time
+from memdir.disk.repository import LeftOut, find_repository, plain_index, require_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

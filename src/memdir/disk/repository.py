@@ -7,17 +7,18 @@ through a number and a depth, and the whole of it a deadline.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import struct
 import time
 
-from memdir.disk.git_config import read_git_config
 from memdir.disk.git_root import common_git_folder, git_folder
 from memdir.disk.plain_file import is_plain_file, read_if_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _MAX_CONFIG_BYTES = 1 << 20  # written by hand and by `git branch`; a thousand branches fill a tenth of it
 _MAX_REF_BYTES = 4096  # one name, or one commit
@@ -34,6 +35,23 @@ _HASHES = ("sha1", "sha256")
 _EXTENSIONS = frozenset(
     ("noop", "objectformat", "partialclone", "preciousobjects", "relativeworktrees", "worktreeconfig")
 )
+
+_CONFIG_LINE = re.compile(
+    r"[ \t]*"
+    r'(?:\[(?P<section>[\w.-]+)(?:[ \t]+"(?P<part>(?:[^"\\\n]|\\.)*)")?\][ \t]*)?'
+    r'(?:(?P<name>[A-Za-z][\w-]*)[ \t]*(?P<value>=(?:"(?:[^"\\\n]|\\[\s\S])*"|\\[\s\S]|[^"\\\n#;])*)?)?'
+    r"[^\n]*(?:\n|\Z)"
+)
+_ESCAPED = re.compile(r'\\([\s\S])|"')
+_MEANT = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
+
+_INDEX_HEADER = struct.Struct(">4sII")
+_STAT_BYTES = 40  # times, numbers, owner and size; the mode stands among them
+_MODE_AT = 24
+_MODES = frozenset((0o100644, 0o100755, 0o120000))
+_SUBMODULE = 0o160000
+_KIND = 0o170000  # all that git looks at in a mode
+_ASSUME_UNCHANGED, _EXTENDED, _LENGTH = 0x8000, 0x4000, 0x0FFF  # in the flags of an entry
 
 
 class LeftOut(Exception):
@@ -241,3 +259,91 @@ def _unpacked(data: bytes) -> dict[bytes, bytes]:
 
 def _strange(path: str, more: str = "") -> LeftOut:
     return LeftOut(f"{path} is missing, or is not what git puts there{more}", "`git status` in the project tells more")
+
+
+def read_git_config(data: bytes) -> dict[str, list[str]]:
+    """The values of each key, such as `remote.origin.url`, in their order; sections and names in lower case.
+
+    Nothing that it includes is read, and what git would refuse is skipped.
+    """
+    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
+    values: dict[str, list[str]] = {}
+    section = ""
+    for line in _CONFIG_LINE.finditer(text):
+        if line["section"]:
+            part = f".{_unescaped(line['part'])}" if line["part"] is not None else ""
+            section = line["section"].lower() + part
+        if line["name"]:
+            value = "true" if line["value"] is None else _unescaped(line["value"][1:].strip())
+            values.setdefault(f"{section}.{line['name'].lower()}", []).append(value)
+    return values
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]) if found[1] else "", text)
+
+
+def plain_index(data: bytes, hash_name: str, is_hidden: Callable[[str], bool]) -> bytes:
+    """The same index without submodules and extensions; LeftOut when anything in it is not plain.
+
+    Git trusts an index: by its modes it runs itself in folders, and by its paths it opens files, through links as well.
+    So every entry that it is shown is a plain file or a link at a plain path. A path that `is_hidden` it takes for
+    unchanged, and does not open it in the work tree.
+    """
+    try:
+        kept = list(_plain_entries(data, hashlib.new(hash_name).digest_size, is_hidden))
+    except (struct.error, IndexError, ValueError) as error:
+        raise _bad_index("is damaged") from error
+    whole = _INDEX_HEADER.pack(b"DIRC", data[7], len(kept)) + b"".join(kept)
+    return whole + hashlib.new(hash_name, whole).digest()
+
+
+def _plain_entries(data: bytes, digest_bytes: int, is_hidden: Callable[[str], bool]) -> Iterator[bytes]:
+    magic, version, count = _INDEX_HEADER.unpack_from(data)
+    if magic != b"DIRC" or version not in (2, 3):
+        raise _bad_index("has a format that is not read here")
+    at = _INDEX_HEADER.size
+    flags_at = _STAT_BYTES + digest_bytes
+    for _ in range(count):
+        (mode,) = struct.unpack_from(">I", data, at + _MODE_AT)
+        (flags,) = struct.unpack_from(">H", data, at + flags_at)
+        name_at = at + flags_at + (4 if flags & _EXTENDED else 2)
+        name_end = data.index(b"\0", name_at)
+        end = at + (name_end - at + 8) // 8 * 8
+        name = data[name_at:name_end]
+        if flags & _LENGTH != min(len(name), _LENGTH) or (version == 2 and flags & _EXTENDED):
+            raise _bad_index("is damaged")
+        _check_path(name)
+        if mode & _KIND != _SUBMODULE:
+            if mode not in _MODES:
+                raise _bad_index(f"holds an entry of mode {mode:o}")
+            if is_hidden(name.decode("utf-8", "surrogateescape")):
+                flags |= _ASSUME_UNCHANGED
+            yield (
+                data[at : at + flags_at]
+                + struct.pack(">H", flags)
+                + data[at + flags_at + 2 : name_end].ljust(end - at - flags_at - 2, b"\0")
+            )
+        at = end
+    _check_extensions(data[at : len(data) - digest_bytes])
+
+
+def _check_path(name: bytes) -> None:
+    if any(part.lower() in (b"", b".", b"..", b".git") for part in name.split(b"/")):
+        raise _bad_index("holds a path that leads out of the project")
+
+
+def _check_extensions(rest: bytes) -> None:
+    """One whose name begins with a small letter changes what the entries mean: a split or a sparse index."""
+    while rest:
+        name, size = struct.unpack_from(">4sI", rest)
+        if not name[:1].isupper():
+            raise _bad_index("is split or sparse")
+        rest = rest[8 + size :]
+
+
+def _bad_index(what: str) -> LeftOut:
+    return LeftOut(
+        f"its index {what}",
+        "Run `git update-index --no-split-index --index-version 2` in the project, if you trust it",
+    )

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from memdir.errors import BudgetReached, DiskError, ModelError
-from memdir.events import Event, Nowhere
+from memdir.events import Event, NullSink
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.plain_reply import is_count
@@ -94,7 +94,7 @@ class BudgetedModel:
     budget: Budget
     job: str
     project: str
-    sink: Sink = field(default_factory=Nowhere)
+    sink: Sink = field(default_factory=NullSink)
     at_cap: AtCap = "wait"
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 

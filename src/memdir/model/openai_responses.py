@@ -80,7 +80,7 @@ def render_items(message: Message) -> list[dict[str, Any]]:
 
 
 class ResponseReader:
-    """ForkTools on the words as they come; the whole response stands in the last event."""
+    """Hands on the words as they come; the whole response stands in the last event."""
 
     def __init__(self, on_text: Callable[[str], None] | None, model: str) -> None:
         self._on_text = on_text

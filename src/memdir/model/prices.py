@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from importlib import resources
 
 from memdir.disk.plain_file import read_plain
+from memdir.disk.shipped import shipped_text
 from memdir.errors import SettingsError
 from memdir.model.model import Usage
 
@@ -18,8 +18,7 @@ class Prices:
     """Money a million tokens, by a part of a model's name; the longest part that fits counts."""
 
     def __init__(self, own_path: str = "") -> None:
-        text = resources.files("memdir.model").joinpath("prices.json").read_text(encoding="utf-8")
-        table = json.loads(text)
+        table = json.loads(shipped_text("model/prices.json"))
         self.date: str = table["date"]
         self._models: dict[str, dict[str, float]] = {
             _plain_name(name): price for name, price in {**table["models"], **_own_prices(own_path)}.items()

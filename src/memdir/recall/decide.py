@@ -7,10 +7,10 @@ learned for it is `data/calibration.txt`, one line a field and encoder: a hook h
 
 from __future__ import annotations
 
-import os
 from math import exp, log
 from operator import mul
 
+from memdir.disk.shipped import shipped_lines, shipped_path
 from memdir.search.document import KINDS
 from memdir.search.question import asks_about_time
 
@@ -161,7 +161,7 @@ def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
-LEARNED_PATH = os.path.join(os.path.dirname(__file__), "data", "calibration.txt")  # evals/train_recall writes it
+LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
 
 
 class Calibration:
@@ -186,11 +186,10 @@ class Calibration:
 def load_calibration(encoder: str) -> Calibration:
     """What was learned with the directions of an encoder, named as it names itself."""
     fields = {}
-    with open(LEARNED_PATH, encoding="ascii") as lines:
-        for line in lines:
-            name, field, *numbers = line.split()
-            if name == encoder:
-                fields[field] = [float(number) for number in numbers]
+    for line in shipped_lines(LEARNED_PATH):
+        name, field, *numbers = line.split()
+        if name == encoder:
+            fields[field] = [float(number) for number in numbers]
     return Calibration(fields)
 
 

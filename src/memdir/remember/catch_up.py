@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
-from memdir.disk.presence import left_alone
+from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up
 from memdir.layout import is_session_id
@@ -18,8 +18,7 @@ from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.session import Session
 from memdir.transcript.message import Message
-from memdir.transcript.raw_lines import lines_backwards
-from memdir.transcript.reader import read_line
+from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.resume import resume
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref, transcripts_in

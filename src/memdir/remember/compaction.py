@@ -20,10 +20,9 @@ from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
-from memdir.transcript.compact import Tail, tail_start, whole_calls
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
-from memdir.transcript.tokens import estimate_message, estimate_messages
+from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, tail_start, whole_calls
 
 if TYPE_CHECKING:
     from memdir.events import FieldValue, Sink

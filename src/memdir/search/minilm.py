@@ -10,6 +10,7 @@ import os
 import unicodedata
 from math import sqrt
 
+from memdir.disk.shipped import shipped_bytes, shipped_path, shipped_text
 from memdir.search.vectors import doc_vector, query_vector
 from memdir.text.embedding import DIMENSIONS
 
@@ -27,8 +28,8 @@ MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the ta
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time
-MODEL_PATH = os.path.join(os.path.dirname(__file__), "data", "minilm.onnx")
-VOCABULARY_PATH = os.path.join(os.path.dirname(__file__), "data", "minilm.vocab.txt")
+MODEL_PATH = shipped_path("search/data/minilm.onnx")
+VOCABULARY_PATH = shipped_path("search/data/minilm.vocab.txt")
 
 
 class SentenceModel:
@@ -109,8 +110,7 @@ def _stamp(path: str) -> int:
     """A number that changes with the weights: an index made by others is of no use."""
     from zlib import crc32
 
-    with open(path, "rb") as source:
-        return crc32(source.read()) & 0x7FFFFFFF
+    return crc32(shipped_bytes(path)) & 0x7FFFFFFF
 
 
 MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
@@ -129,8 +129,7 @@ class WordPiece:
 
     @classmethod
     def read(cls, path: str) -> WordPiece:
-        with open(path, encoding="utf-8") as source:
-            return cls(source.read().split("\n"))
+        return cls(shipped_text(path).split("\n"))
 
     def ids(self, text: str, limit: int) -> list[int]:
         """At most `limit` token ids, the two marks at the ends included."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
-from memdir.disk.exported_file import write_exported
+from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import ImportRefused, PathEscape, SecretRefused

@@ -12,7 +12,7 @@ _SHORTEST = 8  # characters of the shortest secret that a rule knows
 
 
 class CleanSink:
-    """ForkTools on every event with the secrets taken out of its texts."""
+    """Hands on every event with the secrets taken out of its texts."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
-from memdir.events import HeldSink, Nowhere, careful_sink, index_truncated, memory_changed
+from memdir.events import HeldSink, NullSink, careful_sink, index_truncated, memory_changed
 from memdir.host import careful_clock
 from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
@@ -204,7 +204,7 @@ class MemoryStore:
         self.scope = scope
         self.skip_index = skip_index
         self.history = History(place)
-        self._sink = HeldSink(careful_sink(sink or Nowhere()))
+        self._sink = HeldSink(careful_sink(sink or NullSink()))
         self._writer = Writer(place, self.history, clock=careful_clock(clock), sink=self._sink)
         self._scanner = Scanner(place.root)
 

@@ -20,8 +20,8 @@ from memdir.disk.atomic import (
 )
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_status
+from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.disk.swap import replace_file
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
 from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
@@ -45,7 +45,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from memdir.disk.swap import Merge
+    from memdir.disk.replace_file import Merge
     from memdir.events import HeldSink
     from memdir.layout import Place
 

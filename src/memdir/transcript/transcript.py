@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
+from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import NEVER_WAIT, require_plain
-from memdir.disk.presence import mark_present
-from memdir.transcript.encode import encode, encode_fields, encode_message, encode_text
 from memdir.transcript.message import Message
+from memdir.transcript.record import encode, encode_fields, encode_message, encode_text
 from memdir.version import __version__
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -154,7 +154,7 @@ class Transcript:
             self._descriptor = descriptor
             self._is_marked = False
         if not self._is_marked:
-            self._is_marked = mark_present(self._descriptor)
+            self._is_marked = mark_writing(self._descriptor)
         return self._descriptor
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 
+from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.phrases import Phrases
 from memdir.model.builtin.dream.prose import split
 from memdir.model.builtin.dream.values import Value, Values
@@ -73,11 +73,9 @@ class Cues:
         self._values = values
         self._phrases = phrases
         table: dict[str, list[str]] = {}
-        text = resources.files(__package__).joinpath("change_cues.txt").read_text(encoding="utf-8")
-        for line in text.splitlines():
+        for line in shipped_lines("model/builtin/dream/change_cues.txt"):
             kind, _, pattern = line.partition("\t")
-            if pattern and not line.startswith("#"):
-                table.setdefault(kind, []).append(pattern)
+            table.setdefault(kind, []).append(pattern)
         self._from_to = [_Sign(pattern) for pattern in table["from-to"]]
         self._old = [_Sign(pattern) for pattern in table["old"]]
         self._old_values = [_Sign(pattern) for pattern in table["old-value"]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
+
+from memdir.disk.shipped import shipped_lines
 
 
 class Phrases:
@@ -12,12 +13,9 @@ class Phrases:
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._words: dict[str, list[str]] = {}
-        text = resources.files(__package__).joinpath("phrases.txt").read_text(encoding="utf-8")
         lead = ""
-        for line in text.splitlines():
+        for line in shipped_lines("model/builtin/dream/phrases.txt"):
             kind, _, pattern = line.partition("\t")
-            if not pattern or line.startswith("#"):
-                continue
             if kind == "lead":
                 lead = rf"^(?:(?:{pattern})[,:!]?\s+)*"
                 continue

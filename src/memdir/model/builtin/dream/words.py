@@ -9,7 +9,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sized
-from importlib import resources
+
+from memdir.disk.shipped import shipped_lines
 
 PSEUDO_STORE = 60  # memories that the background counts as: a small store alone cannot tell a common word
 MIN_STEM = 3  # a shorter rest says nothing
@@ -50,22 +51,16 @@ _PARTICLES = (
 )
 
 
-def lines_of(name: str) -> list[str]:
-    """The lines of a word list without its comments."""
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-
 class Lexicon:
     """Stop words, how common a stem is in notes of this kind, and the stems met so far."""
 
     def __init__(self) -> None:
         self.stops: dict[str, frozenset[str]] = {}  # by language
-        for line in lines_of("stop_words.txt"):
+        for line in shipped_lines("model/builtin/dream/stop_words.txt"):
             language, *words = line.split()
             self.stops[language] = self.stops.get(language, frozenset()).union(words)
         self._stops = frozenset().union(*self.stops.values())
-        pairs = (line.split() for line in lines_of("common_stems.txt"))
+        pairs = (line.split() for line in shipped_lines("model/builtin/dream/common_stems.txt"))
         self._background = {stem: float(share) for stem, share in pairs}
         self._known = _Stems(self._stem_of)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+
+from memdir.disk.shipped import shipped_bytes
 
 CLASSES = ("N", "F", "P", "U", "R", "W")  # nothing, feedback, project, user, reference, a reason or its use
 TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
@@ -49,8 +50,7 @@ class Judge:
 @cache
 def shipped() -> Judge:
     """The judge that ships with the package, read once."""
-    with open(os.path.join(os.path.dirname(__file__), "judge.bin"), "rb") as file:
-        return unpack(file.read())
+    return unpack(shipped_bytes("model/builtin/extract/judge.bin"))
 
 
 def unpack(data: bytes) -> Judge:

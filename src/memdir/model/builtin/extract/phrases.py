@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from memdir.text.pastes import PHRASES_PATH
 from memdir.text.phrases import Phrases
 
-_PHRASES = Phrases(os.path.join(os.path.dirname(__file__), "phrases.txt"), PHRASES_PATH)
+_PHRASES = Phrases("model/builtin/extract/phrases.txt", PHRASES_PATH)
 alternatives, anywhere, at_end = _PHRASES.alternatives, _PHRASES.anywhere, _PHRASES.at_end

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.small_words import small_words
 
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
@@ -52,8 +52,7 @@ def cjk_runs(folded: str) -> list[str]:
 
 @cache
 def _variants() -> dict[str, str]:
-    with open(os.path.join(os.path.dirname(__file__), "variants.txt"), encoding="utf-8") as lines:
-        return dict(line.split() for line in lines if line.strip() and not line.startswith("#"))
+    return dict(line.split() for line in shipped_lines("model/builtin/extract/variants.txt"))
 
 
 @cache

@@ -7,9 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.transcript.encode import encode, encode_message, encode_text
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse
-from memdir.transcript.record import message_fields, parse_record
+from memdir.transcript.record import encode, encode_message, encode_text, message_fields, parse_record
 
 TEXTS = st.one_of(
     st.text(st.characters(), max_size=60), st.sampled_from(['\\"\n\r\t', "\x00\x1b[31m", "\ud800", "é漢😀"])

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.glance import END_BYTES, LONG_END_BYTES, Glance, glance
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.resume import history, resume
-from memdir.transcript.sources.own import OwnSessions
-from memdir.transcript.sources.source import session_ref
+from memdir.transcript.session_list import END_BYTES, LONG_END_BYTES, Glance, glance
+from memdir.transcript.sources.source import OwnSessions, session_ref
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.transcript.raw_lines import FIRST_BLOCK, MAX_LINE_BYTES, lines_backwards, lines_forwards
+from memdir.transcript.reader import FIRST_BLOCK, MAX_LINE_BYTES, lines_backwards, lines_forwards
 from tests.conftest import Ran
 
 SAID = b'{"type":"user","uuid":"%s","parentUuid":null,"message":{"role":"user","content":"the %s zebra crossing"}}\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.disk.git_config import read_git_config
+from memdir.disk.repository import read_git_config
 
 TEXTS = (
     b"[core]\n\trepositoryformatversion = 0\n\tbare = false ; a comment\n",
