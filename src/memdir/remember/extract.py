@@ -28,8 +28,8 @@ from memdir.remember.evidence import Evidence
 from memdir.remember.lineage import PERSONAL, Judged, Lineage, Verdict, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
-from memdir.session import Session
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -74,7 +74,7 @@ class ExtractionPlan:
 class Extraction:
     """The extraction of one session: at most one run at a time, the newest request waiting behind it."""
 
-    session: Session
+    session: SessionState
     plan: ExtractionPlan
     model: Model
     sink: Sink

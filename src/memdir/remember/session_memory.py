@@ -23,8 +23,8 @@ from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
 from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
 from memdir.remember.outcome import Skipped
+from memdir.remember.session_state import MAX_STATE_BYTES, SessionState
 from memdir.remember.turn import FinishedTurn, messages_after
-from memdir.session import MAX_STATE_BYTES, Session
 from memdir.store.secrets import redact
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Updated:
 class SessionMemory:
     """The notes of one session. At most one update at a time; nothing waits for it."""
 
-    session: Session
+    session: SessionState
     model: Model
     sink: Sink
     cwd: str
