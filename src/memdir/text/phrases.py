@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from memdir.disk.shipped import shipped_lines
@@ -22,6 +23,10 @@ class Phrases:
                 self._table.setdefault(meaning, {})[language] = some
         self.anywhere = cache(self._anywhere)
         self.at_end = cache(self._at_end)
+
+    def of(self, language: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Every meaning of one language with its phrases."""
+        return ((meaning, known[language]) for meaning, known in self._table.items() if language in known)
 
     def alternatives(self, meaning: str, language: str | None = None) -> str:
         """A regular expression for any phrase of the meaning: in one language and English, or in all."""
