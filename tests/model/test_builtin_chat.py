@@ -16,8 +16,8 @@ from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.model import BuiltinModel, job_of
 from memdir.model.model import Request, SystemBlock
 from memdir.model.scripted import says
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, Text, user
 
 

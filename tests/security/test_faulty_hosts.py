@@ -20,8 +20,8 @@ from memdir.model.careful import GRACE_SECONDS
 from memdir.model.model import Model, ModelSettings, Reply, Request, ToolSpec, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.turn import FinishedTurn
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.transcript.message import Json, Message, Text, ToolUse, assistant, user

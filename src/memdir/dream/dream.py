@@ -28,9 +28,8 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest
-from memdir.store.history import Origin
+from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
-from memdir.store.lineage import tell_derived
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 

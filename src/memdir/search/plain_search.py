@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import read_plain
+from memdir.store.scan import MAX_MEMORY_BYTES, walk
 from memdir.store.topic import Topic
-from memdir.store.walk import MAX_MEMORY_BYTES, walk
 
 MAX_RESULTS = 20
 _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about

@@ -21,7 +21,7 @@ from memdir.search.indexed_document import Document, day_of
 from memdir.search.question import Question
 from memdir.search.ranking import KEPT, rank
 from memdir.search.segment import kept_stamp
-from memdir.store.walk import walk
+from memdir.store.scan import walk
 from memdir.text.embedding import open_table
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_records

@@ -16,7 +16,7 @@ from memdir.disk.plain_file import read_plain
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
 from memdir.model.model import Reply, Request
-from memdir.store.walk import MAX_FILE_BYTES, MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import Record
