@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.transcript.glance import Glance
+    from memdir.transcript.session_list import Glance
 
 EXAMPLES = ("memdir sessions", "memdir sessions --agent claude-code --limit 5", "memdir sessions --agent all --json")
 SHORT_ID = 8  # characters of an id that tell sessions apart
