@@ -227,9 +227,9 @@ class MemDir:
         """The background work of a session: extraction and dream."""
         if self._background is None:
             from memdir.background import Background
-            from memdir.session import Session
+            from memdir.remember.session_state import SessionState
 
-            session = Session.load(session_id, self.layout)
+            session = SessionState.load(session_id, self.layout)
             self._background = Background(self, session, on_saved=on_saved)
         return self._background
 

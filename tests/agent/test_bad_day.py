@@ -11,7 +11,7 @@ import pytest
 
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import AgentRun, run_agent
-from memdir.agent.tools.read import ReadTool
+from memdir.agent.tools.file_tools import ReadTool
 from memdir.errors import ModelError
 from memdir.model.failures import RetryingModel
 from memdir.model.model import ModelSettings

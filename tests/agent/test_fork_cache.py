@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memdir import MemoryType
-from memdir.agent.files import DiskFiles
-from memdir.agent.fork import Hands, Job, fork, fork_request
+from memdir.agent.file_access import DiskFiles
+from memdir.agent.fork import ForkTools, Job, fork, fork_request
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
@@ -78,9 +78,9 @@ class EchoTool:
         return Outcome("nothing there")
 
 
-def hands(model: Model, project: Path) -> Hands:
+def hands(model: Model, project: Path) -> ForkTools:
     box = Toolbox([EchoTool(number) for number in range(30)], ToolContext(str(project), DiskFiles()))
-    return Hands(model, box, allow_all)
+    return ForkTools(model, box, allow_all)
 
 
 def assert_reads_all(provider: Provider, read: int, shared: int) -> None:

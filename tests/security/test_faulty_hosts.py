@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.gate import allow_all
+from memdir.agent.gate import Allow, Deny, allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome
-from memdir.agent.verdict import Allow, Deny
 from memdir.errors import ModelError
 from memdir.events import Callbacks, Event, FanOut
 from memdir.layout import Place

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memdir.agent.files import DiskFiles, walking_order
+from memdir.agent.file_access import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.history import Origin

@@ -50,6 +50,6 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
             program: Program = "codex" if settings.model_command == "codex" else "claude"
             return RetryingModel(CommandModel(program, folder=environment.home))
         case _:
-            from memdir.model.builtin.model import BuiltinModel
+            from memdir.model.builtin.builtin_model import BuiltinModel
 
             return BuiltinModel()

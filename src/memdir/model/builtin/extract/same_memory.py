@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memdir.model.builtin.extract.conversation import Conversation, Existing
-from memdir.model.builtin.extract.judge import Judge
-from memdir.model.builtin.extract.words import stems
+from memdir.model.builtin.extract.judge import SentenceJudge
+from memdir.model.builtin.extract.talk import Existing, Talk
+from memdir.model.builtin.extract.topic_words import stems
 
 if TYPE_CHECKING:
-    from memdir.model.builtin.extract.candidates import Candidate
+    from memdir.model.builtin.extract.candidates import MemoryCandidate
 
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
@@ -76,7 +76,7 @@ def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[st
 
 
 def best_match(
-    conversation: Conversation, candidate: Candidate, shelf: Shelf, judge: Judge
+    conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge
 ) -> tuple[Existing | None, float]:
     """The memory that a candidate changes (None when it is new) and the log-odds that it is the one."""
     rows = match_features(conversation, candidate, shelf)
@@ -90,7 +90,7 @@ def best_match(
     return (shelf.memories[best] if odds[best] > 0 else None), odds[best]
 
 
-def match_features(conversation: Conversation, candidate: Candidate, shelf: Shelf) -> dict[int, dict[str, float]]:
+def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
     core = frozenset(stem for one in candidate.core for stem in stems(one.seen.sentence.text))
@@ -123,7 +123,7 @@ def match_features(conversation: Conversation, candidate: Candidate, shelf: Shel
     return rows
 
 
-def _asked(conversation: Conversation, index: int) -> str:
+def _asked(conversation: Talk, index: int) -> str:
     said = [line.text for line in conversation.lines[:index] if line.role == "user" and line.kind == "said"]
     return " ".join(said[-RECENT_TURNS:])
 

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memdir.search.bitvectors import DocVector
-    from memdir.search.encoder import Encoder, Part
+    from memdir.search.vectors import DocVector, Encoder, Part
+
 
 PASSAGE_WORDS = 90  # what one averaged vector can still tell apart
 KINDS = ("", "user", "feedback", "project", "reference")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from memdir.model.builtin.extract.candidates import Candidate, Judged
-from memdir.model.builtin.extract.conversation import Conversation, Draft, Existing
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.naming import describe, file_name, title
-from memdir.model.builtin.extract.phrases import anywhere
 from memdir.model.builtin.extract.secret import holds_secret
+from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
@@ -36,8 +36,8 @@ class _Parts:
 
 
 def compose(
-    conversation: Conversation, candidate: Candidate, updates: Existing | None, taken: set[str]
-) -> Draft | None:
+    conversation: Talk, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]
+) -> MemoryDraft | None:
     """The draft of a candidate, or None when nothing safe is left to say."""
     parts = _parts(conversation, candidate, updates)
     if not parts.rule:
@@ -52,10 +52,10 @@ def compose(
     if holds_secret(f"{name}\n{description}\n{body}"):
         return None
     sources = _sources(conversation, candidate)
-    return Draft("update" if updates else "create", file, name, description, kind, body, sources)
+    return MemoryDraft("update" if updates else "create", file, name, description, kind, body, sources)
 
 
-def _parts(conversation: Conversation, candidate: Candidate, updates: Existing | None) -> _Parts:
+def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = _dates(conversation, candidate, anchors)
     language = candidate.turn.language
@@ -69,7 +69,7 @@ def _parts(conversation: Conversation, candidate: Candidate, updates: Existing |
     return parts
 
 
-def _place(parts: _Parts, one: Judged, text: str, candidate: Candidate) -> None:
+def _place(parts: _Parts, one: Scored, text: str, candidate: MemoryCandidate) -> None:
     """Put a sentence where it belongs: to the rule, its reason, or its use."""
     language = candidate.turn.language
     if one in candidate.core:
@@ -87,7 +87,7 @@ def _place(parts: _Parts, one: Judged, text: str, candidate: Candidate) -> None:
 
 
 def _dates(
-    conversation: Conversation, candidate: Candidate, anchors: tuple[date, ...]
+    conversation: Talk, candidate: MemoryCandidate, anchors: tuple[date, ...]
 ) -> dict[int, tuple[DateSpan, ...]]:
     seen = candidate.turn.seen
     clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
@@ -95,7 +95,7 @@ def _dates(
     return {one.sentence.number: found for one, found in zip(seen, spans, strict=True)}
 
 
-def _safe(one: Judged, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str:
+def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
     found = dates[one.seen.sentence.number]
     if kind == "feedback":  # "no releases on Friday" means every Friday
@@ -103,7 +103,7 @@ def _safe(one: Judged, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str
     return without_secrets(with_dates(one.seen.sentence.text, found))
 
 
-def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str]:
+def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
     """A date that the user adopts from what the assistant had just said."""
     turn = candidate.turn
     if not any(anywhere("as-you-said", turn.language).search(one.seen.sentence.text) for one in candidate.core):
@@ -113,7 +113,7 @@ def _pointed_dates(conversation: Conversation, candidate: Candidate) -> list[str
     return [f"The date meant: {', '.join(dict.fromkeys(days))}."] if days else []
 
 
-def _context(candidate: Candidate) -> list[str]:
+def _context(candidate: MemoryCandidate) -> list[str]:
     """What the statement leans on: the sentence before it, or what the user had asked for in the turn before."""
     first = min(one.seen.sentence.number for one in (*candidate.core, *candidate.support))
     opening = candidate.turn.seen[first].sentence.text
@@ -133,7 +133,7 @@ def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
     return [f"{heading}: “{shorten(text, MAX_CONTEXT)}”"]
 
 
-def _body(parts: _Parts, candidate: Candidate, updates: Existing | None) -> str:
+def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
     paragraphs = [" ".join(parts.rule)]
     if parts.why:
         paragraphs.append("**Why:** " + " ".join(parts.why))
@@ -146,7 +146,7 @@ def _body(parts: _Parts, candidate: Candidate, updates: Existing | None) -> str:
     return shorten("\n\n".join(paragraphs), MAX_BODY)
 
 
-def _sources(conversation: Conversation, candidate: Candidate) -> tuple[str, ...]:
+def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
     """The lines a draft came from: the user's own, and those he adopted or leaned on."""
     lines = conversation.lines
     said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]

@@ -41,13 +41,13 @@ class _Dream:
 
 
 def _session_memory(request: Request) -> Reply:
-    from memdir.model.builtin.session_memory import session_memory
+    from memdir.model.builtin.session_notes import session_memory
 
     return session_memory(request)
 
 
 def _compact(request: Request) -> Reply:
-    from memdir.model.builtin.compact import compact
+    from memdir.model.builtin.summary import compact
 
     return compact(request)
 

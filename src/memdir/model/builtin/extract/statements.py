@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdir.model.builtin.extract.words import clean
+from memdir.model.builtin.extract.topic_words import clean
 
 _QUOTE = re.compile(
     r"(?:(?<=^)|(?<=[\s(:,]))(?:\"[^\"\n]{1,600}\"|'[^'\n](?:[^'\n]|'(?=\w)){1,600}'(?!\w)|“[^”\n]{1,600}”"
@@ -21,7 +21,7 @@ MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spac
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Statement:
     """One sentence of the user."""
 
     text: str
@@ -30,10 +30,10 @@ class Sentence:
     total: int
 
 
-def sentences(text: str, line: int) -> tuple[Sentence, ...]:
+def sentences(text: str, line: int) -> tuple[Statement, ...]:
     """The user's own sentences in one said line, in order."""
     kept = [piece for piece in _split(clean(text)) if _is_prose(piece)]
-    return tuple(Sentence(piece, line, at, len(kept)) for at, piece in enumerate(kept))
+    return tuple(Statement(piece, line, at, len(kept)) for at, piece in enumerate(kept))
 
 
 def _split(block: str) -> list[str]:

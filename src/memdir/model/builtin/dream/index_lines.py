@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from memdir.model.builtin.dream.words import flat, tokens
+from memdir.model.builtin.dream.dream_words import flat, tokens
 from memdir.store.index import MAX_ENTRY_CHARACTERS
 
 

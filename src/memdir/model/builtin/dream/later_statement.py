@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from memdir.model.builtin.dream.cues import Change, Cues
+from memdir.model.builtin.dream.body_text import clauses, split
+from memdir.model.builtin.dream.cues import Cues, ToldChange
 from memdir.model.builtin.dream.dates import Calendar
-from memdir.model.builtin.dream.phrases import Phrases
-from memdir.model.builtin.dream.prose import clauses, split
+from memdir.model.builtin.dream.dream_words import DreamWords
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
-from memdir.model.builtin.dream.words import Lexicon
 
 
 @dataclass(frozen=True)
 class Reader:
     """Everything that is needed to read a sentence."""
 
-    lexicon: Lexicon
+    lexicon: DreamWords
     values: Values
     cues: Cues
-    phrases: Phrases
+    phrases: SentenceKinds
     calendar: Calendar
 
 
@@ -35,7 +35,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LaterStatement:
     """A statement with its day, and where it comes from."""
 
     text: str
@@ -46,7 +46,7 @@ class Evidence:
     reader: Reader
 
     @cached_property
-    def change(self) -> Change:
+    def change(self) -> ToldChange:
         return self.reader.cues.read(self.text)
 
     @cached_property

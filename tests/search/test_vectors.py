@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.search.bitvectors import DOC_BITS, QUERY_BITS, doc_vector, quantised, quantised_sum, query_vector
+from memdir.search.vectors import DOC_BITS, QUERY_BITS, doc_vector, quantised, quantised_sum, query_vector
 from memdir.text.embedding import DIMENSIONS, WordSum, open_table
 from memdir.text.words import split_words
 

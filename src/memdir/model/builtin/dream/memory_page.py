@@ -9,8 +9,8 @@ import re
 from functools import cached_property
 
 from memdir.disk.safe_path import INDEX_NAME, is_key
-from memdir.model.builtin.dream.prose import Sentence, sentences
-from memdir.model.builtin.dream.words import words_of
+from memdir.model.builtin.dream.body_text import BodySentence, sentences
+from memdir.model.builtin.dream.dream_words import words_of
 from memdir.store.topic import Topic
 from memdir.store.walk import MAX_MEMORY_BYTES
 
@@ -41,7 +41,7 @@ class Page:
         return self.topic.body
 
     @cached_property
-    def sentences(self) -> list[Sentence]:
+    def sentences(self) -> list[BodySentence]:
         return sentences(self.body)
 
     @property

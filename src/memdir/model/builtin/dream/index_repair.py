@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdir.model.builtin.dream.desk import Change, Desk
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.listing import (
+from memdir.model.builtin.dream.index_lines import (
     cut,
     decodes,
     first_words,
@@ -20,8 +21,7 @@ from memdir.model.builtin.dream.listing import (
     without_frontmatter,
     wrapped,
 )
-from memdir.model.builtin.dream.page import TEAM, Page
-from memdir.model.builtin.dream.words import flat
+from memdir.model.builtin.dream.memory_page import TEAM, Page
 from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
 from memdir.store.secrets import redact
 from memdir.store.taxonomy import MemoryType
@@ -147,7 +147,7 @@ class Catalogue:
         added = ending.join(sentence(part) for part in extra)
         gap = "" if body.endswith(ending * 2) else ending if body.endswith(ending) else ending * 2
         data = topic.with_body(f"{body}{gap}{added}{ending}").data
-        self._desk.put(Change({page.key: data}, f"detail moved here from {self._key}", (self._key,)))
+        self._desk.put(PageChange({page.key: data}, f"detail moved here from {self._key}", (self._key,)))
 
     def _once(self, lines: list[_Line]) -> list[_Line]:
         seen: set[str] = set()

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.words import Lexicon, Weights
+from memdir.model.builtin.dream.dream_words import DreamWords, Weights
+from memdir.model.builtin.dream.memory_page import Page
 
 MAX_HOLDERS = 30  # a word on more pages than this tells no two of them apart
 MAX_QUERY = 14  # the rarest words of a page's head are enough to find its twins
@@ -51,7 +51,7 @@ class Pair:
 class Profiles:
     """Profiles of pages, the weights that followed from them at first, and who holds which word."""
 
-    def __init__(self, lexicon: Lexicon, pages: Iterable[Page], known: dict[bytes, Profile]) -> None:
+    def __init__(self, lexicon: DreamWords, pages: Iterable[Page], known: dict[bytes, Profile]) -> None:
         self._lexicon = lexicon
         self._known = known  # profiles by content, kept over the whole night
         self.of: dict[str, Profile] = {}
@@ -147,7 +147,7 @@ class Profiles:
         return self.weights.sum(self.of[key].head & whole) / total if total else 0.0
 
 
-def profile_of(lexicon: Lexicon, page: Page) -> Profile:
+def profile_of(lexicon: DreamWords, page: Page) -> Profile:
     """The stems of a page, with its figures: four equal numbers are as telling as four equal words."""
     name = frozenset(lexicon.stems(page.name))
     numbers = figures(page.claims)

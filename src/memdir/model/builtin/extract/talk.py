@@ -12,7 +12,7 @@ Action = Literal["create", "update", "delete"]
 
 
 @dataclass(frozen=True)
-class Line:
+class TalkLine:
     """One block of the conversation; only kind "said" with role "user" is the user speaking."""
 
     id: str
@@ -33,17 +33,17 @@ class Existing:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class Talk:
     """Everything extraction may look at; `now` is aware, and relative dates are meant from it."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[TalkLine, ...]
     now: datetime
     instructions: str
     existing: tuple[Existing, ...]
 
 
 @dataclass(frozen=True)
-class Draft:
+class MemoryDraft:
     """One memory to write, change or delete; `sources` are the ids of the lines it came from."""
 
     action: Action

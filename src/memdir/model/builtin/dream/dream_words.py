@@ -51,7 +51,7 @@ _PARTICLES = (
 )
 
 
-class Lexicon:
+class DreamWords:
     """Stop words, how common a stem is in notes of this kind, and the stems met so far."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Weights(dict[str, float]):
     About 0 for a word of every page and 5 for one that stands once in thousands. A dict, so that sums are quick.
     """
 
-    def __init__(self, lexicon: Lexicon, holders: Mapping[str, Sized], total: int) -> None:
+    def __init__(self, lexicon: DreamWords, holders: Mapping[str, Sized], total: int) -> None:
         super().__init__()
         self._lexicon = lexicon
         self._holders = holders

@@ -1,4 +1,4 @@
-"""Session: all state of one conversation. Nothing about a conversation lives anywhere else."""
+"""How far background work has come in one session: the little about a conversation that outlives a crash."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
@@ -18,23 +18,22 @@ MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript,
 
 
 @dataclass
-class Session:
-    """What is remembered about one conversation while it lasts, and the little of it that outlives a crash."""
+class SessionState:
+    """What background work keeps about one session."""
 
     id: str
     layout: Layout
     memory_is_on: bool = True
     extract_cursor: str = ""
     turns_since_extraction: int = 0
-    surfaced: set[str] = field(default_factory=set)
     summarized_up_to: str = ""
     tokens_at_summary: int = 0
     catch_up_failures: int = 0
 
     @staticmethod
-    def load(session_id: str, layout: Layout) -> Session:
+    def load(session_id: str, layout: Layout) -> SessionState:
         """A session as a crash left it, or a new one."""
-        session = Session(session_id, layout)
+        session = SessionState(session_id, layout)
         try:
             found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
             session.extract_cursor = str(found["extractCursor"])
@@ -42,12 +41,12 @@ class Session:
             session.tokens_at_summary = int(found.get("tokensAtSummary", 0))
             session.catch_up_failures = int(found.get("catchUpFailures", 0))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return Session(session_id, layout)
+            return SessionState(session_id, layout)
         return session
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
-        if not Session.was_begun(self.id, self.layout):
+        if not SessionState.was_begun(self.id, self.layout):
             self._save()
 
     @staticmethod
@@ -86,14 +85,14 @@ class Session:
 
 def fork_session(
     open_transcript: Callable[[str], Transcript], origin: str, layout: Layout, *, at: str = "", fork_id: str = ""
-) -> Session:
+) -> SessionState:
     """A new session that goes on where another one stands, or stood at a message, and knows what is done (J4).
 
     Its transcript is written last: a fork that is killed leaves no session.
     """
-    fork = Session(fork_id or str(uuid.uuid4()), layout)
+    fork = SessionState(fork_id or str(uuid.uuid4()), layout)
     branch = Branch.of(layout.session(origin), open_transcript(fork.id), at=at)
-    before = Session.load(origin, layout)
+    before = SessionState.load(origin, layout)
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):

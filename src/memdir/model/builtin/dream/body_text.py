@@ -30,7 +30,7 @@ _UPDATE = re.compile(r"update\b", re.I)
 
 
 @dataclass(frozen=True)
-class Sentence:
+class BodySentence:
     """A sentence in the body: its text and where it stands."""
 
     text: str
@@ -46,10 +46,10 @@ class _Paragraph:
     label: Label
 
 
-def sentences(body: str) -> list[Sentence]:
+def sentences(body: str) -> list[BodySentence]:
     """All sentences of the prose in `body`, in order, labels like **Why:** left out of the text."""
     return [
-        Sentence(body[start:end], start, end, part.label)
+        BodySentence(body[start:end], start, end, part.label)
         for part in _paragraphs(body)
         for start, end in split(body, part.start, part.end)
     ]

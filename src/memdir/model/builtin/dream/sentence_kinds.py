@@ -7,14 +7,14 @@ import re
 from memdir.disk.shipped import shipped_lines
 
 
-class Phrases:
+class SentenceKinds:
     """One pattern a kind."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._words: dict[str, list[str]] = {}
         lead = ""
-        for line in shipped_lines("model/builtin/dream/phrases.txt"):
+        for line in shipped_lines("model/builtin/dream/sentence_kinds.txt"):
             kind, _, pattern = line.partition("\t")
             if kind == "lead":
                 lead = rf"^(?:(?:{pattern})[,:!]?\s+)*"
