@@ -1,4 +1,4 @@
-"""The ledger: every background model call, a JSON object a line, private, appended in one write; and its sums (B1, B2)."""
+"""The ledger: every background model call and its sums, one JSON object a line, appended in one write (B1, B2)."""
 
 from __future__ import annotations
 
