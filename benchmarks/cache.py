@@ -28,9 +28,9 @@ from memdir.agent.gate import allow_all
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.memdir import MemDir, open_memory
 from memdir.model.anthropic import AnthropicModel
+from memdir.model.budget import Prices
 from memdir.model.model import Model, RawCall, Request, Usage
 from memdir.model.openai import OpenAIModel
-from memdir.model.prices import Prices
 from memdir.prompts.compose import load_prompt
 from memdir.settings import Environment
 from memdir.store.history import Origin

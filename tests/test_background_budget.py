@@ -12,9 +12,9 @@ import pytest
 
 from memdir.errors import BudgetReached, ModelError
 from memdir.memdir import MemDir, open_memory
+from memdir.model.failures import RetryingModel
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Request, Usage
-from memdir.model.retry import RetryingModel
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.turn import FinishedTurn

@@ -235,9 +235,8 @@ class MemDir:
 
     def budget(self) -> Budget:
         """What background work may use, and has used (B2)."""
-        from memdir.model.budget import Budget, Caps
+        from memdir.model.budget import Budget, Caps, Prices
         from memdir.model.ledger import Ledger
-        from memdir.model.prices import Prices
 
         return Budget(Ledger(self.layout.ledger), Caps.of(self.settings), Prices(self.layout.prices), self.clock)
 

@@ -19,7 +19,7 @@ from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
 from memdir.errors import ModelError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Model, RawCall, Reply, Request
-from memdir.model.openai_responses import responses_arguments
+from memdir.model.openai import responses_arguments
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, ToolResult, user
