@@ -227,17 +227,16 @@ class MemDir:
         """The background work of a session: extraction and dream."""
         if self._background is None:
             from memdir.background import Background
-            from memdir.session import Session
+            from memdir.remember.session_state import SessionState
 
-            session = Session.load(session_id, self.layout)
+            session = SessionState.load(session_id, self.layout)
             self._background = Background(self, session, on_saved=on_saved)
         return self._background
 
     def budget(self) -> Budget:
         """What background work may use, and has used (B2)."""
-        from memdir.model.budget import Budget, Caps
+        from memdir.model.budget import Budget, Caps, Prices
         from memdir.model.ledger import Ledger
-        from memdir.model.prices import Prices
 
         return Budget(Ledger(self.layout.ledger), Caps.of(self.settings), Prices(self.layout.prices), self.clock)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.agent.abort import Abort
 from memdir.agent.gate import Gate
-from memdir.agent.loop import AgentRun, run_agent
+from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
 from memdir.model.model import CachePolicy, Model, Request, Usage
 from memdir.transcript.message import Message, user
@@ -24,7 +23,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Hands:
+class ForkTools:
     """What a fork works with. The box must be its own, as `Toolbox.forked` makes it from the parent's (G2)."""
 
     model: Model
@@ -78,7 +77,7 @@ def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) ->
 async def fork(
     parent: Request,
     job: Job,
-    hands: Hands,
+    tools: ForkTools,
     *,
     since: Sequence[Message] = (),
     abort: Abort | None = None,
@@ -87,9 +86,9 @@ async def fork(
     """Run a job beside the conversation. Nothing it reads or writes reaches the parent; no transcript is kept."""
     run = await run_agent(
         fork_request(parent, job.text, since=since),
-        hands.model,
-        hands.tools,
-        hands.gate,
+        tools.model,
+        tools.tools,
+        tools.gate,
         max_turns=job.max_turns,
         abort=abort,
         on_message=on_progress,

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.session import fork_session
+    from memdir.remember.session_state import fork_session
     from memdir.transcript.session_list import full_id
 
     ref = chosen(context, options.session)

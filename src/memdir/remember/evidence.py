@@ -14,8 +14,8 @@ from itertools import pairwise
 from unicodedata import category
 
 from memdir.model.builtin.extract.lexicon import Cue, cues
-from memdir.model.builtin.extract.phrases import anywhere
-from memdir.model.builtin.extract.words import fold, language, tokens
+from memdir.model.builtin.extract.topic_words import fold, language, tokens
+from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.remember.lines import Said
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust

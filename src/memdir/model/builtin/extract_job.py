@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from memdir.model.builtin.chat import words_of
-from memdir.model.builtin.extract import Conversation, Draft, Existing, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
 from memdir.model.model import Reply, Request
 from memdir.store.taxonomy import MemoryType, parse_type
 from memdir.store.topic import Topic
@@ -147,15 +147,15 @@ def _concerned(job: _Job) -> list[_Known]:
     return [known for _, known in sorted(near, key=lambda pair: -pair[0])[:MAX_READ]]
 
 
-def _conversation(job: _Job) -> Conversation:
+def _conversation(job: _Job) -> Talk:
     messages = [
         {**message_fields(message)["message"], "id": message.id, "isMeta": message.is_meta} for message in job.said
     ]
     existing = tuple(known.existing() for known in job.known.values())
-    return Conversation(lines_from_messages(messages), job.now, job.instructions, existing)
+    return Talk(lines_from_messages(messages), job.now, job.instructions, existing)
 
 
-def _write(number: int, draft: Draft, job: _Job) -> ToolUse:
+def _write(number: int, draft: MemoryDraft, job: _Job) -> ToolUse:
     known = job.known.get(draft.file)
     if draft.action == "delete":
         path, content = draft.file, "<!-- delete: the user took it back -->\n"

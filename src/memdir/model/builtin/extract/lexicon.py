@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.extract.words import cjk_runs, fold, tokens
+from memdir.model.builtin.extract.topic_words import cjk_runs, fold, tokens
 
 MAX_PHRASE_WORDS = 6  # longest phrase in the file; longer windows would only cost time
 MIN_PREFIX = 2  # shortest stem before a star
