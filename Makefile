@@ -54,6 +54,9 @@ docs: $(STAMP)  ## Write the generated reference pages
 docs-check: $(STAMP)
 	$(BIN)/python -m docs.generate --check
 
+measure: $(STAMP)  ## How large the house is, beside what it was and what it may be
+	@$(RUN) $(BIN)/python -m benchmarks.house
+
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py tests/agent/bash/test_doors.py --faults=all
 

@@ -21,11 +21,10 @@ from typing import TypeVar
 
 from benchmarks.measure import Row, best_cpu_seconds, report, save
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.glance import END_BYTES, glance
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.resume import resume
-from memdir.transcript.sources.own import OwnSessions
-from memdir.transcript.sources.source import newest_first, session_ref, transcripts_in
+from memdir.transcript.session_list import END_BYTES, glance
+from memdir.transcript.sources.source import OwnSessions, newest_first, session_ref, transcripts_in
 from memdir.transcript.transcript import Transcript
 
 T = TypeVar("T")

@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
 from memdir.model.model import Model, RawCall, Request
 from memdir.model.raw import messages_of
 from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import parse_type
 from memdir.store.topic import Topic
@@ -40,7 +40,7 @@ async def _run(case: Mapping[str, Any], model: Model, name: str, place: Path) ->
     before = {one["file"]: _topic(one) for one in case.get("existing", [])}
     for key, topic in before.items():
         (place / "memory" / key).write_bytes(topic.data)
-    session = Session("eval", Layout(str(place / "home"), str(project)))
+    session = SessionState("eval", Layout(str(place / "home"), str(project)))
     plan = ExtractionPlan([store], str(project), zone=moment.tzinfo)
     extraction = Extraction(session, plan, model, NullSink(), moment.timestamp)
     await extraction.extract(_turn(case, name))

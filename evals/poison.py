@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Request
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
@@ -106,7 +106,7 @@ async def _run(case: Mapping[str, Any], model: Callable[[str], Model], place: Pa
     (place / "project").mkdir()
     store = MemoryStore(Place(str(place / "memory")), clock=lambda: NOW)
     store.ensure()
-    session = Session("eval", Layout(str(place / "home"), str(place / "project")))
+    session = SessionState("eval", Layout(str(place / "home"), str(place / "project")))
     plan = ExtractionPlan([store], str(place / "project"))
     extraction = Extraction(session, plan, model(store.root), NullSink(), lambda: NOW)
     messages = conversation(case)

@@ -11,11 +11,11 @@ import pytest
 
 from memdir.background import Background
 from memdir.memdir import MemDir, open_memory
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request, Usage
 from memdir.remember.compaction import Compacted
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.resume import resume
@@ -93,7 +93,7 @@ def test_the_settings_decide_when_a_conversation_is_compacted(opened: Opened) ->
 async def test_a_session_that_a_crash_cut_off_is_learned_when_the_next_one_starts(opened: Opened) -> None:
     """X10: the cursor persists, and the next session catches up."""
     memory = opened()
-    Session("crashed", memory.layout).begin()
+    SessionState("crashed", memory.layout).begin()
     talk = talk_of(memory, "crashed")
     talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
     talk.add(Message("assistant", (Text("Understood."),)))
@@ -104,14 +104,14 @@ async def test_a_session_that_a_crash_cut_off_is_learned_when_the_next_one_start
     assert background._catching_up is not None
     await background._catching_up
     assert saved
-    assert Session.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
-    assert Session.was_begun("next", memory.layout)
+    assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
+    assert SessionState.was_begun("next", memory.layout)
     await memory.close()
 
 
 async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened) -> None:
     memory = opened()
-    Session("crashed", memory.layout).begin()
+    SessionState("crashed", memory.layout).begin()
     talk = talk_of(memory, "crashed")
     talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
     talk.add(Message("assistant", (Text("Understood."),)))
@@ -119,12 +119,12 @@ async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened
     background = memory.background("next")
     background.session_started()
     await memory.close()
-    assert Session.load("crashed", memory.layout).extract_cursor == ""
+    assert SessionState.load("crashed", memory.layout).extract_cursor == ""
     again = opened().background("after")
     again.session_started()
     assert again._catching_up is not None
     await asyncio.wait_for(again._catching_up, 20)
-    assert Session.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
+    assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
     await again.close()
 
 

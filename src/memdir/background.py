@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.dream.lock import last_dream
@@ -24,8 +24,8 @@ from memdir.remember.catch_up import CatchUp
 from memdir.remember.compaction import Compaction, CompactionPlan
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
@@ -35,7 +35,7 @@ class Background:
     """The background work of one session."""
 
     def __init__(
-        self, memory: MemDir, session: Session, *, on_saved: Callable[[Sequence[str]], None] | None = None
+        self, memory: MemDir, session: SessionState, *, on_saved: Callable[[Sequence[str]], None] | None = None
     ) -> None:
         self._memory = memory
         self._session = session

@@ -227,7 +227,7 @@ class MemDir:
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
-        from memdir.transcript.sources.own import OwnSessions
+        from memdir.transcript.sources.source import OwnSessions
 
         sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
         found = SessionSearch(sessions, self.place.logs, self.layout.session_index)
@@ -238,17 +238,16 @@ class MemDir:
         """The background work of a session: extraction and dream."""
         if self._background is None:
             from memdir.background import Background
-            from memdir.session import Session
+            from memdir.remember.session_state import SessionState
 
-            session = Session.load(session_id, self.layout)
+            session = SessionState.load(session_id, self.layout)
             self._background = Background(self, session, on_saved=on_saved)
         return self._background
 
     def budget(self) -> Budget:
         """What background work may use, and has used (B2)."""
-        from memdir.model.budget import Budget, Caps
+        from memdir.model.budget import Budget, Caps, Prices
         from memdir.model.ledger import Ledger
-        from memdir.model.prices import Prices
 
         return Budget(Ledger(self.layout.ledger), Caps.of(self.settings), Prices(self.layout.prices), self.clock)
 

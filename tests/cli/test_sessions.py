@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.session import Session
+from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin
 from memdir.store.topic import Topic
 from memdir.transcript.conversation import Conversation
@@ -165,11 +165,11 @@ def test_resume_goes_back_to_a_message_and_tells_of_damage(memdir: Memdir, memor
 def test_a_fork_has_the_same_context_and_a_life_of_its_own(
     memdir: Memdir, memory: MemDir, talk: Conversation, long_talk: Conversation
 ) -> None:
-    Session(SECOND, memory.layout).move_cursor(long_talk.messages[-1].id)
+    SessionState(SECOND, memory.layout).move_cursor(long_talk.messages[-1].id)
     before = Path(memory.layout.session(SECOND)).read_bytes()
     forked = answer(memdir("fork", SECOND, "--json"))["session"]
     assert resume(memory.layout.session(forked)).messages == long_talk.messages
-    assert Session.load(forked, memory.layout).extract_cursor == long_talk.messages[-1].id
+    assert SessionState.load(forked, memory.layout).extract_cursor == long_talk.messages[-1].id
     more = Conversation.resume(memory.transcript(forked))
     more.add(user("only here"))
     more.transcript.close()
@@ -181,13 +181,13 @@ def test_a_fork_has_the_same_context_and_a_life_of_its_own(
 
 def test_a_fork_at_a_message_was_extracted_if_more_was(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:
     """X4: what its origin has extracted is not extracted once more."""
-    Session(FIRST, memory.layout).move_cursor(talk.messages[5].id)
+    SessionState(FIRST, memory.layout).move_cursor(talk.messages[5].id)
     forked = answer(memdir("fork", "--at", talk.messages[3].id, "--json"))["session"]
     assert resume(memory.layout.session(forked)).messages == talk.messages[:4]
-    assert Session.load(forked, memory.layout).extract_cursor == talk.messages[3].id
-    Session(FIRST, memory.layout).move_cursor(talk.messages[1].id)
+    assert SessionState.load(forked, memory.layout).extract_cursor == talk.messages[3].id
+    SessionState(FIRST, memory.layout).move_cursor(talk.messages[1].id)
     forked = answer(memdir("fork", FIRST, "--at", talk.messages[3].id, "--json"))["session"]
-    assert Session.load(forked, memory.layout).extract_cursor == talk.messages[1].id
+    assert SessionState.load(forked, memory.layout).extract_cursor == talk.messages[1].id
     ran = memdir("fork", FIRST, "--at", "no-such-message")
     assert "there is no message no-such-message" in ran.err
 
@@ -197,13 +197,13 @@ def test_a_fork_takes_the_notes_along_as_far_as_they_reach(memdir: Memdir, memor
     notes = Path(memory.layout.session_memory(FIRST))
     notes.parent.mkdir(parents=True)
     notes.write_text("# Session Title\nFlaky test\n")
-    Session.load(FIRST, memory.layout).mark_summarized(talk.messages[3].id, 12_000)
+    SessionState.load(FIRST, memory.layout).mark_summarized(talk.messages[3].id, 12_000)
     whole = answer(memdir("fork", FIRST, "--json"))["session"]
     assert Path(memory.layout.session_memory(whole)).read_text() == notes.read_text()
-    assert Session.load(whole, memory.layout).summarized_up_to == talk.messages[3].id
+    assert SessionState.load(whole, memory.layout).summarized_up_to == talk.messages[3].id
     early = answer(memdir("fork", FIRST, "--at", talk.messages[1].id, "--json"))["session"]
     assert not os.path.exists(memory.layout.session_memory(early))
-    assert Session.load(early, memory.layout).tokens_at_summary == 0
+    assert SessionState.load(early, memory.layout).tokens_at_summary == 0
 
 
 def test_damage_is_told_wherever_a_session_is_shown(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from memdir.agent.tools.read import ReadTool
+from memdir.agent.tools.file_tools import ReadTool
 from memdir.errors import ModelError
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import ChatJob
 from memdir.model.model import Model, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel

@@ -13,8 +13,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.anthropic import call_arguments
 from memdir.model.model import Provider, RawCall, Reply, Request
-from memdir.model.openai_chat import chat_arguments
-from memdir.model.openai_responses import responses_arguments
+from memdir.model.openai import chat_arguments, responses_arguments
 from memdir.transcript.message import Message, ToolResult
 from tests.contracts.model_subjects import NAMES, SUBJECTS, Subject
 

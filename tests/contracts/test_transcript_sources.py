@@ -17,8 +17,7 @@ from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
-from memdir.transcript.sources.own import OwnSessions
-from memdir.transcript.sources.source import TranscriptSource
+from memdir.transcript.sources.source import OwnSessions, TranscriptSource
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock
 

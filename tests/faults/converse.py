@@ -10,7 +10,7 @@ import sys
 
 from memdir.errors import MemdirError
 from memdir.layout import Layout
-from memdir.session import fork_session
+from memdir.remember.session_state import fork_session
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
 from memdir.transcript.transcript import Transcript

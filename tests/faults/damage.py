@@ -21,7 +21,7 @@ from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Usage
-from memdir.session import Session
+from memdir.remember.session_state import SessionState
 from memdir.settings import Environment
 from memdir.store.history import Origin
 from memdir.store.journal import Journal, Operation, write_journal
@@ -152,7 +152,7 @@ def _converse(home: DamagedHome) -> None:
     memory = open_memory(home.project, environment=environment)
     talk = Conversation.resume(memory.transcript("one"))
     talk.add(user("hello"))
-    Session.load("one", memory.layout).move_cursor(talk.messages[-1].id)
+    SessionState.load("one", memory.layout).move_cursor(talk.messages[-1].id)
     Ledger(memory.layout.ledger).add(Spent(1.0, "dream", memory.layout.slug, "some-model", Usage(), 0.01))
 
 

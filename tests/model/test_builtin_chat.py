@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from memdir import MemoryType
-from memdir.agent.files import DiskFiles
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
-from memdir.agent.tools.read import ReadTool
+from memdir.agent.tools.file_tools import ReadTool
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.memdir import MemDir, open_memory
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import ChatJob
 from memdir.model.model import Request, SystemBlock
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, Text, user
 
 

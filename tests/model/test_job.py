@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemoryType
-from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
 from memdir.dream.dream import Dreamer, DreamPlan
 from memdir.dream.task import DreamTask
@@ -19,21 +19,20 @@ from memdir.errors import ModelError
 from memdir.layout import Layout, Place
 from memdir.model import builtin
 from memdir.model.budget import Budget, BudgetedModel, Caps
-from memdir.model.builtin.model import BuiltinModel
-from memdir.model.careful import careful_model
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.command import render_prompt
+from memdir.model.failures import RetryingModel, careful_model
 from memdir.model.job import ChatJob, CompactJob, DreamJob, ExtractJob, MemoryFolder, NotesJob, TypedJob
 from memdir.model.ledger import Ledger
 from memdir.model.model import Model, RawCall, Reply, Request, SystemBlock
-from memdir.model.retry import RetryingModel
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.compaction import Compaction, CompactionPlan
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, assistant, user
@@ -89,9 +88,11 @@ async def test_it_is_kept_through_fork_loop_retries_budget_and_care(tmp_path: Pa
     model = RetryingModel(BudgetedModel(careful_model(inner), budget, "extract", "p"), sleep=at_once)
     job = JOBS[0]
     parent = Request("m", messages=(user("Hi"),), job=JOBS[-1])
-    await fork(parent, Job("Save.", "extract", 5, typed=job), Hands(model, box(tmp_path), allow_all))
+    await fork(parent, Job("Save.", "extract", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))
     assert [request.job for request in inner.requests] == [job] * 3
-    await fork(parent, Job("Other.", "x", 1), Hands(other := ScriptedModel([says("Ok.")]), box(tmp_path), allow_all))
+    await fork(
+        parent, Job("Other.", "x", 1), ForkTools(other := ScriptedModel([says("Ok.")]), box(tmp_path), allow_all)
+    )
     assert other.requests[0].job is None, "a parent's job is not its fork's"
 
 
@@ -121,7 +122,7 @@ async def a_day_of_work(model: Model, home: Path, clock: Clock) -> dict[str, byt
     store.ensure()
     for text in ("Deploys go out on Tuesdays", "Deploys go out on Tuesdays, from the release branch"):
         add_memory(store, text, kind=MemoryType.PROJECT, origin=Origin("test", trust="user"))
-    session, events = Session("one", layout), Events([])
+    session, events = SessionState("one", layout), Events([])
     work = Work(Conversation(Transcript(layout.session("one"), session_id="one", cwd="/app", clock=clock)))
     last = fix_rounding(work)
     notes = SessionMemory(session, model, events, str(project))

@@ -13,8 +13,8 @@ from memdir.layout import Layout
 from memdir.model.model import Model, Request
 from memdir.model.scripted import ScriptedModel, calls
 from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from tests.conftest import Clock, Events
@@ -67,7 +67,7 @@ class Bench:
 
     store: MemoryStore
     events: Events
-    session: Session
+    session: SessionState
     saved: list[Sequence[str]]
     make: Callable[..., Extraction]
 
@@ -89,7 +89,7 @@ class Bench:
 @pytest.fixture
 def bench(store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, project: Path) -> Bench:
     store.ensure()
-    session = Session("session-1", Layout(str(tmp_path / "home"), str(project)))
+    session = SessionState("session-1", Layout(str(tmp_path / "home"), str(project)))
     saved: list[Sequence[str]] = []
 
     def make(

@@ -14,8 +14,8 @@ from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.extract import Extraction, ExtractionPlan
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.transcript import Transcript
@@ -38,7 +38,7 @@ class Hanging:
 async def talk(project: str) -> None:
     memory = open_memory(project)
     memory.start()
-    session = Session("crashed", memory.layout)
+    session = SessionState("crashed", memory.layout)
     session.begin()
     transcript = Transcript(memory.layout.session(session.id), session_id=session.id, cwd=project, clock=time.time)
     conversation = Conversation(transcript)

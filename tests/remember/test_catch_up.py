@@ -18,7 +18,7 @@ from memdir.model.model import Model, Reply, Request
 from memdir.model.scripted import ScriptedModel, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
 from memdir.remember.extract import ExtractionPlan
-from memdir.session import Session
+from memdir.remember.session_state import SessionState
 from memdir.store.store import MemoryStore
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
@@ -39,7 +39,7 @@ def talk(layout: Layout, clock: Clock) -> Callable[..., Conversation]:
     """A session of one turn that was left, attended to by memdir unless told otherwise."""
 
     def make(session_id: str, *, age: float = 0, begun: bool = True, text: str = SAID) -> Conversation:
-        session = Session(session_id, layout)
+        session = SessionState(session_id, layout)
         if begun:
             session.begin()
         transcript = Transcript(layout.session(session_id), session_id=session_id, cwd="/app", clock=clock)
@@ -104,14 +104,14 @@ async def test_oldest_first_at_most_five_and_never_the_current_one(
     await catch_up.run("current")
     assert [request.messages[0].text[-2] for request in model.requests[5:]] == list("56")
     assert [event.fields["sessions"] for event in events.events if event.name == "session.catch_up"] == [5, 2]
-    assert not Session.load("current", layout).extract_cursor
+    assert not SessionState.load("current", layout).extract_cursor
 
 
 async def test_only_what_came_after_the_cursor_with_the_turn_it_belongs_to(
     talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
 ) -> None:
     conversation = talk("one")
-    session = Session.load("one", layout)
+    session = SessionState.load("one", layout)
     session.move_cursor(conversation.messages[-1].id)
     again = Conversation.resume(conversation.transcript)
     again.add(user("Deploys happen on Fridays only, says the release team."))
@@ -171,7 +171,7 @@ async def test_a_session_without_words_is_looked_at_once(
     last = conversation.add(user("```\ncode\n```"))
     conversation.transcript.close()
     await machine(ScriptedModel([])).run("x")
-    assert Session.load("one", layout).extract_cursor == last.id
+    assert SessionState.load("one", layout).extract_cursor == last.id
 
 
 async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
@@ -188,4 +188,4 @@ async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
     await machine(model).run("x")
     second.transcript.close()
     assert len(model.requests) == 1
-    assert not Session.load("two", layout).extract_cursor
+    assert not SessionState.load("two", layout).extract_cursor

@@ -9,18 +9,18 @@ import pytest
 
 from memdir.errors import DiskError, ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
-from memdir.session import Session
-from memdir.transcript.compact import Tail, tail_start, whole_calls
+from memdir.remember.session_state import SessionState
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.resume import resume
+from memdir.transcript.tokens import Tail, tail_start, whole_calls
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock, Events
 from tests.remember.working import Work, fix_rounding
@@ -36,8 +36,8 @@ def layout(tmp_path: Path, project: Path) -> Layout:
 
 
 @pytest.fixture
-def session(layout: Layout) -> Session:
-    return Session("one", layout)
+def session(layout: Layout) -> SessionState:
+    return SessionState("one", layout)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def work(layout: Layout, clock: Clock) -> Work:
 
 
 @pytest.fixture
-def compaction(session: Session, events: Events) -> Callable[..., Compaction]:
+def compaction(session: SessionState, events: Events) -> Callable[..., Compaction]:
     def make(model: Model, plan: CompactionPlan = PLAN) -> Compaction:
         return Compaction(SessionMemory(session, model, events, "/app"), plan, model, events)
 
@@ -60,7 +60,7 @@ def long_talk(work: Work, turns: int = 12) -> None:
         work.reply(f"Answer {number}: " + "some words in answer " * 40)
 
 
-def keep_notes(layout: Layout, session: Session, covered: str, text: str = NOTES) -> None:
+def keep_notes(layout: Layout, session: SessionState, covered: str, text: str = NOTES) -> None:
     path = Path(layout.session_memory("one"))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -68,7 +68,7 @@ def keep_notes(layout: Layout, session: Session, covered: str, text: str = NOTES
 
 
 async def test_session_memory_takes_the_place_of_what_it_covers(
-    work: Work, layout: Layout, session: Session, compaction: Callable[..., Compaction], events: Events
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction], events: Events
 ) -> None:
     """N7: summary, then a tail word for word; no model is asked."""
     long_talk(work)
@@ -107,7 +107,7 @@ async def test_a_model_writes_the_summary_when_there_are_no_notes(
 
 
 async def test_what_the_user_wants_kept_is_told_to_the_model_first(
-    work: Work, layout: Layout, session: Session, compaction: Callable[..., Compaction]
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction]
 ) -> None:
     """`/compact keep the numbers`: the notes were written without that wish."""
     long_talk(work)
@@ -119,7 +119,7 @@ async def test_what_the_user_wants_kept_is_told_to_the_model_first(
 
 
 async def test_a_failing_model_falls_back_to_the_notes(
-    work: Work, layout: Layout, session: Session, compaction: Callable[..., Compaction]
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction]
 ) -> None:
     long_talk(work)
     keep_notes(layout, session, work.talk.messages[-1].id)
@@ -202,7 +202,7 @@ async def test_never_in_the_middle_of_a_call_and_never_of_nothing(
 
 
 async def test_notes_that_cover_nobody_knows_what_are_not_trusted(
-    work: Work, layout: Layout, session: Session, compaction: Callable[..., Compaction]
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction]
 ) -> None:
     long_talk(work)
     keep_notes(layout, session, "a message of another branch")

@@ -17,9 +17,9 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
-from memdir.session import Session
-from memdir.store.catalogue import add_memory
+from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, ToolUse
 from tests.remember.conftest import Bench, topic
@@ -265,10 +265,10 @@ async def test_the_cursor_outlives_the_process(bench: Bench) -> None:
     talk = bench.talk(ScriptedModel(writes_rule(bench)))
     talk.extraction.turn_ended(talk.says(SAID))
     await talk.extraction.drain()
-    assert Session.load("session-1", bench.session.layout).extract_cursor == "m2"
-    assert Session.load("another", bench.session.layout).extract_cursor == ""
+    assert SessionState.load("session-1", bench.session.layout).extract_cursor == "m2"
+    assert SessionState.load("another", bench.session.layout).extract_cursor == ""
     Path(bench.session.layout.session_state("session-1")).write_text("{damaged")
-    assert Session.load("session-1", bench.session.layout).extract_cursor == ""
+    assert SessionState.load("session-1", bench.session.layout).extract_cursor == ""
 
 
 async def test_team_mode_has_both_directories_and_both_indexes(bench: Bench) -> None:
@@ -398,7 +398,7 @@ from memdir.model.model import Request
 from memdir.model.scripted import calls
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
+from memdir.remember.session_state import SessionState
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import assistant, user
 import time
@@ -415,7 +415,7 @@ class Slow:
 
 async def main():
     store = MemoryStore(Place(sys.argv[1]))
-    session = Session.load("s", Layout(sys.argv[2], sys.argv[3]))
+    session = SessionState.load("s", Layout(sys.argv[2], sys.argv[3]))
     extraction = Extraction(session, ExtractionPlan([store], sys.argv[3]), Slow(), NullSink(), time.time)
     request = Request("m", messages=(user("I am a data scientist by trade", message_id="m1"),))
     extraction.turn_ended(FinishedTurn(request, assistant("ok", message_id="m2")))
@@ -435,7 +435,7 @@ def test_a_run_killed_in_the_middle_is_repeated_by_the_next_process(
         assert child.stdout and child.stdout.readline() == "in mid-run\n"
         os.kill(child.pid, signal.SIGKILL)
     assert os.listdir(bench.store.root) == []
-    assert Session.load("s", bench.session.layout).extract_cursor == ""
+    assert SessionState.load("s", bench.session.layout).extract_cursor == ""
 
 
 async def test_events_hold_no_text_of_the_conversation(bench: Bench) -> None:

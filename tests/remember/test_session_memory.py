@@ -11,15 +11,15 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.notes import SECTION_TOKENS, Notes, titles_of
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
 from memdir.transcript.transcript import Transcript
@@ -36,8 +36,8 @@ def layout(tmp_path: Path, project: Path) -> Layout:
 
 
 @pytest.fixture
-def session(layout: Layout) -> Session:
-    return Session("one", layout)
+def session(layout: Layout) -> SessionState:
+    return SessionState("one", layout)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def work(layout: Layout, clock: Clock) -> Work:
 
 
 @pytest.fixture
-def keep(session: Session, events: Events, project: Path) -> Callable[..., SessionMemory]:
+def keep(session: SessionState, events: Events, project: Path) -> Callable[..., SessionMemory]:
     def make(model: Model, **more: bool) -> SessionMemory:
         return SessionMemory(session, model, events, str(project), **more)
 
@@ -84,7 +84,7 @@ def test_the_template_has_the_ten_sections_in_order() -> None:
     ]
 
 
-async def test_thresholds(keep: Callable[..., SessionMemory], session: Session) -> None:
+async def test_thresholds(keep: Callable[..., SessionMemory], session: SessionState) -> None:
     """N3: first at 10,000; then 5,000 more, and three calls or a reply without any."""
     memory = keep(ScriptedModel([]))
     assert memory._why_not(turn(1), 9_999) == "short_session"
@@ -96,7 +96,9 @@ async def test_thresholds(keep: Callable[..., SessionMemory], session: Session) 
     assert memory._why_not(turn(2, calling=3), 15_000) == ""
 
 
-async def test_calls_are_counted_since_the_last_update(keep: Callable[..., SessionMemory], session: Session) -> None:
+async def test_calls_are_counted_since_the_last_update(
+    keep: Callable[..., SessionMemory], session: SessionState
+) -> None:
     memory = keep(ScriptedModel([]))
     session.mark_summarized("a2", 10_000)
     told = [turn(number, calling=1).reply for number in (1, 2, 3, 4)]
@@ -109,7 +111,7 @@ async def test_calls_are_counted_since_the_last_update(keep: Callable[..., Sessi
 
 
 async def test_after_a_compaction_what_is_new_counts_from_there(
-    keep: Callable[..., SessionMemory], session: Session
+    keep: Callable[..., SessionMemory], session: SessionState
 ) -> None:
     memory = keep(ScriptedModel([]))
     session.mark_summarized("a1", 150_000)
@@ -119,7 +121,9 @@ async def test_after_a_compaction_what_is_new_counts_from_there(
 
 
 @pytest.mark.parametrize("case", ["subagent", "auto_compact_off", "memory_off"])
-async def test_what_never_starts_an_update(keep: Callable[..., SessionMemory], session: Session, case: str) -> None:
+async def test_what_never_starts_an_update(
+    keep: Callable[..., SessionMemory], session: SessionState, case: str
+) -> None:
     """N3: main agent only, only when auto-compaction is on."""
     memory = keep(ScriptedModel([]), auto_compact=case != "auto_compact_off")
     session.memory_is_on = case != "memory_off"
@@ -139,7 +143,7 @@ async def test_without_a_provider_s_figure_the_tokens_are_estimated(keep: Callab
 
 
 async def test_an_update_writes_the_file_and_remembers_what_it_covers(
-    keep: Callable[..., SessionMemory], session: Session, layout: Layout, events: Events
+    keep: Callable[..., SessionMemory], session: SessionState, layout: Layout, events: Events
 ) -> None:
     """N1."""
     path = layout.session_memory("one")
@@ -154,7 +158,7 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
     assert path == os.path.join(layout.project_home, "one", "session-memory", "summary.md")
     assert Path(path).read_text(encoding="utf-8") == FILLED
     assert Path(path).stat().st_mode & 0o77 == 0
-    again = Session.load("one", layout)
+    again = SessionState.load("one", layout)
     assert (again.summarized_up_to, again.tokens_at_summary) == ("a1", 12_000)
     assert titles == ["Rounding of invoices"]
     [event] = events.events
@@ -164,7 +168,7 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
     assert model.requests[0].messages[:2] == asked.messages, "the whole conversation, then the job"
 
 
-async def test_a_call_without_its_result_is_left_out(keep: Callable[..., SessionMemory], session: Session) -> None:
+async def test_a_call_without_its_result_is_left_out(keep: Callable[..., SessionMemory], session: SessionState) -> None:
     """N3: never cut between a tool call and its result."""
     memory = keep(model := ScriptedModel(writes(FILLED, "x")))
     asked = turn(1, calling=3)
@@ -218,7 +222,7 @@ async def test_the_fork_may_touch_that_one_file_only(
 )
 async def test_a_run_that_comes_to_nothing_leaves_the_notes_and_waits_for_more(
     keep: Callable[..., SessionMemory],
-    session: Session,
+    session: SessionState,
     layout: Layout,
     events: Events,
     steps: list[Reply],

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.gate import allow_all
+from memdir.agent.gate import Allow, Deny, allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome
-from memdir.agent.verdict import Allow, Deny
 from memdir.errors import ModelError
 from memdir.events import Callbacks, Event, FanOut
 from memdir.layout import Place
@@ -20,8 +19,8 @@ from memdir.model.careful import GRACE_SECONDS
 from memdir.model.model import Model, ModelSettings, Reply, Request, ToolSpec, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.turn import FinishedTurn
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.transcript.message import Json, Message, Text, ToolUse, assistant, user

@@ -14,9 +14,9 @@ from memdir.memdir import open_memory
 from memdir.recall.recall_log import MESSAGE_CHARACTERS, Injection, Pin, RecallLog
 from memdir.store.secrets import beginning, redact_parts
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.glance import TITLE_CHARACTERS, glance
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.sources.own import OwnSessions
+from memdir.transcript.session_list import TITLE_CHARACTERS, glance
+from memdir.transcript.sources.source import OwnSessions
 from tests.conftest import Events, Ran
 from tests.security.fakes import drawn, github_token, key_block, password
 

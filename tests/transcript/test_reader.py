@@ -7,8 +7,7 @@ from pathlib import Path
 
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Opaque, Text, ToolUse, user
-from memdir.transcript.raw_lines import FIRST_BLOCK, lines_backwards
-from memdir.transcript.reader import Reading, read_line, read_records
+from memdir.transcript.reader import FIRST_BLOCK, Reading, lines_backwards, read_line, read_records
 from memdir.transcript.record import message_fields, parse_record
 from memdir.transcript.resume import resume
 from memdir.transcript.transcript import Transcript

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import product
 
 from memdir.disk.plain_file import read_if_plain
+from memdir.disk.shipped import shipped_lines
 from memdir.errors import BadMemoryFile
 
 MIN_SPELLED = 3  # letters of a name that a pattern must spell to count as asking for it: `id_*` does, `c*` does not
@@ -110,5 +111,4 @@ def _any_of(lines: list[str], end: str) -> re.Pattern[str]:
 
 @cache
 def _lines() -> tuple[str, ...]:
-    with open(os.path.join(os.path.dirname(__file__), "credential_places.txt"), encoding="utf-8") as file:
-        return tuple(line.strip() for line in file if line.strip() and not line.startswith("#"))
+    return tuple(map(str.strip, shipped_lines("agent/credential_places.txt")))

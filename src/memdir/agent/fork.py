@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.agent.abort import Abort
 from memdir.agent.gate import Gate
-from memdir.agent.loop import AgentRun, run_agent
+from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
 from memdir.model.job import TypedJob
 from memdir.model.model import CachePolicy, Model, Request, Usage
@@ -27,7 +26,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Hands:
+class ForkTools:
     """What a fork works with. The box must be its own, as `Toolbox.forked` makes it from the parent's (G2)."""
 
     model: Model
@@ -81,7 +80,7 @@ def fork_request(parent: Request, text: str, *, since: Sequence[Message] = (), j
 async def fork(
     parent: Request,
     job: Job,
-    hands: Hands,
+    tools: ForkTools,
     *,
     since: Sequence[Message] = (),
     abort: Abort | None = None,
@@ -90,9 +89,9 @@ async def fork(
     """Run a job beside the conversation. Nothing it reads or writes reaches the parent; no transcript is kept."""
     run = await run_agent(
         fork_request(parent, job.text, since=since, job=job.typed),
-        hands.model,
-        hands.tools,
-        hands.gate,
+        tools.model,
+        tools.tools,
+        tools.gate,
         max_turns=job.max_turns,
         abort=abort,
         on_message=on_progress,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
+
+from memdir.disk.shipped import shipped_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ EXAMPLES = (
     'eval "$(memdir completion zsh)"         # in ~/.zshrc',
     "memdir completion fish > ~/.config/fish/completions/memdir.fish",
 )
-_SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions")
 _NAMES_MEMORY = frozenset(("show", "edit", "forget", "log", "diff", "restore", "why"))
 
 
@@ -25,8 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     if options.words is None:
-        with open(os.path.join(_SCRIPTS, f"memdir.{options.shell}"), encoding="utf-8") as file:
-            context.terminal.line(file.read().rstrip("\n"))
+        context.terminal.line(shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n"))
         return 0
     for candidate in _candidates(options.words, context):
         context.terminal.line(candidate)

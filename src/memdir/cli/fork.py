@@ -23,8 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.session import fork_session
-    from memdir.transcript.lookup import full_id
+    from memdir.remember.session_state import fork_session
+    from memdir.transcript.session_list import full_id
 
     ref = chosen(context, options.session)
     fork = fork_session(context.memory.transcript, ref.id, context.memory.layout, at=full_id(ref.path, options.at))

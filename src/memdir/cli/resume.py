@@ -31,8 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.errors import MemoryNotFound
-    from memdir.transcript.lookup import full_id
     from memdir.transcript.resume import resume
+    from memdir.transcript.session_list import full_id
 
     ref = chosen(context, options.session)
     left = resume(ref.path, at=full_id(ref.path, options.at))

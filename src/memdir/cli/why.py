@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history_path import history_key
     from memdir.cli.log import plain
-    from memdir.store.lineage import lineage
+    from memdir.store.history import lineage
     from memdir.store.undo import require_history
 
     store = context.store()
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _print(commit: Commit, context: Context) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     terminal = context.terminal
     told = _SOURCES.get(commit.source, f"written by {commit.source}")
@@ -97,7 +97,7 @@ def _print_message(message: Message | None, message_id: str, context: Context) -
         told = f"message {clean(message_id)} is no longer in the transcript"
         terminal.line(f"           {terminal.style(told, 'yellow')}")
         return
-    from memdir.transcript.export.parts import moment, speaker
+    from memdir.transcript.export.markdown import moment, speaker
 
     terminal.line(f"           {terminal.cyan(speaker(message))} {terminal.dim(f'{moment(message)} {message.id[:8]}')}")
     said = message.text or "\n".join(result.content for result in message.tool_results)
@@ -133,7 +133,7 @@ def _messages_of(commit: Commit, key: str) -> list[str]:
 def _found(commit: Commit, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
     """The transcript of a change's session, wherever an agent keeps it, and those of the messages that are in it."""
     from memdir.cli.sessions.choose import sessions
-    from memdir.transcript.lookup import find_messages
+    from memdir.transcript.session_list import find_messages
 
     session = commit.trailers.get("Session", "")
     paths = [ref.path for ref in sessions(context, "all") if ref.id == session]

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.file_access import FileState
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
@@ -29,9 +28,8 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, told_now
-from memdir.store.history import Origin
+from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
-from memdir.store.lineage import tell_derived
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 
@@ -151,7 +149,7 @@ class Dreamer:
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = Hands(self.model, tools, gate)
+        hands = ForkTools(self.model, tools, gate)
         limit = asyncio.get_running_loop().call_later(
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )

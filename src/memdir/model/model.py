@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal", "other"]
 Provider = Literal["anthropic", "openai-chat", "openai-responses"]
+ANTHROPIC: Provider = "anthropic"
+RESPONSES: Provider = "openai-responses"
 
 
 @dataclass(frozen=True)

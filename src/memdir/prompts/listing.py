@@ -7,8 +7,8 @@ directory holds is told as a quotation, since others write there too.
 from __future__ import annotations
 
 from memdir.prompts.door import shown, shown_line
-from memdir.store.age import iso_time
 from memdir.store.index import parse_entry
+from memdir.store.scan import iso_time
 from memdir.store.trust import doubt_of
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.search.indexed_document import day_of
+from memdir.search.document import day_of
 from memdir.search.memory_index import MemoryIndex
 from memdir.search.ranking import KEPT
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from memdir.recall.decide import Calibration, Decision
-    from memdir.search.candidate import Ranking
-    from memdir.search.encoder import Encoder
     from memdir.search.question import Question
+    from memdir.search.ranking import Ranking
+    from memdir.search.vectors import Encoder
 
     Chooser = Literal["words", "sentences", "model", ""]  # nobody: names that a host put together
 

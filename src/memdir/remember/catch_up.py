@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memdir.agent.files import DiskFiles
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.file_access import DiskFiles
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up
 from memdir.layout import is_session_id
 from memdir.model.model import Model, Request
 from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.session import Session
 from memdir.transcript.message import Message
-from memdir.transcript.raw_lines import lines_backwards
-from memdir.transcript.reader import read_line
+from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.resume import resume
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref, transcripts_in
@@ -61,11 +59,11 @@ class CatchUp:
             self.sink.emit(session_caught_up(sessions=len(sessions), files=len(files), failed=failed))
         return files
 
-    def behind(self, current_session: str) -> list[Session]:
+    def behind(self, current_session: str) -> list[SessionState]:
         """Sessions that memdir attended to, that are over, and that said something after their cursor; oldest first."""
         found = []
         for ref in reversed(list(newest_first(session_ref(path, "") for path in self._transcripts()))):
-            session = Session.load(ref.id, self.layout)
+            session = SessionState.load(ref.id, self.layout)
             if ref.id != current_session and session.catch_up_failures < MAX_FAILURES and self._is_behind(ref, session):
                 found.append(session)
         return found[:MAX_SESSIONS]
@@ -74,10 +72,10 @@ class CatchUp:
         """Only sessions with a state of ours: another agent's old ones are none of our business."""
         for path in transcripts_in(self.layout.project_home):
             name = os.path.basename(path).removesuffix(".jsonl")
-            if is_session_id(name) and Session.was_begun(name, self.layout):
+            if is_session_id(name) and SessionState.was_begun(name, self.layout):
                 yield path
 
-    def _is_behind(self, ref: SessionRef, session: Session) -> bool:
+    def _is_behind(self, ref: SessionRef, session: SessionState) -> bool:
         last = _last_message(ref.path)
         if last is None or last.uuid == session.extract_cursor:
             return False
@@ -87,7 +85,7 @@ class CatchUp:
         with left_alone(ref.path) as is_left:
             return is_left
 
-    async def _extract(self, session: Session) -> Sequence[str] | None:
+    async def _extract(self, session: SessionState) -> Sequence[str] | None:
         """The files that were written; None when it failed and shall be tried again."""
         turn = self._turn(session)
         if turn is None:
@@ -107,7 +105,7 @@ class CatchUp:
             return None
         return ()
 
-    def _turn(self, session: Session) -> FinishedTurn | None:
+    def _turn(self, session: SessionState) -> FinishedTurn | None:
         """The messages after the cursor as a finished turn; None when there are none."""
         messages = resume(self.layout.session(session.id)).messages
         while messages and messages[-1].tool_uses:

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.file_access import FileState, SingleFile
+from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
-from memdir.agent.single_file import SingleFile
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
@@ -22,10 +21,9 @@ from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
-from memdir.transcript.compact import Tail, tail_start, whole_calls
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
-from memdir.transcript.tokens import estimate_message, estimate_messages
+from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, tail_start, whole_calls
 
 if TYPE_CHECKING:
     from memdir.events import FieldValue, Sink
@@ -174,7 +172,7 @@ class Compaction:
         for _ in range(MAX_SHORTENINGS):
             try:
                 asked = replace(request, messages=messages, raw=None)
-                report = await fork(asked, job, Hands(self.model, tools, allow_all))
+                report = await fork(asked, job, ForkTools(self.model, tools, allow_all))
                 return report.run.final_text if report.is_complete else ""
             except ModelError as error:
                 if error.kind != "context_too_long":

@@ -6,7 +6,6 @@ that carries paraphrases, and with a small glossary most translations.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,8 @@ from itertools import pairwise
 from unicodedata import category
 
 from memdir.model.builtin.extract.lexicon import Cue, cues
-from memdir.model.builtin.extract.phrases import anywhere
-from memdir.model.builtin.extract.words import fold, language, tokens
+from memdir.model.builtin.extract.topic_words import fold, language, tokens
+from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.remember.lines import Said
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
@@ -38,7 +37,7 @@ MAX_PIECE_CHARS = 50_000  # of each that are looked at
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
 MAX_ANSWER_WORDS = 6  # of an answer that chooses by naming a thing again
-ANSWERS_PATH = os.path.join(os.path.dirname(__file__), "answers.txt")
+ANSWERS_PATH = "remember/answers.txt"
 MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Abort
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.file_access import FileState
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.loop import Abort
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
@@ -30,8 +29,8 @@ from memdir.remember.evidence import Evidence
 from memdir.remember.lineage import PERSONAL, Judged, Lineage, Verdict, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
+from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn, instructions_in, messages_after, wrote_below
-from memdir.session import Session
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -76,7 +75,7 @@ class ExtractionPlan:
 class Extraction:
     """The extraction of one session: at most one run at a time, the newest request waiting behind it."""
 
-    session: Session
+    session: SessionState
     plan: ExtractionPlan
     model: Model
     sink: Sink
@@ -171,7 +170,7 @@ class Extraction:
         state = turn.state.clone() if turn.state else FileState()
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = Hands(self.model, tools, gate)
+        hands = ForkTools(self.model, tools, gate)
         folders = tuple(_folder(store) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))

@@ -12,7 +12,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from memdir.model.builtin.extract.lexicon import cues
-from memdir.model.builtin.extract.words import fold, language, tokens
+from memdir.model.builtin.extract.topic_words import fold, language, tokens
 from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic

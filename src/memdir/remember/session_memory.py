@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Abort
-from memdir.agent.fork import ForkReport, Hands, Job, fork
-from memdir.agent.single_file import SingleFile, SingleFileGate
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.file_access import SingleFile
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.gate import SingleFileGate
+from memdir.agent.loop import Abort
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
@@ -24,8 +24,8 @@ from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
 from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
 from memdir.remember.outcome import Skipped
+from memdir.remember.session_state import MAX_STATE_BYTES, SessionState
 from memdir.remember.turn import FinishedTurn, messages_after
-from memdir.session import MAX_STATE_BYTES, Session
 from memdir.store.secrets import redact
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Updated:
 class SessionMemory:
     """The notes of one session. At most one update at a time; nothing waits for it."""
 
-    session: Session
+    session: SessionState
     model: Model
     sink: Sink
     cwd: str
@@ -145,7 +145,7 @@ class SessionMemory:
 
     async def _fork(self, turn: FinishedTurn, file: SingleFile) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.cwd, file))
-        hands = Hands(self.model, tools, SingleFileGate(self.path, self.cwd))
+        hands = ForkTools(self.model, tools, SingleFileGate(self.path, self.cwd))
         # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
         since = () if turn.reply.tool_uses else (turn.reply,)
         return await fork(turn.request, self._job(), hands, since=since, abort=self._abort)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdir.agent.file_state import FileState
+from memdir.agent.file_access import FileState
 from memdir.agent.gate import WRITING
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request

@@ -6,10 +6,10 @@ are four bits a number with one scale each. `evals/train_recall` makes the file;
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from zlib import crc32
 
+from memdir.disk.shipped import shipped_map, shipped_path
 from memdir.text.words import is_unspaced
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ MAGIC = b"MDVECT01"
 DIMENSIONS = 256
 ROW_BYTES = DIMENSIONS // 2
 HEADER_BYTES = 32
-TABLE_PATH = os.path.join(os.path.dirname(__file__), "data", "table.bin")
+TABLE_PATH = shipped_path("text/data/table.bin")
 GRAM_SIZES = (3, 4, 5)
 LANE_BYTES = 4  # words are added as large integers of 32-bit lanes: a hundred times quicker than number by number
 LANE_UNIT = 1 << 16  # one, in a lane
@@ -150,10 +150,4 @@ def _spread(packed: memoryview, levels: list[bytes]) -> bytearray:
 
 def open_table(path: str = TABLE_PATH) -> Table:
     """Map the shipped table."""
-    import mmap
-
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return Table(memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)))
-    finally:
-        os.close(descriptor)
+    return Table(shipped_map(path))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from functools import cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.words import is_unspaced, split_words
-
-_PATH = os.path.join(os.path.dirname(__file__), "glossary.txt")
 
 
 def things_in(text: str) -> frozenset[int]:
@@ -31,17 +28,12 @@ def _glossary() -> tuple[dict[str, list[int]], dict[str, list[int]], list[tuple[
     whole: dict[str, list[int]] = {}
     stems: dict[str, list[int]] = {}
     unspaced: list[tuple[str, int]] = []
-    with open(_PATH, encoding="utf-8") as lines:
-        for number, line in enumerate(_entries(lines)):
-            for entry in line.split():
-                if is_unspaced(entry[0]):
-                    unspaced.append((entry.casefold(), number))
-                    continue
-                table = stems if entry.endswith("*") else whole
-                for word in split_words(entry.rstrip("*"))[:1]:
-                    table.setdefault(word, []).append(number)
+    for number, line in enumerate(shipped_lines("text/glossary.txt")):
+        for entry in line.split():
+            if is_unspaced(entry[0]):
+                unspaced.append((entry.casefold(), number))
+                continue
+            table = stems if entry.endswith("*") else whole
+            for word in split_words(entry.rstrip("*"))[:1]:
+                table.setdefault(word, []).append(number)
     return whole, stems, unspaced
-
-
-def _entries(lines: Iterable[str]) -> Iterable[str]:
-    return (line for line in lines if line.strip() and not line.startswith("#"))

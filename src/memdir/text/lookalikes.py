@@ -6,9 +6,9 @@ hidden signs dropped. What is found in the folded text is replaced in the text i
 
 from __future__ import annotations
 
-import os
 import re
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ MODEL_TAGS = ("function_calls", "function_results", "start_of_turn", "end_of_tur
 MAX_TAG = 90  # folded signs from a bracket to the end of a name; longer is no tag
 MAX_DECODINGS = 4  # an escape in an escape in an escape
 
-_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lookalikes.txt")
 _MAY_OPEN = ("<", "&", "%", "\\", "=3", "+AD", "[", "{/", "(/")  # without one of these plain ASCII holds no tag
 _CODE = (
     r"=[0-9A-F]{2}|\+AD[w4]-"
@@ -188,9 +187,7 @@ class _Fold(dict[int, str]):
 
 
 def _read_alike() -> dict[str, str]:
-    with open(_FILE, encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line in file if not line.startswith("#")]
-    return {sign: line[0] for line in lines for sign in line[2:]}
+    return {sign: line[0] for line in shipped_lines("text/lookalikes.txt") for sign in line[2:]}
 
 
 def _decoded(escape: str) -> str:

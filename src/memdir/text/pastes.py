@@ -7,7 +7,6 @@ and what he says before and after, stay his.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -17,7 +16,7 @@ from typing import Literal
 from memdir.text.phrases import Phrases
 from memdir.text.words import is_unspaced
 
-PHRASES_PATH = os.path.join(os.path.dirname(__file__), "pastes.txt")
+PHRASES_PATH = "text/pastes.txt"
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_GAP = 20  # characters between a colon and the quotation that it introduces

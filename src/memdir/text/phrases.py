@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.words import is_unspaced
 
 
@@ -14,14 +15,11 @@ class Phrases:
     def __init__(self, *paths: str) -> None:
         self._table: dict[str, dict[str, tuple[str, ...]]] = {}
         for path in paths:
-            with open(path, encoding="utf-8") as lines:
-                for line in lines:
-                    head, colon, tail = line.partition(":")
-                    if line.startswith("#") or not colon:
-                        continue
-                    meaning, language = head.split()
-                    some = tuple(phrase.strip() for phrase in tail.split(";") if phrase.strip())
-                    self._table.setdefault(meaning, {})[language] = some
+            for line in shipped_lines(path):
+                head, _, tail = line.partition(":")
+                meaning, language = head.split()
+                some = tuple(phrase.strip() for phrase in tail.split(";") if phrase.strip())
+                self._table.setdefault(meaning, {})[language] = some
         self.anywhere = cache(self._anywhere)
         self.at_end = cache(self._at_end)
 

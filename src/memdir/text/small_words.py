@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from unicodedata import normalize
 
-_PATH = os.path.join(os.path.dirname(__file__), "small_words.txt")
+from memdir.disk.shipped import shipped_lines
 
 
 @cache
 def small_words() -> dict[str, frozenset[str]]:
     """Common words by language, folded."""
-    with open(_PATH, encoding="utf-8") as lines:
-        rows = [line.partition(":") for line in lines if line.strip() and not line.startswith("#")]
+    rows = [line.partition(":") for line in shipped_lines("text/small_words.txt")]
     return {
         name.strip(): frozenset(normalize("NFKC", words).casefold().replace("ß", "ss").split())
         for name, _, words in rows

@@ -1,4 +1,4 @@
-"""The files that a conversation edited, as they were at any point of it (J2, J3).
+"""The files that a conversation edited, as they were at any point of it, and how much of each the agent wrote (J2, J3).
 
 Every change leaves the content before and after it beside the transcript, named by its hash, and one record that says
 which. Going back to a point is a change like any other: it can be taken back too.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.plain_file import read_plain
 from memdir.errors import BadMemoryFile
-from memdir.transcript.reader import read_records
-from memdir.transcript.record import FILE_HISTORY, Record
+from memdir.transcript.reader import lines_backwards, read_records
+from memdir.transcript.record import ATTRIBUTION, FILE_HISTORY, Record, parse_record
 from memdir.transcript.transcript import Transcript
 
 MAX_KEPT_BYTES = 16 << 20  # a larger file is no text that an agent edits; its record says that it was not kept
@@ -154,3 +154,54 @@ def _put(step: Step) -> None:
         delete_file(step.path)
     else:
         write_project_file(step.path, step.content)
+
+
+@dataclass
+class Attribution:
+    """Bytes that the agent put into each file, and the file's content when it last did."""
+
+    written: dict[str, int] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def load(path: str) -> Attribution:
+        """As the last snapshot of a transcript has it; empty without one."""
+        found = Attribution()
+        try:
+            for raw in lines_backwards(path):
+                record = parse_record(raw) if ATTRIBUTION.encode() in raw else None
+                states = record.fields.get("fileStates") if record and record.type == ATTRIBUTION else None
+                if isinstance(states, dict):
+                    found._take(states)
+                    break
+        except FileNotFoundError:
+            pass
+        return found
+
+    def changed(self, path: str, before: bytes | None, after: bytes | None) -> None:
+        """Count what an edit put in: what is left of the new content without the beginning and end it kept."""
+        real = os.path.realpath(path)
+        old, new = before or b"", after or b""
+        kept = _shared(old, new)
+        kept += _shared(old[kept:][::-1], new[kept:][::-1])
+        self.written[real] = self.written.get(real, 0) + len(new) - kept
+        self.digests[real] = hashlib.sha256(new).hexdigest()
+
+    def save(self, transcript: Transcript) -> None:
+        """Write a snapshot; the host does so at the end of a turn in which something was edited."""
+        states = {
+            path: {"contentHash": self.digests[path], "agentBytes": count} for path, count in self.written.items()
+        }
+        transcript.append_note({"type": ATTRIBUTION, "messageId": transcript.last_uuid, "fileStates": states})
+
+    def _take(self, states: dict[str, object]) -> None:
+        for path, state in states.items():
+            if isinstance(state, dict) and isinstance(state.get("agentBytes"), int):
+                self.written[path] = state["agentBytes"]
+                self.digests[path] = str(state.get("contentHash", ""))
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How long two contents are the same from their beginning on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

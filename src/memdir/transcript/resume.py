@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import disk_error
 from memdir.transcript.message import Message, ToolResult
-from memdir.transcript.parallel import joined_messages
 from memdir.transcript.record import Record
-from memdir.transcript.tree import Damage, Node, Tree
+from memdir.transcript.tree import Damage, Node, Tree, joined_messages
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from contextlib import suppress
 
 from memdir.agent.bash import landlock_launcher
 from memdir.agent.credentials import hidden_paths
+from memdir.disk.shipped import shipped_text
 
 MIN_ABI = 3  # before that, a file opened for reading could still be emptied
 
@@ -77,8 +78,7 @@ _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET, _SECOND_ARGUMENT_O
 
 def filter_program() -> bytes | None:
     """The filter for this machine, as classic BPF; None where its call numbers are not known."""
-    with open(os.path.join(os.path.dirname(__file__), "calls.toml"), "rb") as file:
-        calls = tomllib.load(file).get(platform.machine())
+    calls = tomllib.loads(shipped_text("agent/bash/calls.toml")).get(platform.machine())
     if calls is None:
         return None
     program = [

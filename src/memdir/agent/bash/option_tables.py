@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
+
+from memdir.disk.shipped import shipped_text
 
 Operands = Literal["paths", "pattern", "text", "none"]
 Arity = Literal["flag", "value", "optional"]
@@ -64,8 +65,7 @@ def long_options(notation: str) -> dict[str, Arity]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
-        return tomllib.load(file)
+    return tomllib.loads(shipped_text(f"agent/bash/{name}"))
 
 
 def _specs(table: dict[str, Any]) -> dict[str, Spec]:

@@ -20,7 +20,8 @@ from typing import Literal
 
 from memdir.agent.bash.kernel_rules import filter_program, landlock_command
 from memdir.agent.credentials import hidden_paths
-from memdir.disk.project_git import GUARDS
+from memdir.disk.programs import git_guards
+from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
 
 Kind = Literal["bubblewrap", "landlock"]
@@ -36,7 +37,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "PAGER": "cat",
         "LESSSECURE": "1",
         "NO_COLOR": "1",
-        **GUARDS,
+        **git_guards(),
     }
 )
 PROBE_SECONDS = 10.0  # a loaded machine starts a sandbox in well under one
@@ -144,5 +145,4 @@ def works(kind: Kind) -> bool:
 
 def probe_command(place: str) -> str:
     """What is tried in the sandbox; files it creates carry the name of the folder it runs in."""
-    with open(os.path.join(os.path.dirname(__file__), "probe.sh"), encoding="utf-8") as file:
-        return file.read().format(name=os.path.basename(place), process=os.getpid())
+    return shipped_text("agent/bash/probe.sh").format(name=os.path.basename(place), process=os.getpid())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.transcript.lookup import LATEST, find_session
+from memdir.transcript.session_list import LATEST, find_session
 from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
-from memdir.transcript.sources.own import OwnSessions
+from memdir.transcript.sources.source import OwnSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memdir.cli.context import Context
-    from memdir.transcript.glance import Glance
+    from memdir.transcript.session_list import Glance
     from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 AGENTS = ("memdir", "claude-code", "codex")
@@ -53,7 +53,7 @@ def chosen(context: Context, wanted: str, agent: str = "memdir") -> SessionRef:
 
 def look(context: Context, ref: SessionRef) -> Glance:
     """A session at a glance."""
-    from memdir.transcript.glance import glance
+    from memdir.transcript.session_list import glance
 
     notes = context.memory.layout.session_memory(ref.id) if ref.agent == "memdir" else ""
     return glance(ref, sources(context, ref.agent)[ref.agent], notes=notes)

@@ -35,8 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.disk.atomic import require_new, write_exported
-    from memdir.transcript.export.story import filtered, tell
-    from memdir.transcript.export.without_secrets import without_secrets
+    from memdir.transcript.export.story import filtered, tell, without_secrets
 
     path = os.path.abspath(options.to) if options.to else ""
     if path:
@@ -67,7 +66,7 @@ def _format_of(path: str | None) -> str:
 
 def _rendered(story: Story, kind: str) -> str:
     if kind == "html":
-        from memdir.transcript.export.page import as_html
+        from memdir.transcript.export.web_page import as_html
 
         return as_html(story)
     from memdir.transcript.export.markdown import as_markdown

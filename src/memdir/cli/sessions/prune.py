@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.transcript.prune import Candidate
+    from memdir.transcript.session_list import Candidate
 
 EXAMPLES = (
     "memdir sessions prune                        # what would go",
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.transcript.prune import Wish, plan, prune
+    from memdir.transcript.session_list import Wish, plan, prune
 
     layout = context.memory.layout
     kept = frozenset() if options.with_sources else _sources(context)
@@ -62,7 +62,7 @@ def _sources(context: Context) -> frozenset[str]:
 
 
 def _print(candidates: list[Candidate], gone: list[Candidate], titles: dict[str, str], context: Context) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     if not candidates:
         return

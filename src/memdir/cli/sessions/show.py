@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 def print_messages(messages: Sequence[Message], terminal: Terminal, *, full: bool) -> None:
     """Messages as a person reads them in a terminal."""
-    from memdir.transcript.export.parts import is_worth_showing, moment, speaker
+    from memdir.transcript.export.markdown import is_worth_showing, moment, speaker
 
     colours = {"User": "cyan", "Assistant": "green"}
     for message in messages:
@@ -77,7 +77,7 @@ def print_messages(messages: Sequence[Message], terminal: Terminal, *, full: boo
 
 def _lines(message: Message, *, full: bool) -> list[tuple[bool, str]]:
     """Clean lines, each with whether it is an aside."""
-    from memdir.transcript.export.parts import headline
+    from memdir.transcript.export.markdown import headline
     from memdir.transcript.message import Text, ToolResult, ToolUse
 
     lines: list[tuple[bool, str]] = []

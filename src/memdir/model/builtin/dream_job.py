@@ -14,10 +14,10 @@ from datetime import datetime
 from memdir.disk.plain_file import read_plain
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.answers import calls, parted, reads, says
-from memdir.model.builtin.dream import Edit, Line, Night, NightFile, Plan, SessionText, plan_night
+from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
-from memdir.store.walk import MAX_FILE_BYTES, MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
 from memdir.transcript.message import Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import Record
@@ -104,7 +104,7 @@ def _session(folder: str, name: str) -> SessionText | None:
     return SessionText(name, status.st_mtime, lines)
 
 
-def _lines(record: Record) -> Iterator[Line]:
+def _lines(record: Record) -> Iterator[SessionLine]:
     message = record.message
     if message is None:
         return
@@ -113,9 +113,9 @@ def _lines(record: Record) -> Iterator[Line]:
     for block in message.content:
         match block:
             case Text(text):
-                yield Line(message.role, "meta" if is_hidden else "said", text, record.uuid, moment)
+                yield SessionLine(message.role, "meta" if is_hidden else "said", text, record.uuid, moment)
             case ToolResult(_, content):
-                yield Line(message.role, "meta" if is_hidden else "tool_result", content, record.uuid, moment)
+                yield SessionLine(message.role, "meta" if is_hidden else "tool_result", content, record.uuid, moment)
             case _:
                 continue
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, reads, says, text_read, words_of
-from memdir.model.builtin.extract import Conversation, Draft, Existing, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
 from memdir.model.job import ExtractJob
 from memdir.model.model import Reply, Request
 from memdir.store.scan import Header
@@ -53,7 +53,7 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     said = before[-job.new_messages - 1 :]
     known = {memory.path: memory for memory in _known(job)}
     _follow(known, done)
-    drafts = draft_memories(_conversation(job, said, known))
+    drafts = draft_memories(_talk(job, said, known))
     if not drafts:
         return says("Nothing worth keeping.")
     concerned = _concerned(said, known) if not done else []
@@ -91,13 +91,13 @@ def _concerned(said: Sequence[Message], known: dict[str, _Known]) -> list[_Known
     return [memory for _, memory in sorted(near, key=lambda pair: -pair[0])[:MAX_READ]]
 
 
-def _conversation(job: ExtractJob, said: Sequence[Message], known: dict[str, _Known]) -> Conversation:
+def _talk(job: ExtractJob, said: Sequence[Message], known: dict[str, _Known]) -> Talk:
     messages = [{**message_fields(message)["message"], "id": message.id, "isMeta": message.is_meta} for message in said]
     existing = tuple(memory.existing() for memory in known.values())
-    return Conversation(lines_from_messages(messages), job.now, job.instructions, existing)
+    return Talk(lines_from_messages(messages), job.now, job.instructions, existing)
 
 
-def _write(number: int, draft: Draft, job: ExtractJob, known: _Known | None) -> ToolUse:
+def _write(number: int, draft: MemoryDraft, job: ExtractJob, known: _Known | None) -> ToolUse:
     if draft.action == "delete":
         path, content = draft.file, "<!-- delete: the user took it back -->\n"
     elif known is not None and known.topic is not None and known.topic.has_frontmatter:

@@ -17,7 +17,7 @@ from memdir.disk.plain_file import open_plain
 from memdir.disk.safe_path import is_inside
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
-from memdir.transcript.raw_lines import lines_if_any
+from memdir.transcript.reader import lines_if_any
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
 
 AGENT = "codex"

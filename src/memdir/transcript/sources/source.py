@@ -1,4 +1,4 @@
-"""The contract of a transcript source. tests/contracts checks it for every source there is."""
+"""The contract of a transcript source, checked in tests/contracts for every one there is, and memdir's own sessions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from memdir.layout import Layout, is_session_id
 from memdir.transcript.message import Message
-from memdir.transcript.raw_lines import lines_if_any
-from memdir.transcript.reader import Reading, read_line, read_records
+from memdir.transcript.reader import Reading, lines_if_any, read_line, read_records
 from memdir.transcript.record import Record
 
 
@@ -77,3 +77,24 @@ def _offset_after(path: str, uuid: str) -> int:
         if needle in raw.data and any(record.uuid == uuid for record in read_line(raw.data).records):
             return raw.end
     return 0
+
+
+AGENT = "memdir"
+
+
+@dataclass(frozen=True)
+class OwnSessions:
+    """The transcripts below memdir's home."""
+
+    home: str
+
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        folder = Layout(self.home, project).project_home
+        refs = newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
+        yield from (ref for ref in refs if is_session_id(ref.id))
+
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        for record in records_since(ref.path, since, end):
+            message = record.message
+            if message is not None and not message.is_meta and not record.is_sidechain:
+                yield message

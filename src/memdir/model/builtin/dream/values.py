@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import resources
 
-from memdir.model.builtin.dream.words import words_of
+from memdir.disk.shipped import shipped_lines
+from memdir.model.builtin.dream.dream_words import words_of
 
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
 _VALUE = re.compile(
@@ -63,12 +63,10 @@ class Values:
     """Reads values; knows units, number words and weekdays of several languages."""
 
     def __init__(self) -> None:
-        text = resources.files(__package__).joinpath("units.txt").read_text(encoding="utf-8")
         table: dict[str, dict[str, str]] = {"unit": {}, "number": {}, "weekday": {}}
-        for line in text.splitlines():
-            if line and not line.startswith("#"):
-                group, name, *words = line.split()
-                table[group].update(dict.fromkeys(words, name))
+        for line in shipped_lines("model/builtin/dream/units.txt"):
+            group, name, *words = line.split()
+            table[group].update(dict.fromkeys(words, name))
         self._units, self._numbers, self._weekdays = table["unit"], table["number"], table["weekday"]
         spelled = "|".join(sorted({*self._numbers, *self._weekdays, *_OFTEN}, key=len, reverse=True))
         self._spelled_words = frozenset((*self._numbers, *self._weekdays, *_OFTEN))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from memdir.model.builtin.extract.words import cjk_runs, fold, tokens
+from memdir.disk.shipped import shipped_lines
+from memdir.model.builtin.extract.topic_words import cjk_runs, fold, tokens
 
 MAX_PHRASE_WORDS = 6  # longest phrase in the file; longer windows would only cost time
 MIN_PREFIX = 2  # shortest stem before a star
@@ -35,8 +35,7 @@ class Cue:
 @cache
 def lexicon() -> Lexicon:
     """The shipped lexicon, read once."""
-    with open(os.path.join(os.path.dirname(__file__), "lexicon.txt"), encoding="utf-8") as lines:
-        return parse(lines)
+    return parse(shipped_lines("model/builtin/extract/lexicon.txt"))
 
 
 def parse(lines: Iterable[str]) -> Lexicon:

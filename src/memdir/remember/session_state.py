@@ -1,0 +1,115 @@
+"""How far background work has come in one session: the little about a conversation that outlives a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_plain
+from memdir.layout import Layout
+from memdir.transcript.conversation import Branch
+from memdir.transcript.transcript import Transcript
+
+MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
+
+
+@dataclass
+class SessionState:
+    """What background work keeps about one session."""
+
+    id: str
+    layout: Layout
+    memory_is_on: bool = True
+    extract_cursor: str = ""
+    turns_since_extraction: int = 0
+    summarized_up_to: str = ""
+    tokens_at_summary: int = 0
+    catch_up_failures: int = 0
+
+    @staticmethod
+    def load(session_id: str, layout: Layout) -> SessionState:
+        """A session as a crash left it, or a new one."""
+        session = SessionState(session_id, layout)
+        try:
+            found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
+            session.extract_cursor = str(found["extractCursor"])
+            session.summarized_up_to = str(found.get("summarizedUpTo", ""))
+            session.tokens_at_summary = int(found.get("tokensAtSummary", 0))
+            session.catch_up_failures = int(found.get("catchUpFailures", 0))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return SessionState(session_id, layout)
+        return session
+
+    def begin(self) -> None:
+        """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
+        if not SessionState.was_begun(self.id, self.layout):
+            self._save()
+
+    @staticmethod
+    def was_begun(session_id: str, layout: Layout) -> bool:
+        """Whether memdir attended to a session."""
+        return os.path.exists(layout.session_state(session_id))
+
+    def move_cursor(self, message_id: str) -> None:
+        """Messages up to this one are done. Written after the memories are: a crash repeats, it never loses."""
+        self.extract_cursor = message_id
+        self.catch_up_failures = 0
+        self._save()
+
+    def count_failure(self) -> None:
+        """Catching up with this session failed once more."""
+        self.catch_up_failures += 1
+        self._save()
+
+    def mark_summarized(self, message_id: str, tokens: int) -> None:
+        """The session memory covers the messages up to this one, written when the context had so many tokens."""
+        self.summarized_up_to = message_id
+        self.tokens_at_summary = tokens
+        self._save()
+
+    def _save(self) -> None:
+        path = self.layout.session_state(self.id)
+        make_folder(os.path.dirname(path))
+        state = {
+            "extractCursor": self.extract_cursor,
+            "summarizedUpTo": self.summarized_up_to,
+            "tokensAtSummary": self.tokens_at_summary,
+            "catchUpFailures": self.catch_up_failures,
+        }
+        write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
+
+
+def fork_session(
+    open_transcript: Callable[[str], Transcript], origin: str, layout: Layout, *, at: str = "", fork_id: str = ""
+) -> SessionState:
+    """A new session that goes on where another one stands, or stood at a message, and knows what is done (J4).
+
+    Its transcript is written last: a fork that is killed leaves no session.
+    """
+    fork = SessionState(fork_id or str(uuid.uuid4()), layout)
+    branch = Branch.of(layout.session(origin), open_transcript(fork.id), at=at)
+    before = SessionState.load(origin, layout)
+    ids = [message.id for message in branch.left.messages]
+    fork.extract_cursor = before.extract_cursor
+    if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
+        fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
+    if before.summarized_up_to in ids:
+        fork.summarized_up_to, fork.tokens_at_summary = before.summarized_up_to, before.tokens_at_summary
+        _copy(layout.session_memory(origin), layout.session_memory(fork.id))
+    fork._save()
+    branch.copy_files(layout.file_history(origin), layout.file_history(fork.id))
+    branch.write()
+    return fork
+
+
+def _copy(before: str, after: str) -> None:
+    try:
+        data = read_plain(before, max_bytes=MAX_STATE_BYTES)
+    except OSError:
+        return
+    make_folder(os.path.dirname(after))
+    write_bytes_atomic(after, data)

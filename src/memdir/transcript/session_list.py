@@ -1,0 +1,228 @@
+"""The sessions of a project as a person sees them: listed, found by what they are called, deleted (J4).
+
+A list reads only the beginning and the end of each file. Nothing is deleted without a plan that was shown before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from memdir.disk.atomic import delete_file, delete_tree
+from memdir.disk.open_writers import left_alone
+from memdir.disk.plain_file import open_descriptor, read_beginning
+from memdir.errors import MemoryNotFound
+from memdir.layout import Layout
+from memdir.store.secrets import beginning
+from memdir.transcript.message import Message
+from memdir.transcript.reader import lines_forwards, lines_if_any, read_line
+from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
+
+END_BYTES = 16 << 10  # of each end: the first question, and the last few records
+LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
+TITLE_CHARACTERS = 80  # fits a line beside age and size
+LOOKED_AT = 500  # characters of a text from which those are taken
+LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behind all that a host says first
+FIRST_MESSAGES = 20  # among which somebody will have said something
+ITEM = "response_item"  # what Codex calls a message, a call or a result
+NOTES_TITLE = b"# Session Title\n"
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What a list shows of a session. `is_guessed`: the number of messages is guessed from the size of the file."""
+
+    ref: SessionRef
+    title: str
+    messages: int
+    is_guessed: bool = False
+
+
+def glance(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> Glance:
+    """Look at a session without reading it. `notes` is the path of its session memory, which knows a title (N2)."""
+    head, tail = _ends(ref)
+    messages, is_guessed = _count(ref, head, tail)
+    title = _given_title((*head, *tail)) or _noted_title(notes) or _first_words(ref, source)
+    return Glance(ref, _shortened(title), messages, is_guessed)
+
+
+def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
+    """The whole lines at both ends of a transcript; a short one is all tail."""
+    try:
+        descriptor, _ = open_descriptor(ref.path, follow=False)
+    except OSError:
+        return [], []
+    try:
+        if ref.size <= 2 * END_BYTES:
+            return [], os.pread(descriptor, ref.size, 0).split(b"\n")
+        head = os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1]
+        tail: list[bytes] = []
+        for length in (END_BYTES, LONG_END_BYTES):
+            tail = os.pread(descriptor, length, max(0, ref.size - length)).split(b"\n")[1:]
+            if any(line.strip() for line in tail):
+                break
+        return head, tail
+    except OSError:
+        return [], []
+    finally:
+        os.close(descriptor)
+
+
+def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, bool]:
+    """How many messages there are: the last record of ours says so, other agents' are counted or guessed."""
+    for line in reversed(tail):
+        record = parse_record(line) if b'"depth":' in line else None
+        depth = record.fields.get("depth") if record and not record.is_sidechain else None
+        if isinstance(depth, int):
+            return depth, False
+    found = [record for record in map(parse_record, (*head, *tail)) if record is not None]
+    seen = [record for record in found if record.type in (*MESSAGE_TYPES, ITEM) and not record.is_sidechain]
+    if not head:
+        return len(seen), any(record.type == ITEM for record in seen)
+    read = sum(map(len, (*head, *tail))) or 1
+    return max(len(seen), round(len(seen) * ref.size / read)), True
+
+
+def _given_title(lines: Sequence[bytes]) -> str:
+    records = (parse_record(line) for line in reversed(lines) if TITLE.encode() in line)
+    titles = (record.fields.get("customTitle") for record in records if record is not None and record.type == TITLE)
+    return next((title for title in titles if isinstance(title, str) and title.strip()), "")
+
+
+def _noted_title(path: str) -> str:
+    try:
+        text = read_beginning(path, max_bytes=END_BYTES).partition(NOTES_TITLE)[2].partition(b"\n# ")[0]
+    except OSError:
+        return ""
+    lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
+    return next((line for line in lines if line and not line.startswith("_")), "")
+
+
+def _first_words(ref: SessionRef, source: TranscriptSource) -> str:
+    said = (
+        message.text
+        for message in islice(source.messages(ref, end=LOOKED_THROUGH), FIRST_MESSAGES)
+        if message.role == "user"
+    )
+    return next((text for text in said if text.strip()), "")
+
+
+def _shortened(text: str) -> str:
+    """A title without secrets, which are looked for before it is cut: also those that go on in the next line."""
+    lines = (" ".join(line.split()) for line in beginning(text.lstrip(), LOOKED_AT).splitlines())
+    line = next((line for line in lines if line), "")
+    return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+LATEST = "latest"
+
+
+def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> SessionRef:
+    """The session of an id or of the beginning of one; the newest for `latest`. `sessions` come newest first."""
+    if not sessions:
+        raise MemoryNotFound("there is no session of this project", remedy="`memdir sessions --agent all` looks wider")
+    if wanted == LATEST:
+        return sessions[0]
+    exact = [ref for ref in sessions if ref.id == wanted]
+    fitting = exact or [ref for ref in sessions if ref.id.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise MemoryNotFound(f"there is no session {wanted}", remedy="`memdir sessions` lists them")
+    listed = ", ".join(ref.id for ref in fitting[:5])
+    raise MemoryNotFound(f"{wanted} fits {len(fitting)} sessions: {listed}", remedy="Write more of the id")
+
+
+def find_messages(path: str, ids: Collection[str]) -> dict[str, Message]:
+    """The messages of these ids, as far as the transcript still has them. Only lines that name one are decoded."""
+    needles = {wanted.encode("utf-8", "replace"): wanted for wanted in ids if wanted}
+    found: dict[str, Message] = {}
+    for raw in lines_if_any(path):
+        if len(found) == len(needles):
+            break
+        if any(needle in raw.data for needle in needles):
+            found.update(_messages(raw.data, ids))
+    return found
+
+
+def full_id(path: str, beginning: str) -> str:
+    """The id of the one message that begins like this; the words themselves when no message or several do."""
+    if not beginning or not os.path.exists(path):
+        return beginning
+    needle = b'"uuid":"' + beginning.encode("utf-8", "replace")
+    fitting = {
+        record.uuid
+        for raw in lines_forwards(path)
+        if needle in raw.data
+        for record in read_line(raw.data).records
+        if record.uuid.startswith(beginning)
+    }
+    return fitting.pop() if len(fitting) == 1 else beginning
+
+
+def _messages(raw: bytes, ids: Collection[str]) -> dict[str, Message]:
+    messages = (record.message for record in read_line(raw).records if record.uuid in ids)
+    return {message.id: message for message in messages if message is not None}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Which sessions may go: older than this, not among the newest, not the source of a memory."""
+
+    older_than_seconds: float
+    keep_newest: int = 0
+    sources: Collection[str] = ()  # sessions that memories come from: `memdir why` shows their lines
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A session that fits the wish, what it takes on disk, and why it stays after all (empty: it goes)."""
+
+    ref: SessionRef
+    size: int
+    stays_because: str = ""
+
+
+def plan(layout: Layout, sessions: Sequence[SessionRef], wish: Wish, *, now: float) -> list[Candidate]:
+    """What pruning would do, oldest first. `sessions` come newest first."""
+    old = [ref for ref in sessions[wish.keep_newest :] if now - ref.modified >= wish.older_than_seconds]
+    return [Candidate(ref, _size(layout, ref), _why_not(ref, wish)) for ref in reversed(old)]
+
+
+def prune(layout: Layout, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Delete what the plan lets go and nobody has resumed since. Returns what was deleted.
+
+    The transcript goes last: a pruning that is killed leaves a session that is still listed, and is repeated.
+    """
+    gone = []
+    for candidate in candidates:
+        with left_alone(candidate.ref.path) as is_left:
+            if candidate.stays_because or not is_left:
+                continue
+            delete_tree(layout.session_folder(candidate.ref.id))
+            delete_file(candidate.ref.path)
+            gone.append(candidate)
+    return gone
+
+
+def _why_not(ref: SessionRef, wish: Wish) -> str:
+    if ref.id in wish.sources:
+        return "memories come from it"
+    with left_alone(ref.path) as is_left:
+        return "" if is_left else "it is open"
+
+
+def _size(layout: Layout, ref: SessionRef) -> int:
+    return ref.size + sum(_sizes(layout.session_folder(ref.id)))
+
+
+def _sizes(folder: str) -> Iterator[int]:
+    for current, _, names in os.walk(folder):
+        for name in names:
+            try:
+                yield os.lstat(os.path.join(current, name)).st_size
+            except OSError:
+                continue

@@ -1,0 +1,42 @@
+"""The house stays one that a person can hold in the head: what `make measure` prints is within its limits."""
+
+from __future__ import annotations
+
+import ast
+
+from benchmarks.house import Module, double_names, figures, modules_in_cycles
+
+# Over the limit today; what comes below it leaves this list, and nothing joins it.
+NOT_YET = {
+    "lines of the core",
+    "files without model/builtin",
+    "module names that occur twice",
+    "public names",
+    "modules that `memdir recall` loads",
+    "lines of model/builtin",
+    "lines in all",
+    "files in all",
+}
+
+
+def test_the_house_stays_within_its_budgets() -> None:
+    over = {figure.name: (figure.now, figure.limit) for figure in figures() if figure.is_over}
+    assert over.keys() - NOT_YET == set(), {name: over[name] for name in over.keys() - NOT_YET}
+
+
+def module(path: str, text: str = "") -> Module:
+    return Module(tuple(path.split("/")), len(text.splitlines()), ast.parse(text))
+
+
+def test_a_cycle_is_found_through_packages_and_not_where_an_import_waits_until_it_is_needed() -> None:
+    first = module("a/one.py", "from memdir.b import two\n")
+    back = module("b/two.py", "from memdir.a.one import f\n")
+    beside = module("b/three.py", "from memdir.b import two\n")
+    assert modules_in_cycles([first, back, beside]) == {"memdir.a.one", "memdir.b.two"}
+    late = module("b/two.py", "def g():\n    from memdir.a.one import f\nif TYPE_CHECKING:\n    import memdir.a.one\n")
+    assert modules_in_cycles([first, late, beside]) == set()
+
+
+def test_a_name_is_double_wherever_it_occurs_but_among_the_commands() -> None:
+    names = ("a/words.py", "b/words.py", "cli/show.py", "recall/show.py", "a/__init__.py", "b/__init__.py")
+    assert double_names([module(name) for name in names]) == {"words"}
