@@ -20,8 +20,9 @@ from memdir.layout import Layout, Place
 from memdir.model import builtin
 from memdir.model.budget import Budget, BudgetedModel, Caps
 from memdir.model.builtin.builtin_model import BuiltinModel
+from memdir.model.careful import careful_model
 from memdir.model.command import render_prompt
-from memdir.model.failures import RetryingModel, careful_model
+from memdir.model.failures import RetryingModel
 from memdir.model.job import ChatJob, CompactJob, DreamJob, ExtractJob, MemoryFolder, NotesJob, TypedJob
 from memdir.model.ledger import Ledger
 from memdir.model.model import Model, RawCall, Reply, Request, SystemBlock
