@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from unicodedata import normalize
 
-from memdir.disk.shipped import shipped_lines
-from memdir.text.phrases import Phrases
+from memdir.text.language import fold
+from memdir.text.phrases import rows_of
 
-TABLE = "text/date_words.txt"
 EAST = ("zh", "ja", "ko")
 MAX_NUMBER = 1000  # a larger number is no count of days
 _HAN = "一二三四五六七八九十"
 _HAN_NUMBER = re.compile(f"[{_HAN}]{{1,3}}")
-_APOSTROPHES = str.maketrans("’‘´ʼ", "''''")
 _RUN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _LETTER = r"A-Za-z0-9_\u00c0-\u052f"
 _PIECE = re.compile(
@@ -55,7 +52,7 @@ class _Vocabulary:
         self.stems: dict[str, tuple[str, str]] = {}
         self.written: dict[str, bool] = {}  # words that count only so: whether with a capital
         for language in languages:
-            for meaning, words in phrases().of(language):
+            for meaning, words in words_by_meaning().get(language, {}).items():
                 symbols = _SYMBOLS.fullmatch(meaning)
                 for word in words:
                     if symbols:
@@ -72,9 +69,12 @@ class _Vocabulary:
 
 
 @cache
-def phrases() -> Phrases:
-    """The table's turns of phrase."""
-    return Phrases(TABLE)
+def words_by_meaning() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The whole table: the words of each language by what they mean."""
+    table: dict[str, dict[str, tuple[str, ...]]] = {}
+    for meaning, language, words in rows_of("text/date_words.txt"):
+        table.setdefault(language, {})[meaning] = words
+    return table
 
 
 @cache
@@ -85,15 +85,7 @@ def _vocabulary(language: str) -> _Vocabulary:
 @cache
 def languages() -> tuple[str, ...]:
     """All languages of the table; those without spaces count as one."""
-    heads = (line.partition(":")[0].split()[1] for line in shipped_lines(TABLE))
-    return tuple(dict.fromkeys(name for name in heads if name not in ("any", "ja", "ko")))
-
-
-def fold(text: str) -> str:
-    """Lower-case compatibility form for looking words up."""
-    if text.isascii():
-        return text.lower()
-    return normalize("NFKC", text).translate(_APOSTROPHES).casefold()
+    return tuple(name for name in words_by_meaning() if name not in ("any", "ja", "ko"))
 
 
 @lru_cache(maxsize=1 << 15)

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
-from memdir.text.date_words import Token, fold, languages_of, phrases, read_tokens
+from memdir.text.date_words import Token, languages_of, read_tokens
+from memdir.text.language import fold
+from memdir.text.phrases import anywhere, at_end
 from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
@@ -51,11 +53,10 @@ class DateSpan:
 class _Phrase:
     """The words of one date, and what they are counted from."""
 
-    __slots__ = ("bases", "past", "romance", "today", "tokens")
+    __slots__ = ("bases", "before", "language", "today", "tokens")
 
-    def __init__(self, tokens: list[Token], clock: Clock, last: date | None, *, past: bool) -> None:
-        self.tokens, self.today, self.past = tokens, clock.today, past
-        self.romance = clock.language in _ROMANCE
+    def __init__(self, tokens: list[Token], before: str, clock: Clock, last: date | None) -> None:
+        self.tokens, self.before, self.today, self.language = tokens, before, clock.today, clock.language
         self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
 
     def of(self, symbols: str) -> list[Token]:
@@ -66,6 +67,13 @@ class _Phrase:
 
     def value(self, symbols: str, default: int = 1) -> int:
         return next((int(token.value) for token in self.tokens if token.symbol in symbols), default)
+
+    @property
+    def past(self) -> bool:
+        """Whether the words before a date say that it is behind us."""
+        clause = _CLAUSE_END.split(self.before)[-1]
+        told = anywhere("tells-past", self.language).search(clause)
+        return bool(told) and not at_end("toward", self.language).search(clause)
 
     @property
     def weekday(self) -> int:
@@ -286,7 +294,7 @@ def _weekday(phrase: _Phrase) -> DateSpan | None:
     weekday = phrase.weekday
     if phrase.has("LS") or (phrase.past and not phrase.has("TXQ")):
         return DateSpan(previous_weekday(phrase.today, weekday))
-    if phrase.has("Q") or (phrase.has("X") and not phrase.romance):
+    if phrase.has("Q") or (phrase.has("X") and phrase.language not in _ROMANCE):
         return _days_of_week(phrase)
     return DateSpan(next_weekday(phrase.today, weekday), vague=not phrase.has("TX"))
 
@@ -398,8 +406,7 @@ def _longest(
     found = [(match.end(), kind, resolve) for shape, kind, resolve in _SHAPES if (match := shape.match(letters, at))]
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
-        past = _tells_past(text[: words[0].start], clock.language)
-        span = resolve(_Phrase(words, clock, last, past=past))
+        span = resolve(_Phrase(words, text[: words[0].start], clock, last))
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
             return _placed(span, text, words), end - at
@@ -415,26 +422,14 @@ def _placed(span: DateSpan, text: str, words: list[Token]) -> DateSpan:
     return span
 
 
-def _tells_past(before: str, language: str) -> bool:
-    """Whether the words before a date say that it is behind us."""
-    clause = _CLAUSE_END.split(before)[-1]
-    known = phrases()
-    return bool(known.anywhere("tells-past", language).search(clause)) and not known.at_end("toward", language).search(
-        clause
-    )
-
-
 def _is_recurring(text: str, words: list[Token], language: str) -> bool:
     days = [token for token in words if token.symbol == "W"]
     if any(text[token.end : token.end + 1] == "s" for token in days):
         return True
     if not days or len(words) > 1:
         return False
-    known = phrases()
-    return bool(
-        known.anywhere("routine", language).search(text)
-        or known.at_end("recurring", language).search(text[: words[0].start])
-    )
+    before = text[: words[0].start]
+    return bool(anywhere("routine", language).search(text) or at_end("recurring", language).search(before))
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
@@ -447,7 +442,7 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     if after:
         yield _shift(bases, 1, "w", after.start(), after.end())
         return
-    sooner, later = (phrases().anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
+    sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
     if not sooner and not later:
         return
     tokens = read_tokens(text, clock.language, "en")
