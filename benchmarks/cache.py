@@ -28,13 +28,13 @@ from memdir.agent.gate import allow_all
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.memdir import MemDir, open_memory
 from memdir.model.anthropic import AnthropicModel
+from memdir.model.budget import Prices
 from memdir.model.model import Model, RawCall, Request, Usage
 from memdir.model.openai import OpenAIModel
-from memdir.model.prices import Prices
 from memdir.prompts.compose import load_prompt
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, user
 
 MIN_READ_PERCENT = 99.0

@@ -18,10 +18,9 @@ from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
 from memdir.model import ledger as ledger_module
-from memdir.model.budget import LONGEST_NAP_SECONDS, Budget, BudgetedModel, Caps, estimated_tokens, midnight
+from memdir.model.budget import LONGEST_NAP_SECONDS, Budget, BudgetedModel, Caps, Prices, estimated_tokens, midnight
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import RawCall, Reply, Request, SystemBlock, Usage
-from memdir.model.prices import Prices
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.message import user
 from tests.agent.boxes import TestTool, box

@@ -20,7 +20,7 @@ from memdir.search.memory_search import MIN_SIMILARITY, count_words, snippet, wo
 from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
 from memdir.search.vectors import WordEncoder
-from memdir.store.walk import walk
+from memdir.store.scan import walk
 from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.sources.source import SessionRef
 
