@@ -33,8 +33,8 @@ from memdir.model.model import Model, RawCall, Request, Usage
 from memdir.model.openai import OpenAIModel
 from memdir.prompts.compose import load_prompt
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, user
 
 MIN_READ_PERCENT = 99.0

@@ -19,8 +19,8 @@ from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, Text, user
 from tests.conftest import Clock, Events, Ran
 from tests.leaks import nothing_left_behind

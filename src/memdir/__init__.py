@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from memdir.settings import Environment as Environment
     from memdir.settings import Settings as Settings
     from memdir.settings import load_settings as load_settings
-    from memdir.store.catalogue import add_memory as add_memory
     from memdir.store.history import Origin as Origin
+    from memdir.store.memories import add_memory as add_memory
     from memdir.store.store import Memory as Memory
     from memdir.store.store import MemoryStore as MemoryStore
     from memdir.store.taxonomy import MemoryType as MemoryType
@@ -94,7 +94,7 @@ _HOMES = {
     "ToolUse": "memdir.transcript.message",
     "Toolbox": "memdir.agent.tools.tool",
     "Workspace": "memdir.agent.workspace",
-    "add_memory": "memdir.store.catalogue",
+    "add_memory": "memdir.store.memories",
     "assistant": "memdir.transcript.message",
     "choose_model": "memdir.model.choose",
     "context_tokens": "memdir.model.window",

@@ -20,8 +20,8 @@ from memdir.errors import ModelError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Model, RawCall, Reply, Request
 from memdir.model.openai import responses_arguments
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, ToolResult, user
 from tests.conftest import Clock
 from tests.conversation import conversation, parent_request, tool_specs

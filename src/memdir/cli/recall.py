@@ -129,7 +129,7 @@ def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] 
             f"--expect {NOTHING} says that nothing may come back, and another --expect names a memory",
             remedy=f"Leave one out; a memory whose file is {NOTHING}.md is named with its ending",
         )
-    from memdir.store.catalogue import find_key
+    from memdir.store.memories import find_key
 
     return tuple([find_key(context.store(), wanted) for wanted in options.expect])
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memdir.transcript.message import Json, Message, ToolUse
+
+if TYPE_CHECKING:
+    from memdir.model.job import TypedJob
 
 DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
 _SHOWN = 200  # characters of arguments that cannot be read
@@ -68,7 +71,7 @@ class RawCall:
 
 @dataclass(frozen=True)
 class Request:
-    """Exactly what a provider gets. A fork is the parent's request and one message more."""
+    """Exactly what a provider gets, but for the job. A fork is the parent's request and one message more."""
 
     model: str
     system: tuple[SystemBlock, ...] = ()
@@ -77,6 +80,7 @@ class Request:
     settings: ModelSettings = field(default_factory=ModelSettings)
     cache: CachePolicy = field(default_factory=CachePolicy)
     raw: RawCall | None = None
+    job: TypedJob | None = None  # for the built-in model: the facts of which the last message is the prose
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from memdir.search.index_store import IndexStore
 from memdir.search.question import Question
 from memdir.search.ranking import KEPT, rank
 from memdir.search.vectors import WordEncoder
-from memdir.store.walk import MAX_MEMORY_BYTES, walk
+from memdir.store.scan import MAX_MEMORY_BYTES, walk
 from memdir.text.embedding import open_table
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ import os
 
 from memdir.disk.plain_file import read_plain
 from memdir.search.memory_index import MemoryIndex
+from memdir.store.scan import MAX_MEMORY_BYTES, walk
 from memdir.store.topic import Topic
-from memdir.store.walk import MAX_MEMORY_BYTES, walk
 from memdir.text.stems import term_of
 from memdir.text.words import split_words
 

@@ -20,7 +20,7 @@ from memdir.search.question import Question
 from memdir.search.ranking import KEPT, Candidate, rank
 from memdir.search.segment import kept_stamp
 from memdir.search.vectors import WordEncoder
-from memdir.store.walk import walk
+from memdir.store.scan import walk
 from memdir.text.embedding import open_table
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_records

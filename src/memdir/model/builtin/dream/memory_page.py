@@ -11,8 +11,8 @@ from functools import cached_property
 from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.model.builtin.dream.body_text import BodySentence, sentences
 from memdir.model.builtin.dream.dream_words import words_of
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
-from memdir.store.walk import MAX_MEMORY_BYTES
 
 TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")

@@ -13,8 +13,8 @@ from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page_pairs import Pair, Profile, Profiles, same_words
 from memdir.model.builtin.dream.subject import Subjects
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
-from memdir.store.walk import MAX_MEMORY_BYTES
 
 TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
 RELATED = 0.33  # enough when the newer page also corrects the older one

@@ -20,7 +20,7 @@ _MAGIC = b"memdir-recorded 1"
 _MAX_BYTES = 64 << 20  # half a million files
 
 
-class Recorded:
+class LastCommit:
     """The files of one commit: the name of each content, and the look of its file ("" when it has to be read)."""
 
     __slots__ = ("files", "head", "looks", "saved_ns", "tree")
@@ -36,9 +36,9 @@ class Recorded:
         """Whether a file is certainly what was recorded. One saved at the very time of the table may not be."""
         return self.looks.get(path) == look_of(status) and status.st_ctime_ns < self.saved_ns
 
-    def changed(self, names: Mapping[str, str]) -> Recorded:
+    def changed(self, names: Mapping[str, str]) -> LastCommit:
         """The table with other contents ("": no file). A file that becomes a folder, or the reverse, goes."""
-        after = Recorded("", "", {path: name for path, name in self.files.items() if path not in names})
+        after = LastCommit("", "", {path: name for path, name in self.files.items() if path not in names})
         written = {path: name for path, name in names.items() if name}
         folders = {path[:at] for path in written for at, character in enumerate(path) if character == "/"}
         for path in [path for path in after.files if path in folders or _has_part_in(path, written)]:
@@ -66,7 +66,7 @@ def look_of(status: os.stat_result) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
-def load_recorded(path: str) -> Recorded | None:
+def load_last_commit(path: str) -> LastCommit | None:
     """The table, whatever commit it is of; None when there is none that is sound."""
     data = read_if_plain(path, _MAX_BYTES) or b""
     magic, _, rest = data.partition(b"\n")
@@ -77,7 +77,7 @@ def load_recorded(path: str) -> Recorded | None:
     head, _, tree = first.decode("ascii", "replace").partition(" ")
     if not is_object_id(head) or not is_object_id(tree):
         return None
-    table = Recorded(head, tree, {})
+    table = LastCommit(head, tree, {})
     for row in rows:
         known, _, file = row.partition(b"\t")
         name, _, look = known.decode("ascii", "replace").partition(" ")

@@ -12,6 +12,7 @@ import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
+from memdir.disk.objects import read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside
@@ -56,7 +57,7 @@ def damaged_histories(place: Place) -> list[str]:
         return []
 
 
-def mend_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
+def repair_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
     """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
     if is_passing(place, error):
         raise error
@@ -82,7 +83,7 @@ def mend_history(place: Place, history: History, now: float, error: MemdirError)
         yield history_repaired(what=words)
 
 
-def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
+def repair_all(place: Place, history: History, now: float) -> Iterator[Event]:
     """The same for every version that the history holds, after what the files on disk still know was put back."""
     opened = _open_up(place.history)
     if opened:
@@ -90,12 +91,12 @@ def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
     try:
         complaints = history.check()
     except (HistoryError, DiskError) as error:
-        yield from mend_history(place, history, now, error)
+        yield from repair_history(place, history, now, error)
         return
     if not complaints:
         return
     if not history.git.exists:
-        yield from mend_history(place, history, now, HistoryError(complaints[0]))
+        yield from repair_history(place, history, now, HistoryError(complaints[0]))
         return
     history.keep([data for data in history.beginning().values() if data is not None])
     complaints = history.check()
@@ -105,7 +106,7 @@ def mend_all(place: Place, history: History, now: float) -> Iterator[Event]:
         yield history_repaired(what="damaged versions in the history were written again from the files")
 
 
-def told(event: Event) -> str:
+def repair_in_words(event: Event) -> str:
     """What was done to a history, in words."""
     if event.name == "history.set_aside":
         folder, reason = event.fields["folder"], event.fields["reason"]
@@ -139,7 +140,7 @@ def unlike_written(place: Place) -> list[str]:
     return [*found, *(path for path in extras if os.path.lexists(path))] if os.path.lexists(place.history) else []
 
 
-def mend_for_people(place: Place, now: float) -> list[str]:
+def repair_files_for_people(place: Place, now: float) -> list[str]:
     """Put that back as it was written; what stood there is set aside. Returns what was."""
     mended = unlike_written(place)
     for path in mended:
@@ -257,15 +258,9 @@ def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
     names = [line.split(b" ")[0] for line in every.split(b"\n") if line.endswith(b" commit")]
     output = history.git.run("cat-file", "--batch", stdin=b"".join(name + b"\n" for name in names))
     found = {}
-    at = 0
-    for name in names:
-        end = output.index(b"\n", at)
-        last = output[at:end].rsplit(b" ", 1)[1]
-        if not last.isdigit():
-            at = end + 1
-            continue
-        head = output[end + 1 : end + 1 + int(last)].partition(b"\n\n")[0].split(b"\n")
-        known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
-        found[name.decode("ascii")] = (head[0], known)
-        at = end + int(last) + 2
+    for name, (kind, data) in zip(names, read_batch(output), strict=True):
+        if kind:
+            head = data.partition(b"\n\n")[0].split(b"\n")
+            known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
+            found[name.decode("ascii")] = (head[0], known)
     return found

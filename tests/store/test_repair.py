@@ -13,9 +13,9 @@ import pytest
 from memdir.disk.git import Git
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.layout import Place
-from memdir.store.catalogue import add_memory, forget_memory
 from memdir.store.history import Origin
-from memdir.store.mend import damaged_histories, unlike_written
+from memdir.store.memories import add_memory, forget_memory
+from memdir.store.repair import damaged_histories, unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock, Events, Ran
@@ -355,7 +355,7 @@ def test_what_git_would_obey_and_memdir_never_wrote_is_named(name: str, lived_in
     planted.parent.mkdir(parents=True, exist_ok=True)
     planted.write_text("")
     assert any(str(planted).startswith(path) for path in unlike_written(lived_in.place))
-    lived_in.mend_history()
+    lived_in.repair_history()
     assert unlike_written(lived_in.place) == [] and not planted.exists()
 
 
