@@ -22,20 +22,19 @@ from tests.provider_server.prompt_cache import OPENAI_STEP
 
 from benchmarks.measure import save
 from memdir import MemoryType
-from memdir.agent.files import DiskFiles
-from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.file_access import DiskFiles
+from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.memdir import MemDir, open_memory
 from memdir.model.anthropic import AnthropicModel
+from memdir.model.budget import Prices
 from memdir.model.model import Model, RawCall, Request, Usage
 from memdir.model.openai import OpenAIModel
-from memdir.model.prices import Prices
 from memdir.prompts.compose import load_prompt
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, user
 
 MIN_READ_PERCENT = 99.0
@@ -166,7 +165,7 @@ class _Session:
         prompt = load_prompt("extract/private.md")
         values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None."}
         job = Job(prompt.render(bash=told_of_bash(box), **values), "extract", 5)
-        return (await fork(request, job, Hands(self.model, box, allow_all), since=since)).usage
+        return (await fork(request, job, ForkTools(self.model, box, allow_all), since=since)).usage
 
     async def _percent(self, request: Request) -> float:
         """How much of the conversation so far a request reads from the cache."""

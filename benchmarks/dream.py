@@ -26,7 +26,7 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.task import DreamTask
 from memdir.events import NullSink
 from memdir.layout import Place
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
 from memdir.store.scan import scan
 from memdir.store.store import MemoryStore

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.stores import build_store
 from memdir.memdir import MemDir, open_memory
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment

@@ -22,11 +22,11 @@ from pathlib import Path
 from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
 from memdir.recall.decide import decide, load_calibration
 from memdir.recall.selection import LocalSelector
-from memdir.search.encoder import WordEncoder
+from memdir.search.document import Document
 from memdir.search.index_store import IndexStore
-from memdir.search.indexed_document import Document
 from memdir.search.question import Question
 from memdir.search.ranking import rank
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import DIMENSIONS, open_table
 
 SIZES = (200, 2_000, 20_000, 200_000)
@@ -47,7 +47,7 @@ from memdir.text.embedding import open_table
 from memdir.search.index_store import IndexStore
 from memdir.search.question import Question
 from memdir.search.ranking import rank
-from memdir.search.encoder import WordEncoder
+from memdir.search.vectors import WordEncoder
 encoder = WordEncoder(open_table())
 derived = IndexStore(sys.argv[1], encoder)
 for text in ("who signs off a release on friday?", "the difference between a list and a tuple in the manual"):
@@ -58,7 +58,7 @@ print(peak())
 INDEX = """
 import sys, tempfile, time
 from benchmarks.recall import fts_table, notes, peak
-from memdir.search.encoder import WordEncoder
+from memdir.search.vectors import WordEncoder
 from memdir.search.index_store import IndexStore
 from memdir.text.embedding import open_table
 count = int(sys.argv[1])

@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 
 from evals.models import HELP, named_model
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import sessions_since
 from memdir.dream.lock import LOCK_NAME

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
 from memdir.model.model import Model, RawCall, Request

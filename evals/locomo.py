@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.retrieval import Case, Pool, Report, evaluate, report_set
-from memdir.search.indexed_document import Document
+from memdir.search.document import Document
 
 _TURN_ID = re.compile(r"D\d+:\d+")
 _KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

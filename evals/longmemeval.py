@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.retrieval import Case, Pool, Report, evaluate, report_set
-from memdir.search.indexed_document import Document, day_of
+from memdir.search.document import Document, day_of
 
 TURN_WORDS = 200  # of a user's turn that are given a direction: what is pasted behind them is seldom what was said
 

@@ -27,11 +27,11 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.task import DreamTask
 from memdir.events import NullSink
 from memdir.layout import Place
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Request
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.extract import Extraction, ExtractionPlan

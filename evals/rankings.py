@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from memdir.search.indexed_document import Document, index_documents
+from memdir.search.document import Document, index_documents
 from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
@@ -20,7 +20,7 @@ from memdir.text.words import split_words
 
 if TYPE_CHECKING:
     from evals.sentences import Sentences
-    from memdir.search.encoder import Encoder
+    from memdir.search.vectors import Encoder
 
 OURS = "memdir"
 OURS_WITH_EXTRA = "memdir[minilm]"

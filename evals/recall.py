@@ -23,18 +23,18 @@ from memdir.model.choose import choose_model, model_name
 from memdir.prompts.compose import load_prompt
 from memdir.recall.decide import decide, load_calibration
 from memdir.recall.model_select import select_request, selected
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document, day_of, index_documents
+from memdir.search.document import Document, day_of, index_documents
 from memdir.search.minilm import PairEncoder, SentenceModel
 from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
+from memdir.search.vectors import WordEncoder
 from memdir.store.scan import scan
 from memdir.text.embedding import open_table
 
 if TYPE_CHECKING:
-    from memdir.search.encoder import Encoder
+    from memdir.search.vectors import Encoder
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evals.rankings import OURS, OURS_WITH_EXTRA, Encoders, Prepared, rankings, rivals
 from evals.sentences import encoders
-from memdir.search.indexed_document import Document
+from memdir.search.document import Document
 
 DEPTH = 10  # ranks written to the predictions
 RESAMPLES = 1000

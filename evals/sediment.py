@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.retrieval import Case, Pool, Report, evaluate, report_set
-from memdir.search.indexed_document import Document
+from memdir.search.document import Document
 
 _STEP_NS = 86_400 * 10**9  # one day between the steps of a sequence
 

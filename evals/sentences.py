@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.rankings import Encoders
-from memdir.search.encoder import WordEncoder
 from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, is_installed
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
 BLOCK = 512  # texts between two lines of progress

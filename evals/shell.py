@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Deny
+from memdir.agent.gate import Deny
 
 HARMFUL_EFFECTS = ("write", "hang")
 COUNTED_TIERS = ("core", "pipe")

@@ -25,16 +25,16 @@ from operator import mul
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract.candidates import Candidate, Judged, find_candidates
-from memdir.model.builtin.extract.conversation import Conversation, Existing
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.draft import draft_with
-from memdir.model.builtin.extract.features import Turn, observe
-from memdir.model.builtin.extract.judge import CLASSES, TYPES, Judge, pack
-from memdir.model.builtin.extract.match import Shelf, best_match, match_features, shelve
+from memdir.model.builtin.extract.features import UserTurn, observe
+from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge, pack
 from memdir.model.builtin.extract.messages import lines_from_messages
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, match_features, shelve
 from memdir.model.builtin.extract.silence import keep_features
+from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.model.builtin.extract.vetoes import planted_words, usable
-from memdir.model.builtin.extract.words import stems
+from memdir.text.language import stems
 
 WRITTEN = Path(__file__).parent / "data" / "extract"
 FOLDS = 5  # each conversation is judged once by a model that was fitted without it
@@ -77,7 +77,7 @@ class Example:
     """A conversation with the answers that training needs."""
 
     id: str
-    conversation: Conversation
+    conversation: Talk
     spans: tuple[Span, ...]
     updates: frozenset[str]
     source: str  # corpus, written or request
@@ -89,7 +89,7 @@ class Observed:
 
     example: Example
     shelf: Shelf
-    turns: tuple[Turn, ...]
+    turns: tuple[UserTurn, ...]
     letters: Mapping[tuple[int, int], str]
 
 
@@ -122,12 +122,12 @@ def _from_case(case: dict[str, Any]) -> Example:
     return Example(case["id"], conversation_of(case), spans, updates, "corpus")
 
 
-def conversation_of(case: Mapping[str, Any]) -> Conversation:
+def conversation_of(case: Mapping[str, Any]) -> Talk:
     """The conversation of one line of a corpus."""
     existing = tuple(
         Existing(one["file"], one["name"], one["description"], one["type"], one["body"]) for one in case["existing"]
     )
-    return Conversation(
+    return Talk(
         lines_from_messages(case["messages"]), datetime.fromisoformat(case["now"]), case["instructions"], existing
     )
 
@@ -168,7 +168,7 @@ def _from_block(name: str, block: str) -> Example | None:
         for letter, text in _MARK.findall(raw)
     )
     existing = tuple(_existing(line) for line in heads["has"])
-    conversation = Conversation(
+    conversation = Talk(
         lines_from_messages([_message(*one) for one in said]),
         datetime.fromisoformat(heads["now"][-1]),
         heads["rules"][-1],
@@ -206,9 +206,7 @@ def read_requests(folder: Path | None) -> list[Example]:
         now = datetime.fromisoformat(world["now"].replace("Z", "+00:00"))
         for number, query in enumerate(world.get("queries", [])):
             lines = lines_from_messages([{"role": "user", "content": query["query"]}])
-            examples.append(
-                Example(f"{world['world']}:{number}", Conversation(lines, now, "", ()), (), frozenset(), "request")
-            )
+            examples.append(Example(f"{world['world']}:{number}", Talk(lines, now, "", ()), (), frozenset(), "request"))
     return examples
 
 
@@ -238,7 +236,7 @@ def observe_all(examples: Sequence[Example], familiar: Mapping[str, float]) -> l
     return result
 
 
-def _letters(example: Example, turns: Sequence[Turn]) -> dict[tuple[int, int], str]:
+def _letters(example: Example, turns: Sequence[UserTurn]) -> dict[tuple[int, int], str]:
     letters = {}
     for turn in turns:
         spans = [span for span in example.spans if span.message == int(turn.line.id.split(".")[0])]
@@ -410,17 +408,19 @@ def fit_matching(
     return fit_two(rows, answers, [1.0] * len(rows), STRENGTH_MATCHING)
 
 
-def _true_candidates(one: Observed) -> Iterable[Candidate]:
+def _true_candidates(one: Observed) -> Iterable[MemoryCandidate]:
     for turn in one.turns:
-        by_letter: dict[str, list[Judged]] = {}
+        by_letter: dict[str, list[Scored]] = {}
         for seen in turn.seen:
             letter = one.letters[turn.index, seen.sentence.number]
             if letter in TYPES:
-                by_letter.setdefault(letter, []).append(Judged(seen, {name: float(name == letter) for name in CLASSES}))
-        yield from (Candidate(TYPES[letter], turn, tuple(core), (), (), 1.0) for letter, core in by_letter.items())
+                by_letter.setdefault(letter, []).append(Scored(seen, {name: float(name == letter) for name in CLASSES}))
+        yield from (
+            MemoryCandidate(TYPES[letter], turn, tuple(core), (), (), 1.0) for letter, core in by_letter.items()
+        )
 
 
-def keep_rows(one: Observed, judge: Judge) -> Iterable[tuple[Row, bool]]:
+def keep_rows(one: Observed, judge: SentenceJudge) -> Iterable[tuple[Row, bool]]:
     """What a judge makes of an example it has not seen, and whether each candidate was right."""
     conversation = one.example.conversation
     planted = planted_words(conversation)
@@ -438,7 +438,7 @@ def keep_rows(one: Observed, judge: Judge) -> Iterable[tuple[Row, bool]]:
 # ---- putting it together -------------------------------------------------------------------------------------
 
 
-def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> tuple[Judge, list[Judge]]:
+def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> tuple[SentenceJudge, list[SentenceJudge]]:
     """The judge fitted on everything, and one for each fold fitted without it."""
     familiar = familiarity([one for one in examples if one.source != "request"])
     data = observe_all(examples, familiar)
@@ -455,15 +455,15 @@ def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> tuple[
     return _with_keeping(_judge(data, bystanders, familiar), kept), folds
 
 
-def _judge(data: Sequence[Observed], bystanders: Sequence[Existing], familiar: Mapping[str, float]) -> Judge:
+def _judge(data: Sequence[Observed], bystanders: Sequence[Existing], familiar: Mapping[str, float]) -> SentenceJudge:
     rows, scale = fit_sentences(data)
     print(f"fitted {len(rows)} features on {len(data)} conversations", file=sys.stderr, flush=True)
-    return Judge(rows, scale, fit_matching(data, bystanders, familiar), {}, SETTINGS, familiar)
+    return SentenceJudge(rows, scale, fit_matching(data, bystanders, familiar), {}, SETTINGS, familiar)
 
 
-def _with_keeping(judge: Judge, kept: Sequence[tuple[int, Row, bool, float]]) -> Judge:
+def _with_keeping(judge: SentenceJudge, kept: Sequence[tuple[int, Row, bool, float]]) -> SentenceJudge:
     keeping = fit_two([one[1] for one in kept], [one[2] for one in kept], [one[3] for one in kept], STRENGTH_KEEPING)
-    return Judge(judge.rows, judge.scale, judge.matching, keeping, judge.settings, judge.familiar)
+    return SentenceJudge(judge.rows, judge.scale, judge.matching, keeping, judge.settings, judge.familiar)
 
 
 def main() -> int:
@@ -493,7 +493,7 @@ def main() -> int:
     return 0
 
 
-def predictions(conversation: Conversation, judge: Judge) -> list[dict[str, str]]:
+def predictions(conversation: Talk, judge: SentenceJudge) -> list[dict[str, str]]:
     """The drafts of one conversation in the form that scorers read."""
     drafts = draft_with(conversation, judge)
     return [

@@ -12,7 +12,7 @@ import sys
 
 from memdir import (
     DiskFiles,
-    Hands,
+    ForkTools,
     Job,
     Message,
     Request,
@@ -54,7 +54,7 @@ async def main(project: str, question: str) -> None:
     # A fork sees all of it, from the provider's cache, and leaves no trace: what it writes are drafts.
     drafts = Workspace(memory.stores())
     job = Job("In one sentence: what did the user want to know?", "side-question", max_turns=3)
-    report = await fork(run.last_request, job, Hands(model, tools.forked(drafts), gate), since=run.since)
+    report = await fork(run.last_request, job, ForkTools(model, tools.forked(drafts), gate), since=run.since)
     print(f"fork: {report.run.final_text}")
     print(f"it cost {report.counts()}")
     await model.close()

@@ -14,7 +14,7 @@ import anthropic
 from memdir import (
     AnthropicModel,
     DiskFiles,
-    Hands,
+    ForkTools,
     Job,
     RawCall,
     Request,
@@ -44,7 +44,7 @@ async def main(folder: str) -> None:
     answer = reply_of(raw, {"role": "assistant", "content": reply.content})
     model = AnthropicModel(api_key=KEY, base_url=URL)
     tools = Toolbox([], ToolContext(folder, DiskFiles()))
-    hands = Hands(model, tools, memory_gate([folder], cwd=folder))
+    hands = ForkTools(model, tools, memory_gate([folder], cwd=folder))
     job = Job("In one sentence: what is worth remembering of this?", "note", max_turns=2)
     report = await fork(Request(MODEL, raw=raw), job, hands, since=(answer,))
     print("fork:", report.run.final_text)

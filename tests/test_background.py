@@ -11,7 +11,7 @@ import pytest
 
 from memdir.background import Background
 from memdir.memdir import MemDir, open_memory
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request, Usage
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState

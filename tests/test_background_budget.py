@@ -12,15 +12,15 @@ import pytest
 
 from memdir.errors import BudgetReached, ModelError
 from memdir.memdir import MemDir, open_memory
+from memdir.model.failures import RetryingModel
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Request, Usage
-from memdir.model.retry import RetryingModel
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, Text, user
 from tests.conftest import Clock, Events, Ran
 from tests.leaks import nothing_left_behind

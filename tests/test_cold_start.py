@@ -28,7 +28,7 @@ LIGHT_MODULES = (
     "memdir.settings",
     "memdir.layout",
     "memdir.store.scan",
-    "memdir.search.plain_search",
+    "memdir.search.memory_search",
     "memdir.store.store",
     "memdir.prompts.compose",
     "memdir.prompts.door",

@@ -11,8 +11,8 @@ import memdir
 from memdir.errors import MemdirError, UsageError
 from memdir.memdir import open_memory
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 
 
 def test_opening_touches_nothing_and_starting_creates_the_whole_path(project: Path) -> None:

@@ -19,16 +19,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
-from memdir.recall.decide import LEARNED_PATH
-from memdir.recall.signals import NAMES, Asked, message_signals, names_tool, signals, tool_terms
-from memdir.search.bitvectors import doc_vector, query_vector
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document, day_of, index_document
+from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, message_signals, names_tool, signals, tool_terms
+from memdir.search.document import Document, day_of, index_document
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
 from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
+from memdir.search.vectors import WordEncoder, doc_vector, query_vector
 from memdir.text.embedding import DIMENSIONS, open_table
 
 MAX_EMPTINESS = 5.0

@@ -9,18 +9,18 @@ from memdir.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.agent.abort import Abort as Abort
-    from memdir.agent.files import DiskFiles as DiskFiles
-    from memdir.agent.fork import Hands as Hands
+    from memdir.agent.file_access import DiskFiles as DiskFiles
+    from memdir.agent.fork import ForkTools as ForkTools
     from memdir.agent.fork import Job as Job
     from memdir.agent.fork import fork as fork
+    from memdir.agent.gate import Allow as Allow
+    from memdir.agent.gate import Deny as Deny
     from memdir.agent.gate import memory_gate as memory_gate
+    from memdir.agent.loop import Abort as Abort
     from memdir.agent.loop import run_agent as run_agent
-    from memdir.agent.tools.box import memory_tools as memory_tools
     from memdir.agent.tools.tool import Toolbox as Toolbox
     from memdir.agent.tools.tool import ToolContext as ToolContext
-    from memdir.agent.verdict import Allow as Allow
-    from memdir.agent.verdict import Deny as Deny
+    from memdir.agent.tools.tool import memory_tools as memory_tools
     from memdir.agent.workspace import Workspace as Workspace
     from memdir.errors import BudgetReached as BudgetReached
     from memdir.errors import MemdirError as MemdirError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir as MemDir
     from memdir.memdir import open_memory as open_memory
     from memdir.model.anthropic import AnthropicModel as AnthropicModel
-    from memdir.model.builtin.model import BuiltinModel as BuiltinModel
+    from memdir.model.builtin.builtin_model import BuiltinModel as BuiltinModel
     from memdir.model.choose import choose_model as choose_model
     from memdir.model.choose import model_name as model_name
     from memdir.model.model import Model as Model
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from memdir.settings import Environment as Environment
     from memdir.settings import Settings as Settings
     from memdir.settings import load_settings as load_settings
-    from memdir.store.catalogue import add_memory as add_memory
     from memdir.store.history import Origin as Origin
+    from memdir.store.memories import add_memory as add_memory
     from memdir.store.store import Memory as Memory
     from memdir.store.store import MemoryStore as MemoryStore
     from memdir.store.taxonomy import MemoryType as MemoryType
@@ -59,18 +59,18 @@ if TYPE_CHECKING:
     from memdir.transcript.message import user as user
 
 _HOMES = {
-    "Abort": "memdir.agent.abort",
-    "Allow": "memdir.agent.verdict",
+    "Abort": "memdir.agent.loop",
+    "Allow": "memdir.agent.gate",
     "AnthropicModel": "memdir.model.anthropic",
     "BudgetReached": "memdir.errors",
-    "BuiltinModel": "memdir.model.builtin.model",
+    "BuiltinModel": "memdir.model.builtin.builtin_model",
     "Conversation": "memdir.transcript.conversation",
-    "Deny": "memdir.agent.verdict",
-    "DiskFiles": "memdir.agent.files",
+    "Deny": "memdir.agent.gate",
+    "DiskFiles": "memdir.agent.file_access",
     "Environment": "memdir.settings",
     "Event": "memdir.events",
     "FinishedTurn": "memdir.remember.turn",
-    "Hands": "memdir.agent.fork",
+    "ForkTools": "memdir.agent.fork",
     "Job": "memdir.agent.fork",
     "MemDir": "memdir.memdir",
     "MemdirError": "memdir.errors",
@@ -94,14 +94,14 @@ _HOMES = {
     "ToolUse": "memdir.transcript.message",
     "Toolbox": "memdir.agent.tools.tool",
     "Workspace": "memdir.agent.workspace",
-    "add_memory": "memdir.store.catalogue",
+    "add_memory": "memdir.store.memories",
     "assistant": "memdir.transcript.message",
     "choose_model": "memdir.model.choose",
     "context_tokens": "memdir.model.window",
     "fork": "memdir.agent.fork",
     "load_settings": "memdir.settings",
     "memory_gate": "memdir.agent.gate",
-    "memory_tools": "memdir.agent.tools.box",
+    "memory_tools": "memdir.agent.tools.tool",
     "model_name": "memdir.model.choose",
     "open_memory": "memdir.memdir",
     "reply_of": "memdir.model.raw",
@@ -121,7 +121,7 @@ __all__ = [
     "Environment",
     "Event",
     "FinishedTurn",
-    "Hands",
+    "ForkTools",
     "Job",
     "MemDir",
     "MemdirError",

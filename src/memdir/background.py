@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memdir.agent.tools.box import memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, NotDreamt
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.dream.lock import last_dream

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memdir.agent.files import DiskFiles, Files
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Outcome, Tool, Toolbox, ToolContext
+from memdir.agent.file_access import DiskFiles, Files
+from memdir.agent.tools.tool import Outcome, Tool, Toolbox, ToolContext, memory_tools
 from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
 

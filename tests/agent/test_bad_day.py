@@ -11,10 +11,10 @@ import pytest
 
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import AgentRun, run_agent
-from memdir.agent.tools.read import ReadTool
+from memdir.agent.tools.file_tools import ReadTool
 from memdir.errors import ModelError
+from memdir.model.failures import RetryingModel
 from memdir.model.model import ModelSettings
-from memdir.model.retry import RetryingModel
 from memdir.transcript.message import Message, user
 from tests.agent.boxes import TestTool, box
 from tests.leaks import assert_no_other_tasks, nothing_left_behind

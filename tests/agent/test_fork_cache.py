@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from memdir import MemoryType
-from memdir.agent.files import DiskFiles
-from memdir.agent.fork import Hands, Job, fork, fork_request
+from memdir.agent.file_access import DiskFiles
+from memdir.agent.fork import ForkTools, Job, fork, fork_request
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
 from memdir.errors import ModelError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Model, RawCall, Reply, Request
-from memdir.model.openai_responses import responses_arguments
-from memdir.store.catalogue import add_memory
+from memdir.model.openai import responses_arguments
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.transcript.message import Message, ToolResult, user
 from tests.conftest import Clock
 from tests.conversation import conversation, parent_request, tool_specs
@@ -78,9 +78,9 @@ class EchoTool:
         return Outcome("nothing there")
 
 
-def hands(model: Model, project: Path) -> Hands:
+def hands(model: Model, project: Path) -> ForkTools:
     box = Toolbox([EchoTool(number) for number in range(30)], ToolContext(str(project), DiskFiles()))
-    return Hands(model, box, allow_all)
+    return ForkTools(model, box, allow_all)
 
 
 def assert_reads_all(provider: Provider, read: int, shared: int) -> None:

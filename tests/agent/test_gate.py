@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.gate import MemoryGate, memory_gate
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny, MemoryGate, memory_gate
 from memdir.transcript.message import ToolUse
 
 

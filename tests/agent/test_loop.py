@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.abort import Abort
-from memdir.agent.gate import allow_all
-from memdir.agent.loop import INTERRUPTED, run_agent
+from memdir.agent.gate import Allow, Deny, allow_all
+from memdir.agent.loop import INTERRUPTED, Abort, run_agent
 from memdir.agent.tools.tool import MAX_AT_ONCE, MAX_RESULT_CHARACTERS, MAX_TURN_CHARACTERS, Outcome
-from memdir.agent.verdict import Allow, Deny
 from memdir.errors import BadMemoryFile, ModelError
 from memdir.model.model import Reply, Request, ToolSpec, Usage
 from memdir.model.scripted import ScriptedModel, calls, says

@@ -13,8 +13,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.anthropic import call_arguments
 from memdir.model.model import Provider, RawCall, Reply, Request
-from memdir.model.openai_chat import chat_arguments
-from memdir.model.openai_responses import responses_arguments
+from memdir.model.openai import chat_arguments, responses_arguments
 from memdir.transcript.message import Message, ToolResult
 from tests.contracts.model_subjects import NAMES, SUBJECTS, Subject
 
@@ -97,7 +96,8 @@ def raw_request(provider: Provider, request: Request) -> Request:
         "openai-chat": chat_arguments,
         "openai-responses": responses_arguments,
     }
-    return Request(request.model, messages=(last,), raw=RawCall(provider, render[provider](plain)))
+    raw = RawCall(provider, render[provider](plain))
+    return Request(request.model, messages=(last,), raw=raw, job=request.job)
 
 
 async def test_a_failure_is_a_model_error_with_a_kind_and_a_remedy(subject: Subject, tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from memdir.dream.facts import all_facts, facts_of, missing_from
 from memdir.dream.lock import last_dream, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import BudgetReached, ModelError
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events

@@ -14,9 +14,9 @@ import sys
 
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound
 from memdir.layout import Place
-from memdir.store.catalogue import forget_memory, save_memory
 from memdir.store.history import Origin
 from memdir.store.index import Entry
+from memdir.store.memories import forget_memory, save_memory
 from memdir.store.store import MemoryStore
 
 TOPIC = "note.md"

@@ -16,10 +16,10 @@ from memdir.disk.git import MANY_BLOBS
 from memdir.layout import Layout, Place
 from memdir.memdir import MemDir, open_memory
 from memdir.settings import Environment
-from memdir.store.catalogue import add_memory, save_memory
 from memdir.store.history import LOOSE_LIMIT, Origin
 from memdir.store.index import Index
 from memdir.store.journal import Journal, Operation, write_journal
+from memdir.store.memories import add_memory, save_memory
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 

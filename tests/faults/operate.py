@@ -17,11 +17,11 @@ from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
 from memdir.events import NullSink
 from memdir.memdir import open_memory
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
 from memdir.store.archive import import_memories
-from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory, forget_memory, save_memory
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic

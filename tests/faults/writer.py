@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from memdir.memdir import open_memory
-from memdir.store.catalogue import add_memory, save_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory, save_memory
 from memdir.store.taxonomy import MemoryType
 
 

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
 from memdir.model import ledger as ledger_module
-from memdir.model.budget import LONGEST_NAP_SECONDS, Budget, BudgetedModel, Caps, estimated_tokens, midnight
+from memdir.model.budget import LONGEST_NAP_SECONDS, Budget, BudgetedModel, Caps, Prices, estimated_tokens, midnight
 from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import RawCall, Reply, Request, SystemBlock, Usage
-from memdir.model.prices import Prices
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.message import user
 from tests.agent.boxes import TestTool, box
@@ -266,7 +265,7 @@ async def test_a_runaway_job_is_driven_into_the_cap_waits_and_goes_on_the_next_d
 
     sleep = Sleep(clock)
     model = budgeted(ledger, clock, ScriptedModel([step] * 25), Caps(tokens_per_day=10_000), sleep=sleep, sink=events)
-    hands = Hands(model, box(tmp_path, [TestTool(lambda arguments: "more to do")]), allow_all)
+    hands = ForkTools(model, box(tmp_path, [TestTool(lambda arguments: "more to do")]), allow_all)
     report = await fork(Request("scripted", messages=(user("Hi"),)), Job("Go on for ever.", "runaway", 25), hands)
     assert report.run.turns == 25
     today = [moment for moment in asked_at if moment < MIDNIGHT]

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.abort import Abort
-from memdir.agent.files import DiskFiles
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.gate import allow_all
-from memdir.agent.loop import run_agent
+from memdir.agent.loop import Abort, run_agent
 from memdir.agent.tools.tool import Outcome, Toolbox, ToolContext
 from memdir.model.model import Model
 from tests.leaks import assert_no_other_tasks, nothing_left_behind

@@ -10,11 +10,11 @@ import pytest
 from memdir.errors import ModelError
 from memdir.layout import Layout
 from memdir.model.anthropic import AnthropicModel
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.choose import choose_model, model_name, provider_of
 from memdir.model.command import CommandModel
+from memdir.model.failures import RetryingModel
 from memdir.model.openai import OpenAIModel
-from memdir.model.retry import RetryingModel
 from memdir.settings import Environment, Settings, load_settings
 
 ANTHROPIC_KEY = {"ANTHROPIC_API_KEY": "a"}

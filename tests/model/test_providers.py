@@ -11,8 +11,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.anthropic import AnthropicModel, call_arguments
 from memdir.model.model import CachePolicy, Model, ModelSettings, SystemBlock
-from memdir.model.openai import OpenAIModel
-from memdir.model.openai_chat import ChatReader, chat_arguments
+from memdir.model.openai import ChatReader, OpenAIModel, chat_arguments
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
 from tests.provider_server import Answer, Call, ProviderServer, Redacted, Thinking, Words, calls, says

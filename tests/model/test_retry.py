@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from memdir.errors import RETRYABLE, ModelError
+from memdir.model.failures import RetryingModel, RetryPolicy
 from memdir.model.model import Model, Reply, Request
-from memdir.model.retry import RetryingModel, RetryPolicy
 from memdir.model.scripted import ScriptedModel, says
 from memdir.transcript.message import user
 from tests.model.providers import Provider

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.recall.decide import MAX_CHOSEN, Decision, decide, load_calibration
-from memdir.recall.signals import NAMES
-from memdir.search.candidate import Ranking
-from memdir.search.encoder import WordEncoder
+from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
 from memdir.search.minilm import SENTENCE_DIMENSIONS
 from memdir.search.question import Question
-from memdir.search.ranking import rank
+from memdir.search.ranking import Ranking, rank
 from memdir.search.segment import Segment
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import DIMENSIONS, open_table
 from tests.search.worlds import BAKERY, NOW_DAY, segment_of
 

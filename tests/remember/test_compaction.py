@@ -9,7 +9,7 @@ import pytest
 
 from memdir.errors import DiskError, ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt

@@ -18,8 +18,8 @@ from memdir.model.model import Reply, Request
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
 from memdir.remember.session_state import SessionState
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, ToolUse
 from tests.remember.conftest import Bench, topic

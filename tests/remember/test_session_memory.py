@@ -11,7 +11,7 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.layout import Layout
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt

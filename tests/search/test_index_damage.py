@@ -10,8 +10,8 @@ import pytest
 
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.selection import LocalSelector
-from memdir.search.encoder import WordEncoder
 from memdir.search.index_store import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.recall.selection import LocalSelector
-from memdir.search.encoder import WordEncoder
+from memdir.search.document import Document
 from memdir.search.index_store import (
     BASE_NAME,
     JOURNAL_NAME,
@@ -17,9 +17,9 @@ from memdir.search.index_store import (
     TOLD_FROM_BYTES,
     IndexStore,
 )
-from memdir.search.indexed_document import Document
 from memdir.search.question import Question
 from memdir.search.ranking import rank
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
 TEXT = "---\nname: {name}\ndescription: {description}\ntype: feedback\n---\n\n{body}\n"

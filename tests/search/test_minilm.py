@@ -14,9 +14,8 @@ from memdir import open_memory
 from memdir.recall.prefetch import RecallThreads
 from memdir.recall.selection import LocalSelector, Recalled
 from memdir.recall.warm_selector import WarmSelector, open_selector
-from memdir.search.encoder import WordEncoder
-from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, is_installed
-from memdir.search.wordpiece import WordPiece
+from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, WordPiece, is_installed
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
 MAX_MODEL_BYTES = 25_000_000

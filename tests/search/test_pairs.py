@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document
+from memdir.search.document import Document
 from memdir.search.question import Question
 from memdir.search.ranking import rank
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 from memdir.text.stems import pairs
 from tests.search.worlds import segment_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.search.plain_search import search
+from memdir.search.memory_search import search
 
 
 @pytest.fixture

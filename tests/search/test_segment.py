@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document, index_documents
+from memdir.search.document import Document, index_documents
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import merge, pack
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
 DOCUMENTS = [

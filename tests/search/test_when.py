@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document
+from memdir.search.document import Document
 from memdir.search.question import Question
 from memdir.search.ranking import rank
+from memdir.search.vectors import WordEncoder
 from memdir.search.when import NANOSECONDS_A_DAY, moment_in
 from memdir.text.embedding import open_table
 from memdir.text.words import split_words

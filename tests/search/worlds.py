@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.search.encoder import WordEncoder
-from memdir.search.indexed_document import Document, index_documents
+from memdir.search.document import Document, index_documents
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
+from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import DIMENSIONS
 
 NOW_DAY = 739_800  # 2026-07-02

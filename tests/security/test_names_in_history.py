@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 from tests.conftest import Ran

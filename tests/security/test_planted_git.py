@@ -15,7 +15,7 @@ import pytest
 
 from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Allow
+from memdir.agent.gate import Allow
 from memdir.cli.commands import MODULES
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit

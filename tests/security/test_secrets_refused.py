@@ -16,8 +16,8 @@ from memdir.errors import SecretRefused
 from memdir.layout import Layout
 from memdir.remember.extract import _fault_of_draft
 from memdir.store.archive import import_memories
-from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory, forget_memory, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.undo import undo

@@ -9,9 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from memdir.agent.abort import Abort
-from memdir.agent.loop import run_agent
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny
+from memdir.agent.loop import Abort, run_agent
 from memdir.memdir import open_memory
 from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, calls, says

@@ -12,9 +12,9 @@ import pytest
 from memdir.errors import ImportRefused
 from memdir.layout import Place
 from memdir.store.archive import export_memories, import_memories
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.index import Index
+from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
 

@@ -10,9 +10,9 @@ import pytest
 
 from memdir.layout import Layout, Place
 from memdir.memdir import MemDir, open_memory
-from memdir.store.catalogue import add_memory
 from memdir.store.history import Origin
 from memdir.store.identity import adopt, find_lost_store, identify, read_identity, stores
+from memdir.store.memories import add_memory
 from tests.conftest import Events
 
 Git = Callable[..., str]

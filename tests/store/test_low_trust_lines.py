@@ -11,9 +11,9 @@ from memdir.agent.workspace import Workspace
 from memdir.doctor.catalogue import check_index
 from memdir.doctor.examine import mend
 from memdir.store.archive import import_memories
-from memdir.store.catalogue import save_memory
 from memdir.store.history import Origin
 from memdir.store.index import Entry
+from memdir.store.memories import save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 

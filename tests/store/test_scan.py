@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.store.age import age_words, iso_time
-from memdir.store.scan import MAX_RETURNED, Scanner, scan
-from memdir.store.walk import MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_MEMORY_BYTES, MAX_RETURNED, Scanner, age_words, iso_time, scan
 
 
 def write(root: Path, key: str, text: str | bytes, mtime: float = 1_000_000_000) -> None:

@@ -14,14 +14,14 @@ import pytest
 from memdir.disk.git import MANY_BLOBS
 from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.layout import Place
-from memdir.store.catalogue import add_memory, find_key, forget_memory, save_memory
 from memdir.store.history import Origin
 from memdir.store.journal import Journal, Operation, mark_on_disk, write_journal
+from memdir.store.memories import add_memory, find_key, forget_memory, save_memory
+from memdir.store.scan import MAX_FILE_BYTES
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
-from memdir.store.walk import MAX_FILE_BYTES
 from tests.conftest import Clock, Events
 
 TYPE_CHECKING = False

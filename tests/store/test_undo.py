@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.catalogue import add_memory, forget_memory, save_memory
 from memdir.store.history import Origin
+from memdir.store.memories import add_memory, forget_memory, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from memdir.search.bitvectors import doc_vector, query_vector
+from memdir.search.vectors import doc_vector, query_vector
 from memdir.text.embedding import TABLE_PATH, Table, open_table
 from memdir.text.words import split_words
 

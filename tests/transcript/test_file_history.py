@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.files import DiskFiles
-from memdir.agent.recorded_files import RecordedFiles
+from memdir.agent.file_access import DiskFiles, RecordedFiles
 from memdir.errors import BadMemoryFile
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.file_history import MAX_KEPT_BYTES, Attribution, FileHistory, Step

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.agent.abort import Abort
 from memdir.agent.gate import Gate
-from memdir.agent.loop import AgentRun, run_agent
+from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
+from memdir.model.job import TypedJob
 from memdir.model.model import CachePolicy, Model, Request, Usage
 from memdir.transcript.message import Message, user
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, a name for events and the ledger, and how long it may take."""
+    """What a fork is to do: the text of its one message, a name for events and the ledger, how long it may take, and
+    the facts that the text was rendered from."""
 
     text: str
     label: str
     max_turns: int
     prompt_hash: str = ""
+    typed: TypedJob | None = None
 
 
 @dataclass(frozen=True)
-class Hands:
+class ForkTools:
     """What a fork works with. The box must be its own, as `Toolbox.forked` makes it from the parent's (G2)."""
 
     model: Model
@@ -64,7 +66,7 @@ class ForkReport:
         return self.run.ending == "done"
 
 
-def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) -> Request:
+def fork_request(parent: Request, text: str, *, since: Sequence[Message] = (), job: TypedJob | None = None) -> Request:
     """The parent's request, what was said since it was sent, and the job.
 
     The cache breakpoint stays where the parent's last one was: the fork reads what the parent wrote and writes nothing
@@ -72,13 +74,13 @@ def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) ->
     """
     last = parent.cache.last_message if parent.cache.last_message is not None else len(parent.messages) - 1
     cache = CachePolicy(last_message=last, key=parent.cache.key)
-    return replace(parent, messages=(*parent.messages, *since, user(job, is_meta=True)), cache=cache)
+    return replace(parent, messages=(*parent.messages, *since, user(text, is_meta=True)), cache=cache, job=job)
 
 
 async def fork(
     parent: Request,
     job: Job,
-    hands: Hands,
+    tools: ForkTools,
     *,
     since: Sequence[Message] = (),
     abort: Abort | None = None,
@@ -86,10 +88,10 @@ async def fork(
 ) -> ForkReport:
     """Run a job beside the conversation. Nothing it reads or writes reaches the parent; no transcript is kept."""
     run = await run_agent(
-        fork_request(parent, job.text, since=since),
-        hands.model,
-        hands.tools,
-        hands.gate,
+        fork_request(parent, job.text, since=since, job=job.typed),
+        tools.model,
+        tools.tools,
+        tools.gate,
         max_turns=job.max_turns,
         abort=abort,
         on_message=on_progress,

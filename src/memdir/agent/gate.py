@@ -11,8 +11,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
-from memdir.agent.verdict import Allow, Deny
 from memdir.transcript.message import ToolUse
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call may not run; `reason` names the offending word and what to do instead."""
+
+    reason: str
+
 
 READING = frozenset(("Read", "Grep", "Glob"))
 WRITING = frozenset(("Write", "Edit"))
@@ -63,6 +75,24 @@ class MemoryGate:
 
     def _places(self) -> str:
         return " or ".join(self.roots)
+
+
+@dataclass(frozen=True)
+class SingleFileGate:
+    """Read, Edit and Write of one file; everything else is refused."""
+
+    path: str
+    cwd: str
+
+    def __call__(self, call: ToolUse) -> Allow | Deny:
+        path = call.input.get("file_path")
+        is_fitting = call.name == "Read" or call.name in WRITING
+        if is_fitting and isinstance(path, str) and "\0" not in path and self._is_it(path):
+            return Allow()
+        return Deny(f"only Read, Edit and Write of {self.path} are available here")
+
+    def _is_it(self, path: str) -> bool:
+        return os.path.realpath(os.path.join(self.cwd, path)) == os.path.realpath(self.path)
 
 
 def memory_gate(roots: Sequence[str], *, cwd: str) -> MemoryGate:

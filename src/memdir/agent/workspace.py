@@ -12,15 +12,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memdir.agent.files import DiskFiles, walking_order
+from memdir.agent.file_access import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, merge_index
 from memdir.store.merge import merge_bytes
-from memdir.store.store import Change, MemoryStore, entry_for
+from memdir.store.scan import most_bytes, too_large
+from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.store.walk import most_bytes, too_large
 
 # A fork has no tool to delete, since it must keep its parent's list of tools (G1): it writes this instead.
 TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DOTALL)
@@ -156,7 +156,7 @@ class Workspace:
                 _put(change, draft, prefix, times)
 
 
-def _put(change: Change, draft: Draft, prefix: str, times: Mapping[str, int] | None) -> None:
+def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(draft), key=index_key)

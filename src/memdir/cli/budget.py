@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.cli.terminal import Terminal
     from memdir.model.budget import Caps
-    from memdir.model.ledger import Spent
-    from memdir.model.spending import Sum
+    from memdir.model.ledger import Spent, Sum
 
 EXAMPLES = ("memdir budget", "memdir budget --days 30", "memdir budget --json | jq .byJob")
 CHART_COLUMNS = 40
@@ -31,8 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.model.budget import Caps, midnight
-    from memdir.model.ledger import Ledger
-    from memdir.model.spending import day_of, sums
+    from memdir.model.ledger import Ledger, day_of, sums
 
     if not 1 <= options.days <= MAX_DAYS:
         raise MemdirError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
@@ -66,8 +64,8 @@ class _Page:
         caps: Caps,
         project: str,
     ) -> None:
-        from memdir.model.prices import Prices
-        from memdir.model.spending import Sum, sums
+        from memdir.model.budget import Prices
+        from memdir.model.ledger import Sum, sums
 
         self._days = days
         self._groups = groups
@@ -139,7 +137,7 @@ def bar(share: float) -> str:
 
 
 def _is_of(spent: Spent, day: str) -> bool:
-    from memdir.model.spending import day_of
+    from memdir.model.ledger import day_of
 
     return day_of(spent.time) == day
 

@@ -100,9 +100,9 @@ class Context:
     def emit(self, event: Event) -> None:
         """Say at once what happened to the history (S14), and what was saved by hand with a secret in it (S15)."""
         if event.name in ("history.set_aside", "history.repaired", "journal.set_aside"):
-            from memdir.store.mend import told
+            from memdir.store.repair import repair_in_words
 
-            self.note(told(event))
+            self.note(repair_in_words(event))
         elif event.name == "history.failed":
             self._failed_because = str(event.fields["reason"])
         elif event.name == "memory.secret":

@@ -12,7 +12,7 @@ from memdir.cli.terminal import clean
 from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
-from memdir.store.walk import MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_MEMORY_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.store.catalogue import find_key, save_memory
     from memdir.store.history import Origin
+    from memdir.store.memories import find_key, save_memory
 
     store = context.store(for_writing=True)
     key = find_key(store, options.memory)

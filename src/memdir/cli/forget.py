@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.store.catalogue import find_key, forget_memory
     from memdir.store.history import Origin
+    from memdir.store.memories import find_key, forget_memory
 
     store = context.store(for_writing=True)
     key = find_key(store, options.memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import MemoryNotFound, PathEscape
-from memdir.store.catalogue import find_key
+from memdir.store.memories import find_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

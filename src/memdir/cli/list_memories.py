@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _print_table(headers: list[Header], context: Context) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     now = context.memory.clock()
     rows = [[str(h.type or "-"), h.key, age_words(h.mtime, now), h.description or h.name] for h in headers]
@@ -56,7 +56,7 @@ def _print_table(headers: list[Header], context: Context) -> None:
 
 
 def _plain(header: Header) -> dict[str, object]:
-    from memdir.store.age import iso_time
+    from memdir.store.scan import iso_time
 
     return {
         "file": header.key,

@@ -59,7 +59,7 @@ def print_commit(commit: Commit, context: Context) -> None:
 
 def plain(commit: Commit) -> dict[str, object]:
     """A change for programs."""
-    from memdir.store.age import iso_time
+    from memdir.store.scan import iso_time
 
     return {
         "id": commit.id,

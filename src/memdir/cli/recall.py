@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.memdir import MemDir
-    from memdir.recall.decide import Verdict
+    from memdir.recall.decide import Judgement
     from memdir.recall.selection import Recalled, Selection
 
 EXAMPLES = (
@@ -109,7 +109,7 @@ def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] 
             f"--expect {NOTHING} says that nothing may come back, and another --expect names a memory",
             remedy=f"Leave one out; a memory whose file is {NOTHING}.md is named with its ending",
         )
-    from memdir.store.catalogue import find_key
+    from memdir.store.memories import find_key
 
     return tuple([find_key(context.store(), wanted) for wanted in options.expect])
 
@@ -156,7 +156,7 @@ def _explain(choice: Selection, recalled: Recalled, context: Context) -> None:
     )
 
 
-def _print_verdict(verdict: Verdict, recalled: Recalled, context: Context, *, margin: str) -> None:
+def _print_verdict(verdict: Judgement, recalled: Recalled, context: Context, *, margin: str) -> None:
     terminal = context.terminal
     mark = terminal.style("+", "green") if verdict.is_chosen else terminal.dim("-")
     name = clean(verdict.candidate.key)

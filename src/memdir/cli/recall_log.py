@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _print(one: Injection, context: Context) -> None:
-    from memdir.store.age import iso_time
+    from memdir.store.scan import iso_time
 
     terminal = context.terminal
     chosen = f", chosen {CHOOSERS[one.by]}" if one.by in CHOOSERS else ""
@@ -44,7 +44,7 @@ def _print(one: Injection, context: Context) -> None:
 
 
 def _plain(one: Injection) -> dict[str, object]:
-    from memdir.store.age import iso_time
+    from memdir.store.scan import iso_time
 
     return {
         "time": iso_time(one.time),

@@ -37,10 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.store.catalogue import add_memory
     from memdir.store.history import Origin
+    from memdir.store.memories import add_memory
+    from memdir.store.scan import MAX_MEMORY_BYTES
     from memdir.store.taxonomy import guess_type, parse_type
-    from memdir.store.walk import MAX_MEMORY_BYTES
 
     text = sys.stdin.read(MAX_MEMORY_BYTES + 1) if options.text == "-" else options.text
     if not text.strip():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.search.plain_search import Match
+    from memdir.search.memory_search import Match
 
 EXAMPLES = (
     "memdir search deploy friday",

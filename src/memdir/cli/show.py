@@ -24,8 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.store.age import age_words, iso_time
-    from memdir.store.catalogue import find_key
+    from memdir.store.memories import find_key
+    from memdir.store.scan import age_words, iso_time
 
     store = context.store()
     memory = store.read(find_key(store, options.memory))

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history_path import history_key
     from memdir.cli.log import plain
-    from memdir.store.lineage import lineage
+    from memdir.store.history import lineage
     from memdir.store.undo import require_history
 
     store = context.store()
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _print(commit: Commit, context: Context) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     terminal = context.terminal
     told = _SOURCES.get(commit.source, f"written by {commit.source}")

@@ -68,7 +68,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
 
 def mend(store: MemoryStore) -> list[str]:
     """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
-    done = store.mend_history() if store.history.is_readable else []
+    done = store.repair_history() if store.history.is_readable else []
     if store.is_waiting():
         store.ensure()
         if not store.is_waiting():

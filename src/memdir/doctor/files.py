@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from memdir.doctor.finding import Finding
 from memdir.recall.verify import Verifier
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory, MemoryStore
-from memdir.store.walk import MAX_MEMORY_BYTES
 
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 

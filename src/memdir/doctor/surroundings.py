@@ -19,10 +19,10 @@ from memdir.memdir import MemDir
 from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
 from memdir.store.journal import damaged_journals, put_off_before
-from memdir.store.mend import closed_parts, damaged_histories, unlike_written
+from memdir.store.repair import closed_parts, damaged_histories, unlike_written
+from memdir.store.scan import MAX_FILE_BYTES, large_files, unnameable_files, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
-from memdir.store.walk import MAX_FILE_BYTES, large_files, unnameable_files, walk
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import ForkReport, Hands, Job, fork
+from memdir.agent.file_access import FileState
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
 from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
@@ -24,13 +23,13 @@ from memdir.dream.lock import DreamLock, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt
+from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest
-from memdir.store.history import Origin
+from memdir.prompts.listing import manifest, told_now
+from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
-from memdir.store.lineage import tell_derived
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 
@@ -150,7 +149,7 @@ class Dreamer:
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = Hands(self.model, tools, gate)
+        hands = ForkTools(self.model, tools, gate)
         limit = asyncio.get_running_loop().call_later(
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
@@ -161,19 +160,21 @@ class Dreamer:
 
     def _job(self, tools: Toolbox) -> Job:
         store = self.plan.stores[0]
+        found = store.scan(limit=MAX_LISTED)
+        folder = MemoryFolder(store.root, store.scope, tuple(found.headers), found.total)
+        now = minute_of(self.clock(), self.plan.zone)
+        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
             bash=told_of_bash(tools),
-            directory=store.root,
-            sessions_directory=self.plan.sessions_folder,
-            sessions="\n".join(f"- {shown_line(session)}" for session in self.plan.sessions) or "(none)",
-            manifest=_listing(store),
+            directory=folder.root,
+            sessions_directory=job.sessions_folder,
+            sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
+            manifest=_listing(folder),
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
-        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
-        return Job(f"{text}\n{today}\n", "dream", self.plan.max_turns, prompt.hash)
+        return Job(f"{text}\n{told_now(now)}", "dream", self.plan.max_turns, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
@@ -206,11 +207,10 @@ class Dreamer:
         return outcome
 
 
-def _listing(store: MemoryStore) -> str:
-    """The memories as the job lists them: the newest, and how many there are besides."""
-    scan = store.scan(limit=MAX_LISTED)
-    older = scan.total - len(scan.headers)
-    listed = manifest(scan.headers, scope=store.scope) or "(none)"
+def _listing(folder: MemoryFolder) -> str:
+    """The memories as the prompt lists them: the newest, and how many there are besides."""
+    older = folder.total - len(folder.headers)
+    listed = manifest(folder.headers, scope=folder.scope) or "(none)"
     return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
 
 

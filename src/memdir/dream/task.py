@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.agent.abort import Abort
 from memdir.agent.gate import WRITING
+from memdir.agent.loop import Abort
 from memdir.host import tell
 from memdir.transcript.message import Message
 

@@ -12,9 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memdir.model.anthropic_reply import PROVIDER as ANTHROPIC
-from memdir.model.model import Provider, RawCall, Request, SystemBlock, ToolSpec
-from memdir.model.openai_responses import PROVIDER as RESPONSES
+from memdir.model.model import ANTHROPIC, RESPONSES, Provider, RawCall, Request, SystemBlock, ToolSpec
 from memdir.model.stream import ToolInput
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.prompts.door import MAX_NAME, quoted, shown, shown_line
-from memdir.store.age import age_days, age_words
+from memdir.store.scan import age_days, age_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import resolve_found
 from memdir.errors import PathEscape
-from memdir.search.indexed_document import day_of
+from memdir.search.document import day_of
 from memdir.search.memory_index import MemoryIndex
 from memdir.search.ranking import KEPT
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from memdir.recall.decide import Calibration, Decision
     from memdir.recall.recall import RecallRequest
     from memdir.recall.warm_selector import WarmSelector
-    from memdir.search.candidate import Ranking
-    from memdir.search.encoder import Encoder
     from memdir.search.question import Question
+    from memdir.search.ranking import Ranking
+    from memdir.search.vectors import Encoder
 
     ChosenBy = Literal["words", "sentences", "model"]
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memdir.agent.files import DiskFiles
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.file_access import DiskFiles
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up

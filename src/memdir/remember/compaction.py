@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent.file_state import FileState
-from memdir.agent.fork import Hands, Job, fork
+from memdir.agent.file_access import FileState, SingleFile
+from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
-from memdir.agent.single_file import SingleFile
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
+from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import Prompt, load_prompt
@@ -165,14 +165,14 @@ class Compaction:
 
     def _job(self, prompt: Prompt, keep: str) -> Job:
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
+        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
         for _ in range(MAX_SHORTENINGS):
             try:
                 asked = replace(request, messages=messages, raw=None)
-                report = await fork(asked, job, Hands(self.model, tools, allow_all))
+                report = await fork(asked, job, ForkTools(self.model, tools, allow_all))
                 return report.run.final_text if report.is_complete else ""
             except ModelError as error:
                 if error.kind != "context_too_long":

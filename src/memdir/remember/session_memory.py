@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memdir.agent.abort import Abort
-from memdir.agent.fork import ForkReport, Hands, Job, fork
-from memdir.agent.single_file import SingleFile, SingleFileGate
-from memdir.agent.tools.box import memory_tools
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.file_access import SingleFile
+from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.gate import SingleFileGate
+from memdir.agent.loop import Abort
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
 from memdir.host import tell
+from memdir.model.job import NotesJob
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
@@ -144,7 +145,7 @@ class SessionMemory:
 
     async def _fork(self, turn: FinishedTurn, file: SingleFile) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.cwd, file))
-        hands = Hands(self.model, tools, SingleFileGate(self.path, self.cwd))
+        hands = ForkTools(self.model, tools, SingleFileGate(self.path, self.cwd))
         # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
         since = () if turn.reply.tool_uses else (turn.reply,)
         return await fork(turn.request, self._job(), hands, since=since, abort=self._abort)
@@ -156,15 +157,16 @@ class SessionMemory:
     def _job(self) -> Job:
         config = self.session.layout.session_memory_config
         prompt = load_prompt("session_memory/update.md", own=os.path.join(config, "prompt.md"))
-        notes = self.notes()
+        notes = self.notes() or Notes.parse(self._template(), self._template())
+        job = NotesJob(self.path, notes.sections)
         values = {
-            "path": self.path,
+            "path": job.path,
             "section_tokens": f"{SECTION_TOKENS:,}",
             "total_tokens": f"{TOTAL_TOKENS:,}",
-            "reminders": notes.reminders() if notes else "",
+            "reminders": notes.reminders(),
         }
         text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash)
+        return Job(text, "session-memory", MAX_TURNS, prompt.hash, job)
 
     def _template(self) -> str:
         own = os.path.join(self.session.layout.session_memory_config, "template.md")

@@ -16,15 +16,15 @@ from zlib import crc32
 
 from memdir.disk.plain_file import open_descriptor, open_plain
 from memdir.errors import DiskError, LockBusy
-from memdir.search.indexed_document import Terms, index_documents
+from memdir.search.document import Terms, index_documents
 from memdir.search.segment import Segment, kept_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from memdir.search.encoder import Encoder
-    from memdir.search.indexed_document import Document, IndexedDocument
+    from memdir.search.document import Document, IndexedDocument
+    from memdir.search.vectors import Encoder
 
     Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
     OnProgress = Callable[[int, int], None]  # how many documents of how many are done

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import read_with_status
-from memdir.search.encoder import WordEncoder
+from memdir.search.document import Document, day_of
 from memdir.search.index_store import IndexStore
-from memdir.search.indexed_document import Document, day_of
 from memdir.search.question import Question
 from memdir.search.ranking import KEPT, rank
-from memdir.store.walk import MAX_MEMORY_BYTES, walk
+from memdir.search.vectors import WordEncoder
+from memdir.store.scan import MAX_MEMORY_BYTES, walk
 from memdir.text.embedding import open_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.search.candidate import Ranking
-    from memdir.search.encoder import Encoder
     from memdir.search.index_store import OnProgress
+    from memdir.search.ranking import Ranking
+    from memdir.search.vectors import Encoder
 
 
 class MemoryIndex:

@@ -7,10 +7,11 @@ a whole hook may, so a hook never does: there the table alone answers. ADR 0021 
 from __future__ import annotations
 
 import os
+import unicodedata
 from math import sqrt
 
-from memdir.disk.shipped import shipped_bytes, shipped_path
-from memdir.search.bitvectors import doc_vector, query_vector
+from memdir.disk.shipped import shipped_bytes, shipped_path, shipped_text
+from memdir.search.vectors import doc_vector, query_vector
 from memdir.text.embedding import DIMENSIONS
 
 TYPE_CHECKING = False
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from memdir.search.bitvectors import DocVector, QueryVector
-    from memdir.search.encoder import Part
+    from memdir.search.vectors import DocVector, Part, QueryVector
     from memdir.text.embedding import Table, WordSum
+
 
 WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence model has the rest
 MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
@@ -36,8 +37,6 @@ class SentenceModel:
 
     def __init__(self, *, threads: int = 1, check: Callable[[], None] | None = None) -> None:
         import onnxruntime
-
-        from memdir.search.wordpiece import WordPiece
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -112,3 +111,77 @@ def _stamp(path: str) -> int:
     from zlib import crc32
 
     return crc32(shipped_bytes(path)) & 0x7FFFFFFF
+
+
+MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
+CLASSIFY, SEPARATE, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
+_CONTINUED = "##"
+_CACHED_WORDS = 50_000  # the vocabulary of a large store
+_IDEOGRAPHS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+
+
+class WordPiece:
+    """The tokenizer over one vocabulary; remembers the words it has cut."""
+
+    def __init__(self, vocabulary: list[str]) -> None:
+        self._ids = {piece: at for at, piece in enumerate(vocabulary)}
+        self._cut: dict[str, list[int]] = {}
+
+    @classmethod
+    def read(cls, path: str) -> WordPiece:
+        return cls(shipped_text(path).split("\n"))
+
+    def ids(self, text: str, limit: int) -> list[int]:
+        """At most `limit` token ids, the two marks at the ends included."""
+        found = [self._ids[CLASSIFY]]
+        for word in _words(text):
+            found += self._pieces(word)
+            if len(found) >= limit:
+                break
+        return [*found[: limit - 1], self._ids[SEPARATE]]
+
+    def _pieces(self, word: str) -> list[int]:
+        known = self._cut.get(word)
+        if known is None:
+            if len(self._cut) >= _CACHED_WORDS:
+                self._cut.clear()
+            known = self._cut[word] = self._cut_up(word)
+        return known
+
+    def _cut_up(self, word: str) -> list[int]:
+        out: list[int] = []
+        start = 0
+        while start < len(word) and len(word) <= MAX_PIECE_CHARS:
+            for end in range(len(word), start, -1):
+                piece = self._ids.get((_CONTINUED if start else "") + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return [self._ids[UNKNOWN]]
+            out.append(piece)
+            start = end
+        return out or [self._ids[UNKNOWN]]
+
+
+def _words(text: str) -> list[str]:
+    """Words and punctuation marks, each ideograph on its own."""
+    if text.isascii():
+        text = text.lower()
+    else:
+        text = "".join(
+            [char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) != "Mn"]
+        )
+    return "".join([_spaced(char) for char in text]).split()
+
+
+def _spaced(char: str) -> str:
+    if char.isalnum():
+        code = ord(char)
+        is_ideograph = code >= 0x3400 and any(first <= code <= last for first, last in _IDEOGRAPHS)
+        return f" {char} " if is_ideograph else char
+    if char.isspace():
+        return " "
+    kind = unicodedata.category(char)
+    if kind.startswith("P") or (char.isascii() and kind.startswith("S")):
+        return f" {char} "
+    return "" if kind in ("Cc", "Cf") or char in "\0\ufffd" else char

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from memdir.search.indexed_document import days_in
+from memdir.search.document import days_in
 from memdir.text.stems import pairs, term_of
 from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.search.encoder import Encoder
+    from memdir.search.vectors import Encoder
     from memdir.search.when import Moment
 
 MAX_CHARS = 4000  # a pasted log: its beginning says what is asked

@@ -8,20 +8,138 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from heapq import nlargest, nsmallest
-from math import cos, pi
-
-from memdir.search.candidate import Candidate, Ranking, put_newer_first
-from memdir.search.term_weights import weigh_terms
+from math import cos, log, pi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.search.bitvectors import QueryVector
     from memdir.search.question import Question
-    from memdir.search.segment import Segment
+    from memdir.search.segment import Facts, Segment
+    from memdir.search.vectors import QueryVector
 
     Seen = tuple[float, float, int, int]  # word score, rough similarity, segment, card
+
+MIN_SHARE = 0.5  # of the older one's score: less is another subject
+SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
+STEP = 1e-6  # enough to stand before
+
+
+class Candidate:
+    """One document that might help, with everything that speaks for or against it."""
+
+    __slots__ = (
+        "card", "coverage", "facts", "key", "matched", "rarest", "score", "segment", "similarity", "title_coverage",
+        "title_similarity",
+        "whole_similarity", "word_score",
+    )  # fmt: skip
+
+    def __init__(self, segment: Segment, card: int) -> None:
+        self.segment = segment
+        self.card = card
+        self.key = segment.key(card)
+        self.facts: Facts = segment.facts(card)
+        self.matched: list[str] = []
+        self.word_score = 0.0
+        self.coverage = 0.0  # share of the question's term weight that the card holds
+        self.title_coverage = 0.0
+        self.rarest = 0.0
+        self.title_similarity = 0.0
+        self.whole_similarity = 0.0
+        self.similarity = 0.0  # the mean of both
+        self.score = 0.0
+
+
+class Ranking:
+    """Candidates, best first, and what is known of the question against all cards."""
+
+    __slots__ = ("candidates", "cards", "middle_similarity", "term_weights", "unknown_terms")
+
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        self.cards = 0
+        self.middle_similarity = 0.0
+        self.term_weights: dict[str, float] = {}
+        self.unknown_terms: list[str] = []  # of the question: in no card at all
+
+
+def put_newer_first(best: Sequence[Candidate], angle: float) -> bool:
+    """Raise the first newer claim above the one it replaces; whether there was any.
+
+    Only one: with every pair set right, claims that are merely alike change places too.
+    """
+    for place, older in enumerate(best):
+        for newer in best[place + 1 :]:
+            if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < MIN_SHARE * older.score:
+                continue
+            if _alike(older, newer, angle) >= SAME_SUBJECT:
+                newer.score = older.score + STEP
+                return True
+    return False
+
+
+def _alike(one: Candidate, other: Candidate, angle: float) -> float:
+    """How near two memories are, by the signs of their last parts."""
+    if not _is_claim(one.facts) or not _is_claim(other.facts):
+        return 0.0
+    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
+    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
+
+
+def _is_claim(facts: Facts) -> bool:
+    """A memory or one statement; a talk of many parts is a record, and a newer one does not replace it."""
+    return facts.rows == 1 or (facts.rows > 1 and facts.has_head)
+
+
+RARITY_POWER = 1.3  # rare terms count more than their information alone would say
+GENERAL_SHARE = 0.4  # of a term's weight: how rare it is in text at large
+GENERAL_TEXTS = 250_000  # texts that the word counts of the table come from
+MOST_GENERAL = 12.4  # the logarithm of about that count
+MIN_REPAIRED = 5  # shorter words have too many neighbours,
+MAX_REPAIRED = 12  # longer ones too many to try
+MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
+
+
+def weigh_terms(question: Question, segments: Sequence[Segment], cards: int) -> tuple[dict[str, float], list[str]]:
+    """The weight of each term, and the terms that no card holds."""
+    held = {term: sum([segment.count(term) for segment in segments]) for term in question.terms}
+    unknown = [term for term, count in held.items() if not count]
+    for pair in question.pairs:  # long documents hold pairs; where none does, they say nothing
+        count = sum([segment.count(pair) for segment in segments])
+        if count:
+            held[pair] = count
+    common = question.terms
+    if unknown:
+        _repair(held, [term for term in unknown if not common[term]], segments)
+    most = log(1 + (cards + 0.5) / 0.5)
+    weights = {}
+    for term, count in held.items():
+        here = log(1 + max(0, cards - count + 0.5) / (count + 0.5)) / most
+        general = log(1 + GENERAL_TEXTS / (1 + 2 ** (common.get(term, 0) / 2))) / MOST_GENERAL
+        weights[term] = here**RARITY_POWER * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
+    return weights, unknown
+
+
+def _repair(held: dict[str, int], strange: list[str], segments: Sequence[Segment]) -> None:
+    """A word that nobody knows is looked up as a slip of a word that the store holds."""
+    typos = [term for term in strange if MIN_REPAIRED <= len(term) <= MAX_REPAIRED and term.isalpha()]
+    for term in typos[:MAX_REPAIRS]:
+        for repaired in _one_edit_away(term):
+            if any(segment.holds(repaired) for segment in segments):
+                held[repaired] = sum(segment.count(repaired) for segment in segments)
+                break
+
+
+def _one_edit_away(word: str) -> list[str]:
+    """Every word one slip away: a letter dropped, swapped with its neighbour, replaced or added."""
+    letters = "etaoinsrhldcumfpgwybvkxjqz"
+    cuts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    dropped = [left + right[1:] for left, right in cuts if right]
+    swapped = [left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1]
+    added = [left + letter + right for left, right in cuts for letter in letters]
+    replaced = [left + letter + right[1:] for left, right in cuts if right for letter in letters]
+    return dropped + swapped + added + replaced
+
 
 SATURATION = 0.8  # BM25 k1: how soon repeats of a word stop counting
 LENGTH_PENALTY = 0.35  # BM25 b

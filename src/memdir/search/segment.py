@@ -11,13 +11,13 @@ from bisect import bisect_left
 from struct import Struct
 from zlib import crc32
 
-from memdir.search.bitvectors import DOC_BITS
-from memdir.search.indexed_document import HAS_HEAD
+from memdir.search.document import HAS_HEAD
+from memdir.search.vectors import DOC_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.search.bitvectors import DocVector
     from memdir.search.segment_writer import SegmentWriter
+    from memdir.search.vectors import DocVector
 
 MAGIC = b"MDSEGM03"
 HEADER = Struct("<8s9I")  # magic, identity of the encoder, dimensions, five counts, checksum, size

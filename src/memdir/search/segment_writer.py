@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import compress, groupby
 from zlib import crc32
 
-from memdir.search.indexed_document import MAX_DATES
+from memdir.search.document import MAX_DATES
 from memdir.search.segment import FACTS, HEADER, MAGIC, NUMBERS_BYTES, kept_stamp, padded
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from memdir.search.indexed_document import IndexedDocument
+    from memdir.search.document import IndexedDocument
     from memdir.search.segment import Segment
 
     Bytes = bytes | memoryview

@@ -14,14 +14,13 @@ from datetime import datetime
 from itertools import islice
 
 from memdir.disk.plain_file import open_plain
-from memdir.search.candidate import Candidate
-from memdir.search.encoder import WordEncoder
+from memdir.search.document import Document, day_of
 from memdir.search.index_store import IndexStore
-from memdir.search.indexed_document import Document, day_of
 from memdir.search.question import Question
-from memdir.search.ranking import KEPT, rank
+from memdir.search.ranking import KEPT, Candidate, rank
 from memdir.search.segment import kept_stamp
-from memdir.store.walk import walk
+from memdir.search.vectors import WordEncoder
+from memdir.store.scan import walk
 from memdir.text.embedding import open_table
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_records

@@ -9,8 +9,8 @@ from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, writ
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import ImportRefused, PathEscape, SecretRefused
+from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.topic import Topic
-from memdir.store.walk import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
     from memdir.store.history import Origin
-    from memdir.store.store import Change, MemoryStore
+    from memdir.store.store import ChangeSet, MemoryStore
 
 MAX_FILES = 20_000  # more memories than any store we have seen
 MAX_TOTAL_BYTES = 512 << 20
@@ -100,7 +100,7 @@ def _why_not(key: str, data: bytes) -> str:
     return f"{key} is left out: {too_large(len(data))}" if len(data) > MAX_MEMORY_BYTES else ""
 
 
-def _take_in(change: Change, key: str, data: bytes, result: Imported) -> None:
+def _take_in(change: ChangeSet, key: str, data: bytes, result: Imported) -> None:
     stem, number, target = key[:-3], 1, key
     while (present := change.read(target)) is not None:
         if present == data:

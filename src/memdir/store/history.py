@@ -12,12 +12,12 @@ from contextlib import contextmanager
 
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git
-from memdir.disk.objects import object_id, read_object, tree_objects, write_object
+from memdir.disk.objects import object_id, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
-from memdir.store.recorded import Recorded, load_recorded, look_of
-from memdir.store.walk import MAX_FILE_BYTES, is_nameable
+from memdir.store.last_commit import LastCommit, load_last_commit, look_of
+from memdir.store.scan import MAX_FILE_BYTES, is_nameable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from memdir.layout import Place
 
+_DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
@@ -124,7 +125,7 @@ class History:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._table: Recorded | None = None
+        self._table: LastCommit | None = None
         self.git = Git(place.history)
 
     @property
@@ -235,7 +236,7 @@ class History:
 
     def noted_head(self) -> str:
         """The last commit by our own note."""
-        table = load_recorded(self._place.recorded)
+        table = load_last_commit(self._place.recorded)
         return table.head if table else ""
 
     def read_through(self) -> None:
@@ -245,10 +246,10 @@ class History:
         if head:
             self.git.run("rev-list", "--count", head)
 
-    def _recorded(self) -> Recorded:
+    def _recorded(self) -> LastCommit:
         head = self.head()
         if self._table is None or self._table.head != head:
-            table = load_recorded(self._place.recorded)
+            table = load_last_commit(self._place.recorded)
             self._require_last(head, table.head if table else "")
             self._table = table if table and table.head == head else self._read_commit(head)
         return self._table
@@ -271,9 +272,9 @@ class History:
             return False
         return not self.git.run("rev-list", "--max-count=1", f"{newer}..{older}", "--")
 
-    def _read_commit(self, head: str) -> Recorded:
+    def _read_commit(self, head: str) -> LastCommit:
         if not head:
-            return Recorded("", "", {})
+            return LastCommit("", "", {})
         tree = self.git.run("rev-parse", "--verify", f"{head}^{{tree}}").decode("ascii").strip()
         files = {}
         for row in self.git.run("ls-tree", "-r", "-z", "--full-tree", head).split(b"\0"):
@@ -281,16 +282,16 @@ class History:
             words = kind.split(b" ")
             if path and words[1] == b"blob":
                 files[os.fsdecode(path)] = words[2].decode("ascii")
-        return Recorded(head, tree, files)
+        return LastCommit(head, tree, files)
 
-    def _save(self, table: Recorded) -> None:
+    def _save(self, table: LastCommit) -> None:
         self._table = table
         try:
             table.save(self._place.recorded)
         except DiskError:
             self._table = None  # derived: made again from the commit
 
-    def _is_recorded(self, table: Recorded, path: str, status: os.stat_result) -> bool:
+    def _is_recorded(self, table: LastCommit, path: str, status: os.stat_result) -> bool:
         if table.is_unchanged(path, status):
             return True
         data, look = self._on_disk(path)
@@ -301,7 +302,7 @@ class History:
         table.looks[path] = look
         return True
 
-    def _note_looks(self, table: Recorded, contents: Mapping[str, bytes | None]) -> None:
+    def _note_looks(self, table: LastCommit, contents: Mapping[str, bytes | None]) -> None:
         for path, data in contents.items():
             found, look = self._on_disk(path)
             if data is not None and found == data:
@@ -358,19 +359,8 @@ class History:
         if not wanted:
             return {}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
-        found: dict[str, bytes] = {}
-        at = 0
-        for blob in wanted:
-            end = output.index(b"\n", at)
-            size = output[at:end].rsplit(b" ", 1)[1]
-            if size == b"missing":
-                at = end + 1
-                continue
-            data = output[end + 1 : end + 1 + int(size)]
-            at = end + int(size) + 2
-            if object_id("blob", data) == blob:
-                found[blob] = data
-        return found
+        contents = zip(wanted, read_batch(output), strict=True)
+        return {blob: data for blob, (_, data) in contents if object_id("blob", data) == blob}
 
     def patch(self, commit: Commit, path: str = "") -> str:
         """A commit as a unified diff."""
@@ -466,3 +456,28 @@ def _trailers(message: str) -> dict[str, str]:
 def _one_line(text: str) -> str:
     """Text that cannot forge a trailer or break the log's own separators."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def tell_derived(derived: Mapping[str, Sequence[str]]) -> str:
+    """What was made from what, as the history keeps it. No file name may hold any of the signs between them."""
+    return "; ".join(f"{path} < {', '.join(sources)}" for path, sources in derived.items())
+
+
+def derived_in(commit: Commit) -> dict[str, tuple[str, ...]]:
+    """The same, read back."""
+    pairs = (part.partition(" < ") for part in commit.trailers.get(_DERIVED, "").split("; "))
+    return {path: tuple(sources.split(", ")) for path, sign, sources in pairs if sign}
+
+
+def lineage(history: History, path: str) -> dict[str, list[Commit]]:
+    """The changes of a memory, newest first, then those of every memory it was made from, nearest first."""
+    found: dict[str, list[Commit]] = {}
+    waiting = [path]
+    while waiting:
+        current = waiting.pop(0)
+        if current in found:
+            continue
+        found[current] = history.log(current)
+        for commit in found[current]:
+            waiting += derived_in(commit).get(current, ())
+    return found

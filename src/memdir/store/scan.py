@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import open_descriptor, reason_of
+from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.frontmatter import (
     BOM,
     FENCE,
@@ -21,17 +22,21 @@ from memdir.store.frontmatter import (
     read_unclosed,
 )
 from memdir.store.taxonomy import parse_type
-from memdir.store.walk import MAX_MEMORY_BYTES, too_large, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memdir.store.taxonomy import MemoryType
 
     _Seen = tuple[int, int, int, "Header | Unreadable"]
 
+MAX_MEMORY_BYTES = 1 << 20  # a memory is a page; what is larger is none, and the doctor says so
+MAX_FILE_BYTES = 16 << 20  # of any other file that we read or record: an index or a log that ran over its limits
 MAX_RETURNED = 200  # more than a model can judge by their descriptions
 HEAD_LINES = 30  # frontmatter and a first paragraph
 HEAD_BYTES = 4096  # one page: nearly every head fits
+_DAY_SECONDS = 86_400
 
 
 class Header:
@@ -142,6 +147,81 @@ def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
     return Scanner(root).scan(limit=limit)
 
 
+def walk(root: str, *, closed: dict[str, str] | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out.
+
+    Folders that cannot be looked into are put into `closed` ("notes/": why): what is in them is there all the same.
+    """
+    folders = [(root, "")]
+    while folders:
+        folder, prefix = folders.pop()
+        try:
+            entries = os.scandir(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if closed is not None:
+                closed[prefix or "./"] = os.strerror(error.errno or 0)
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    continue
+                if name.endswith(".md"):
+                    if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
+                        yield prefix + name, entry
+                elif entry.is_dir(follow_symlinks=False) and not _is_daily_logs(prefix + name):
+                    folders.append((entry.path, f"{prefix}{name}/"))
+
+
+def large_files(root: str) -> Iterator[tuple[str, int]]:
+    """Every file below `root`, of whatever name, that is too large for us to read or record, with its size."""
+    for key in _all_files(root):
+        try:
+            size = os.lstat(os.path.join(root, key)).st_size
+        except OSError:
+            continue
+        if size > MAX_FILE_BYTES:
+            yield key, size
+
+
+def unnameable_files(root: str) -> Iterator[str]:
+    """Every file below `root` that is left out of the history for its name."""
+    return (key for key in _all_files(root) if not is_nameable(key))
+
+
+def is_nameable(path: str) -> bool:
+    """Whether a name is one that people can type and a terminal can show: no control characters, no broken UTF-8."""
+    if path.isprintable():
+        return True
+    import unicodedata
+
+    return not any(unicodedata.category(character) in ("Cc", "Cs") for character in path)
+
+
+def _all_files(root: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def most_bytes(path: str) -> int:
+    """How large a file of a memory directory may be for us to read it."""
+    return MAX_FILE_BYTES if os.path.basename(path) == INDEX_NAME else MAX_MEMORY_BYTES
+
+
+def too_large(size: int, limit: int = MAX_MEMORY_BYTES) -> str:
+    """Why a file is left alone."""
+    return f"it has {size:,} bytes, and a memory has at most {limit:,}"
+
+
+def _is_daily_logs(folder: str) -> bool:
+    """`logs/2026` holds days of a daily log, which are no memories (K1); `logs/` itself may hold memories too."""
+    return folder.startswith("logs/") and folder[5:].isdigit()
+
+
 _GONE = os.stat_result((0,) * 10)
 
 
@@ -216,3 +296,21 @@ def _sorted(seen: dict[str, _Seen]) -> Scan:
 
 def _age_then_key(header: Header) -> tuple[int, str]:
     return -header.mtime_ns, header.key
+
+
+def age_days(mtime: float, now: float) -> int:
+    """Whole days between two moments, never negative."""
+    return max(0, int((now - mtime) // _DAY_SECONDS))
+
+
+def age_words(mtime: float, now: float) -> str:
+    """today, yesterday, or N days ago."""
+    days = age_days(mtime, now)
+    return "today" if days == 0 else "yesterday" if days == 1 else f"{days} days ago"
+
+
+def iso_time(mtime: float) -> str:
+    """A moment as ISO-8601 in UTC, to the second."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(int(mtime), UTC).isoformat().replace("+00:00", "Z")

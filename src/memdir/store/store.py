@@ -1,7 +1,7 @@
 """The store: one memory directory, read freely and changed only in whole change sets (S13, S14).
 
-Every change, whoever makes it, is a `Change` put together under the directory's lock and carried out by the `Writer`:
-written ahead to the journal, moved into place file by file, and recorded in the history.
+Every change, whoever makes it, is a `ChangeSet`, put together under the directory's lock and carried out by the
+`Writer`: written ahead to the journal, moved into place file by file, and recorded in the history.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation
 from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
-from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner
+from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner, most_bytes, too_large
 from memdir.store.topic import Topic
 from memdir.store.trust import doubt_of, marked_trust
-from memdir.store.walk import most_bytes, too_large
 from memdir.store.writer import Writer, read_with_time
 
 TYPE_CHECKING = False
@@ -57,7 +56,7 @@ class Memory:
         return self.mtime_ns / 1e9
 
 
-class _InARow:
+class _IndexBatch:
     """Index edits of one kind, done together: thousands of them one by one would take minutes."""
 
     def __init__(self, edit: Callable[[Index, list[Any]], Index]) -> None:
@@ -68,7 +67,7 @@ class _InARow:
         return self.edit(index, self.items)
 
 
-class Change:
+class ChangeSet:
     """A change set being put together. Nothing is on disk before the `with` block ends."""
 
     def __init__(self, store: MemoryStore) -> None:
@@ -122,16 +121,16 @@ class Change:
         self._files[key] = (None, None)
 
     def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:
-        """Change an index as it stands when the change set is written; left out in skip-index mode (S12)."""
+        """ChangeSet an index as it stands when the change set is written; left out in skip-index mode (S12)."""
         if not self._store.skip_index:
             self._index_edits.setdefault(key, []).append(edit)
 
     def put_entry(self, key: str, topic: Topic) -> None:
         """Give a memory its line in the index."""
-        self._edit_in_a_row(Index.with_entries, entry_for(key, topic))
+        self._edit_in_batch(Index.with_entries, entry_for(key, topic))
 
     def drop_entry(self, key: str) -> None:
-        self._edit_in_a_row(Index.without, key)
+        self._edit_in_batch(Index.without, key)
 
     def operations(self) -> list[Operation]:
         """What has to be done on disk, files that would not change left out."""
@@ -173,11 +172,11 @@ class Change:
         topic = Topic(data or b"")
         return entry_for(key, topic) if marked_trust(topic).is_low else None
 
-    def _edit_in_a_row(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
+    def _edit_in_batch(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
         edits = self._index_edits.get(INDEX_NAME)
         last = edits[-1] if edits else None
-        if not isinstance(last, _InARow) or last.edit is not edit:
-            last = _InARow(edit)
+        if not isinstance(last, _IndexBatch) or last.edit is not edit:
+            last = _IndexBatch(edit)
             self.edit_index(last)
         last.items.append(item)
 
@@ -268,7 +267,7 @@ class MemoryStore:
         return loaded
 
     @contextmanager
-    def changing(self, origin: Origin, subject: str, **trailers: str) -> Iterator[Change]:
+    def changing(self, origin: Origin, subject: str, **trailers: str) -> Iterator[ChangeSet]:
         """Put a change set together and write it as a whole when the block ends without an error.
 
         Under the same lock, first what a crash left is finished, and before anything is written, whatever a person left
@@ -277,7 +276,7 @@ class MemoryStore:
         make_folder(self.place.root)
         with self._writer.locked():
             recover(self._writer)
-            change = Change(self)
+            change = ChangeSet(self)
             try:
                 yield change
                 operations = change.operations()
@@ -304,10 +303,10 @@ class MemoryStore:
         """Whether a change was cut short, or is on disk and not in the history."""
         return self._writer.is_waiting()
 
-    def mend_history(self) -> list[str]:
+    def repair_history(self) -> list[str]:
         """Make again what is damaged of the history, or set it aside. Returns what was done, in words."""
         with self._writer.locked():
-            return self._writer.mend_thoroughly()
+            return self._writer.repair_all()
 
     def keep_draft(self, key: str, data: bytes) -> str:
         """Put text that could not be saved where its author finds it again; returns the path."""

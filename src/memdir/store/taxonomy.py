@@ -14,13 +14,6 @@ class MemoryType(StrEnum):
     REFERENCE = "reference"
 
 
-MEANINGS = {
-    MemoryType.USER: "who the person is: role, goals, knowledge, preferences",
-    MemoryType.FEEDBACK: "how to work: corrections and confirmations",
-    MemoryType.PROJECT: "who does what, why, by when; decisions, incidents, freezes",
-    MemoryType.REFERENCE: "where knowledge lives outside the repository",
-}
-
 _TYPES = {str(kind): kind for kind in MemoryType}
 
 

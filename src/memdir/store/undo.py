@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memdir.store.store import Change, MemoryStore
+    from memdir.store.store import ChangeSet, MemoryStore
 
 LOOK_BACK = 1000  # commits searched for one that is not undone yet
 
@@ -148,7 +148,7 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 
 
-def _take_back(store: MemoryStore, change: Change, commit: Commit, file: _Versions) -> None:
+def _take_back(store: MemoryStore, change: ChangeSet, commit: Commit, file: _Versions) -> None:
     """Put one file back to what it was before the commit; later changes to other lines of it stay."""
     key = file.path.removeprefix(store.place.prefix)
     if not file.path.startswith(store.place.prefix):

@@ -37,9 +37,9 @@ from memdir.store.journal import (
     set_aside,
     write_journal,
 )
-from memdir.store.mend import damaged_histories, mend_all, mend_for_people, mend_history, told
 from memdir.store.merge import merge_bytes
-from memdir.store.walk import MAX_FILE_BYTES
+from memdir.store.repair import damaged_histories, repair_all, repair_files_for_people, repair_history, repair_in_words
+from memdir.store.scan import MAX_FILE_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,13 +152,16 @@ class Writer:
         """Whether a change set is on disk and not in the history."""
         return os.path.lexists(self.place.journal) or bool(put_off_before(self.place.waiting))
 
-    def mend_thoroughly(self) -> list[str]:
+    def repair_all(self) -> list[str]:
         """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
         done = []
-        for event in mend_all(self.place, self.history, self.clock()):
+        for event in repair_all(self.place, self.history, self.clock()):
             self.sink.emit(event)
-            done.append(told(event))
-        return [*done, *(f"{path} is as memdir wrote it again" for path in mend_for_people(self.place, self.clock()))]
+            done.append(repair_in_words(event))
+        return [
+            *done,
+            *(f"{path} is as memdir wrote it again" for path in repair_files_for_people(self.place, self.clock())),
+        ]
 
     def drop_journal(self) -> None:
         """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""
@@ -251,7 +254,7 @@ class Writer:
                 act()
             except (HistoryError, DiskError) as error:
                 self.history.settle()  # a git that was killed, ours or a person's, may have left what stops every other
-                for event in mend_history(self.place, self.history, self.clock(), error):
+                for event in repair_history(self.place, self.history, self.clock(), error):
                     self.sink.emit(event)
                 act()
         except (HistoryError, DiskError) as error:

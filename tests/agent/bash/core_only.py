@@ -35,10 +35,9 @@ def memdir(*words: str) -> str:
 
 async def forked(project: str) -> dict[str, object]:
     """A fork of a host that has a Bash of its own and two more tools; what its model was told and what came of it."""
-    from memdir.agent.fork import Hands, Job, fork
+    from memdir.agent.fork import ForkTools, Job, fork
     from memdir.agent.gate import memory_gate
-    from memdir.agent.tools.box import memory_tools
-    from memdir.agent.tools.tool import Toolbox, ToolContext
+    from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
     from memdir.agent.workspace import Workspace
     from memdir.memdir import open_memory
     from memdir.model.model import Request, ToolSpec
@@ -58,7 +57,7 @@ async def forked(project: str) -> dict[str, object]:
     model = ScriptedModel([first, says("Done.")])
     workspace = Workspace([store])
     box = Toolbox(memory_tools(), ToolContext(project, workspace))
-    hands = Hands(model, box, memory_gate([store.root], cwd=project))
+    hands = ForkTools(model, box, memory_gate([store.root], cwd=project))
     report = await fork(Request("m", tools=listed), Job("Keep it.", "test", 3), hands)
     workspace.commit(Origin("extract"), "lemons")
     return {

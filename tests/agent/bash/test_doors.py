@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny
 
 from .place import lines
 from .traps import Trap, build_trap, versions

@@ -18,7 +18,7 @@ from memdir.agent.bash.option_tables import COMMANDS, GIT_COMMANDS, long_options
 from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
 from memdir.agent.bash.sandbox_run import run_sandboxed
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Allow
+from memdir.agent.gate import Allow
 
 from .place import build_place, lines, snapshot
 

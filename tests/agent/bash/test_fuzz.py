@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memdir.agent.bash.option_tables import COMMANDS
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny
 
 SHELLISH = st.lists(
     st.sampled_from(sorted(COMMANDS))

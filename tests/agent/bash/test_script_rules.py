@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash.shell_judge import judge
-from memdir.agent.verdict import Allow
+from memdir.agent.gate import Allow
 
 SEED = 7
 TRIED = 3_000

@@ -10,7 +10,7 @@ import pytest
 
 from memdir.agent.bash.option_tables import COMMANDS, HINTS
 from memdir.agent.bash.shell_judge import MAX_CHARS, MAX_COMMANDS, MAX_WORDS, judge
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny
 
 from .place import lines
 

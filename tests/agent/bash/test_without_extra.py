@@ -13,10 +13,8 @@ import pytest
 
 import memdir
 from memdir.agent.bash import is_installed
-from memdir.agent.gate import memory_gate
-from memdir.agent.tools.box import memory_tools, told_of_bash
-from memdir.agent.tools.tool import Toolbox
-from memdir.agent.verdict import Deny
+from memdir.agent.gate import Deny, memory_gate
+from memdir.agent.tools.tool import Toolbox, memory_tools, told_of_bash
 from memdir.transcript.message import ToolUse
 from tests.agent.boxes import box
 from tests.conftest import Ran

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.files import DiskFiles
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.tools import grep
 from memdir.agent.tools.glob import GlobTool, glob_pattern
 from memdir.agent.tools.grep import GrepTool

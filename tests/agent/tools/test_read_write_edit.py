@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent import files
-from memdir.agent.tools.read import MAX_LINE_CHARACTERS, MAX_LINES
+from memdir.agent import file_access
+from memdir.agent.tools.file_tools import MAX_LINE_CHARACTERS, MAX_LINES
 from memdir.transcript.message import ToolUse
 from tests.agent.boxes import box
 from tests.agent.conftest import Run
@@ -66,7 +66,7 @@ async def test_the_end_of_a_huge_file_can_be_read(run: Run, folder: Path) -> Non
 async def test_a_file_too_large_to_hold_is_pointed_to_grep(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(file_access, "MAX_FILE_BYTES", 10)
     (folder / "a").write_text("x" * 11, encoding="utf-8")
     result = await run("Read", file_path="a")
     assert result.is_error and "Grep" in result.content

@@ -20,7 +20,7 @@ from memdir.agent.bash.script_rules import check_awk, check_sed
 from memdir.agent.bash.shell_words import Refused, Simple, read_commands, shown
 from memdir.agent.bash.syntax_tree import check_tree
 from memdir.agent.bash.xargs_rules import check_xargs
-from memdir.agent.verdict import Allow, Deny
+from memdir.agent.gate import Allow, Deny
 
 MAX_CHARS = 4_000  # a screenful of file names; longer lines are generated, and nobody reviews them
 MAX_COMMANDS = 20  # more than anyone chains by hand

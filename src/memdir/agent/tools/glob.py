@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 
-from memdir.agent.files import Files
+from memdir.agent.file_access import Files
 from memdir.agent.tools.tool import Outcome, ToolContext
 from memdir.errors import BadMemoryFile
 from memdir.model.model import ToolSpec

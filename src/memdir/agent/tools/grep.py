@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdir.agent.credentials import leads_to_credential, refuse_credential
-from memdir.agent.files import Files
+from memdir.agent.file_access import Files
 from memdir.agent.tools import search_lines
 from memdir.agent.tools.glob import find_files, glob_pattern
 from memdir.agent.tools.tool import Outcome, ToolContext

@@ -8,13 +8,56 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memdir.agent.file_state import FileState
-from memdir.agent.files import Files
-from memdir.agent.tools.schema import fault_of_arguments
+from memdir.agent.bash import why_no_bash
+from memdir.agent.file_access import Files, FileState
 from memdir.errors import MemdirError
 from memdir.model.model import ToolSpec
+from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown
 from memdir.transcript.message import Json, ToolResult, ToolUse
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]) -> str:
+    """What is wrong with the arguments, in words; empty when nothing is."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else []:
+        if name not in arguments:
+            return f"{name} is missing"
+    for name, value in arguments.items():
+        if name not in known:
+            return f"it has no argument {name!r}; it takes {', '.join(known) or 'none'}"
+        fault = _fault_of_value(value, known[name])
+        if fault:
+            return f"{name} {fault}"
+    return ""
+
+
+def _fault_of_value(value: Json, schema: Json) -> str:
+    if not isinstance(schema, dict):
+        return ""
+    kind = str(schema.get("type", ""))
+    expected = _TYPES.get(kind)
+    if expected and (not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)):
+        return f"must be of type {kind}"
+    choices = schema.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        return f"must be one of {', '.join(map(str, choices))}"
+    minimum = schema.get("minimum")
+    if isinstance(minimum, int | float) and isinstance(value, int | float) and value < minimum:
+        return f"must be at least {minimum}"
+    return ""
+
 
 MAX_RESULT_CHARACTERS = 60_000  # about 15,000 tokens: what a result may cost the conversation
 MAX_TURN_CHARACTERS = 400_000  # about 100,000 tokens: what all results of one turn may cost together
@@ -121,3 +164,22 @@ def shortened(text: str, room: int) -> str:
     head, tail = room * 3 // 4, room // 4
     left_out = len(text) - head - tail
     return f"{text[:head]}\n… [{left_out:,} characters left out; ask for a smaller part] …\n{text[-tail:]}"
+
+
+def memory_tools() -> tuple[Tool, ...]:
+    """All that work here, in the order a host lists them: Bash needs the extra `bash` and a kernel sandbox."""
+    from memdir.agent.tools.file_tools import EditTool, ReadTool, WriteTool
+    from memdir.agent.tools.glob import GlobTool
+    from memdir.agent.tools.grep import GrepTool
+
+    tools: tuple[Tool, ...] = (ReadTool(), WriteTool(), EditTool(), GrepTool(), GlobTool())
+    if why_no_bash():
+        return tools
+    from memdir.agent.bash.bash_tool import BashTool
+
+    return (*tools, BashTool())
+
+
+def told_of_bash(tools: Toolbox) -> str:
+    """What a fork's job says about Bash: nothing when the fork has none, or a turn would be lost on a refusal."""
+    return load_prompt("extract/bash.md").text.rstrip("\n") if tools.knows("Bash") else ""

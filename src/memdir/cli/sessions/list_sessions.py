@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
 
 def _print(shown: list[Glance], context: Context, *, with_agent: bool) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     now = context.memory.clock()
     rows = []
@@ -65,7 +65,7 @@ def size_words(size: int) -> str:
 
 
 def _plain(one: Glance) -> dict[str, object]:
-    from memdir.store.age import iso_time
+    from memdir.store.scan import iso_time
 
     return {
         "id": one.ref.id,

@@ -62,7 +62,7 @@ def _sources(context: Context) -> frozenset[str]:
 
 
 def _print(candidates: list[Candidate], gone: list[Candidate], titles: dict[str, str], context: Context) -> None:
-    from memdir.store.age import age_words
+    from memdir.store.scan import age_words
 
     if not candidates:
         return

@@ -63,7 +63,7 @@ def saved_secrets(base: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Which of these memories, saved by somebody else, hold a secret, and what was found where; of a few only: many at
     once were copied here, and the doctor looks through them."""
     from memdir.disk.plain_file import read_plain
-    from memdir.store.walk import MAX_MEMORY_BYTES
+    from memdir.store.scan import MAX_MEMORY_BYTES
 
     for path in paths if len(paths) <= MAX_SAVED else ():
         try:

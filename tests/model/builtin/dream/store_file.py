@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.dream import Line, Night, NightFile, SessionText
+from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText
 
 FOLDER = Path(__file__).parent / "stores"
 _PART = re.compile(r"^== (?P<head>.*)$", re.MULTILINE)
@@ -50,12 +50,14 @@ def read_store(path: Path) -> Store:
     return Store(path.stem, Night(tuple(files), tuple(sessions), now), expect)
 
 
-def _line(raw: str) -> Line | None:
+def _line(raw: str) -> SessionLine | None:
     match = _SPOKEN.match(raw)
     if match is None:
         return None
     role = "assistant" if match["who"] == "A" else "user"
-    return Line(role, "tool_result" if match["who"] == "T" else "said", match["text"], "m", _seconds(match["when"]))
+    return SessionLine(
+        role, "tool_result" if match["who"] == "T" else "said", match["text"], "m", _seconds(match["when"])
+    )
 
 
 def _seconds(stamp: str) -> float:

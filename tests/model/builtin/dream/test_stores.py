@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memdir.model.builtin.dream import Line, Night, NightFile, SessionText, plan_night
+from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
 from memdir.store.index import MAX_BYTES, MAX_LINES, Index
 from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning, read_store, unmet
 
@@ -76,7 +76,7 @@ def test_a_claim_gives_way_to_newer_evidence_and_to_nothing_else(line: str) -> N
     sign, name, description, later, *gone = (part.strip(" |") for part in line.split(" | "))
     now = datetime(2026, 6, 20, 6, 0, tzinfo=UTC)
     page = f"---\nname: {name}\ndescription: {description}\ntype: project\n---\n\n{description}.\n"
-    spoken = Line("user", "said", later, "m1", (now - timedelta(days=1)).timestamp())
+    spoken = SessionLine("user", "said", later, "m1", (now - timedelta(days=1)).timestamp())
     files = (NightFile("page.md", page.encode(), (now - timedelta(days=300)).timestamp()),)
     session = SessionText("s1", spoken.time, (spoken,))
     edits = {edit.key: edit.data for edit in plan_night(Night(files, (session,), now)).edits}

@@ -11,8 +11,8 @@ import pytest
 from evals.dream import dream
 from evals.pairs import FOLDER, Note, Pair, lay_out, memories, outcome_of, read_pairs
 
-from memdir.model.builtin.dream import Line, Night, NightFile, SessionText, plan_night
-from memdir.model.builtin.model import BuiltinModel
+from memdir.model.builtin.builtin_model import BuiltinModel
+from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
 
 NOW = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
 OLDER, NEWER = NOW - timedelta(days=40), NOW - timedelta(days=2)
@@ -72,7 +72,7 @@ def test_a_pair_of_different_things_alone_is_left_as_it_is(pair: Pair) -> None:
 
 def touched(files: tuple[NightFile, ...], said: str, now: datetime) -> dict[str, str]:
     """The files of a night in which `said` was the only thing the user said."""
-    spoken = Line("user", "said", said, "m1", (now - timedelta(days=1)).timestamp())
+    spoken = SessionLine("user", "said", said, "m1", (now - timedelta(days=1)).timestamp())
     edits = plan_night(Night(files, (SessionText("s1", spoken.time, (spoken,)),), now)).edits
     there = {file.key for file in files}
     return {edit.key: (edit.data or b"").decode() for edit in edits if edit.key in there}

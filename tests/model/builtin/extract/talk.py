@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract import Conversation, Draft, Existing, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
 
 NOW = "2026-05-06T10:00:00+02:00"
 _OWN_LINE = (">", "```", "#", '"', "From:")
@@ -43,19 +43,19 @@ def memory(file: str, description: str, body: str = "") -> Existing:
     return Existing(file, rest.replace("_", " "), description, kind, body or f"{description}.")
 
 
-def drafts(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> tuple[Draft, ...]:
+def drafts(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> tuple[MemoryDraft, ...]:
     """What extraction makes of a script."""
     lines = lines_from_messages(messages(script))
-    return draft_memories(Conversation(lines, datetime.fromisoformat(now), instructions, existing))
+    return draft_memories(Talk(lines, datetime.fromisoformat(now), instructions, existing))
 
 
-def only(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> Draft:
+def only(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> MemoryDraft:
     """The one draft that a script gives."""
     found = drafts(script, *existing, now=now, instructions=instructions)
     assert len(found) == 1, found
     return found[0]
 
 
-def text_of(draft: Draft) -> str:
+def text_of(draft: MemoryDraft) -> str:
     """Everything a reader of the memory would see."""
     return f"{draft.name}\n{draft.description}\n{draft.body}"

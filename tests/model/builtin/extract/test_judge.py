@@ -7,7 +7,7 @@ import os
 import pytest
 
 from memdir.model.builtin.extract import judge as module
-from memdir.model.builtin.extract.judge import CLASSES, Judge, pack, shipped, unpack
+from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, pack, shipped, unpack
 
 LARGEST = 2_000_000  # bytes; the package stays small
 
@@ -34,5 +34,5 @@ def test_a_file_of_another_kind_is_refused() -> None:
 
 
 def test_packing_keeps_every_number() -> None:
-    judge = Judge({7: (1, -2, 3, 0, 0, 127)}, 0.5, {"a": 1.5}, {"b": -2.0}, {"keep": 1.0}, {"stem": 0.25})
+    judge = SentenceJudge({7: (1, -2, 3, 0, 0, 127)}, 0.5, {"a": 1.5}, {"b": -2.0}, {"keep": 1.0}, {"stem": 0.25})
     assert unpack(pack(judge)) == judge

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.model.builtin.extract import Conversation, Existing, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, Talk, draft_memories, lines_from_messages
 from memdir.model.builtin.extract.dates import Clock, read_dates
 from memdir.model.builtin.extract.messages import lines_from_messages as read
 from memdir.model.builtin.extract.wording import shorten
@@ -87,10 +87,10 @@ TEXTS = st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=40).map(" ".jo
 NOW = datetime(2026, 5, 6, 10, tzinfo=UTC)
 
 
-def conversation(texts: list[str], memories: list[str]) -> Conversation:
+def conversation(texts: list[str], memories: list[str]) -> Talk:
     script = [{"role": "user" if at % 2 == 0 else "assistant", "content": text} for at, text in enumerate(texts)]
     existing = tuple(Existing(f"m{at}.md", text[:20], text, None, text) for at, text in enumerate(memories))
-    return Conversation(lines_from_messages(script), NOW, "", existing)
+    return Talk(lines_from_messages(script), NOW, "", existing)
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,8 +10,8 @@ from pathlib import Path
 from evals.extract import run
 from evals.train_extract import WRITTEN, fit_two, read_written, train
 
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.builtin.extract.judge import pack
-from memdir.model.builtin.model import BuiltinModel
 
 from .talk import NOW, messages
 

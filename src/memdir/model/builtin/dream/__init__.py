@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.dream.night import Doubt, Edit, Line, Night, NightFile, Plan, SessionText
+from memdir.model.builtin.dream.night import Doubt, Edit, Night, NightFile, Plan, SessionLine, SessionText
 from memdir.model.builtin.dream.plan import plan_night
 
-__all__ = ["Doubt", "Edit", "Line", "Night", "NightFile", "Plan", "SessionText", "plan_night"]
+__all__ = ["Doubt", "Edit", "Night", "NightFile", "Plan", "SessionLine", "SessionText", "plan_night"]

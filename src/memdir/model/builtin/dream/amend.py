@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdir.model.builtin.dream.correct import TELLING, Fix, Judge
-from memdir.model.builtin.dream.evidence import Evidence
+from memdir.model.builtin.dream.body_text import clauses
+from memdir.model.builtin.dream.correct import TELLING, CorrectionJudge, Fix
+from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import with_lead
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.prose import clauses
-from memdir.model.builtin.dream.words import flat
+from memdir.model.builtin.dream.later_statement import LaterStatement
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
 
 MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body
@@ -24,7 +24,7 @@ class Amended:
     leftover: str  # a corrected clause of the description that stands nowhere else, struck out
 
 
-def amended(page: Page, judge: Judge, summary: str) -> Amended | None:
+def amended(page: Page, judge: CorrectionJudge, summary: str) -> Amended | None:
     """The page with every contradicted clause corrected; None when there is none."""
     told: list[str] = []
     body = _amended_body(page, judge, told)
@@ -37,7 +37,7 @@ def amended(page: Page, judge: Judge, summary: str) -> Amended | None:
     return Amended(topic, tuple(dict.fromkeys(told)), struck)
 
 
-def with_update(amendment: Amended, evidence: Evidence, said: str) -> bytes:
+def with_update(amendment: Amended, evidence: LaterStatement, said: str) -> bytes:
     """The file with the evidence as its first paragraph."""
     lead = f"{update_label(evidence)} {said}"
     if amendment.leftover:
@@ -45,7 +45,7 @@ def with_update(amendment: Amended, evidence: Evidence, said: str) -> bytes:
     return with_lead(amendment.topic, lead)
 
 
-def update_label(evidence: Evidence) -> str:
+def update_label(evidence: LaterStatement) -> str:
     """What stands before evidence in a page."""
     return f"**Update {evidence.day.isoformat()}:**"
 
@@ -59,7 +59,7 @@ def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
     return cut[: cut.rfind(" ") if " " in cut[room // 2 :] else None].rstrip(" ,;:—-") + "…"
 
 
-def _amended_body(page: Page, judge: Judge, told: list[str]) -> str:
+def _amended_body(page: Page, judge: CorrectionJudge, told: list[str]) -> str:
     body = page.body
     for sentence in reversed(page.sentences):
         if sentence.label in ("why", "update"):
@@ -71,7 +71,7 @@ def _amended_body(page: Page, judge: Judge, told: list[str]) -> str:
     return body
 
 
-def _fixed(text: str, judge: Judge) -> tuple[str, list[tuple[str, Fix]]]:
+def _fixed(text: str, judge: CorrectionJudge) -> tuple[str, list[tuple[str, Fix]]]:
     fixes: list[tuple[str, Fix]] = []
     for start, end in reversed(clauses(text)):
         fix = judge.fix(text[start:end])
@@ -81,7 +81,7 @@ def _fixed(text: str, judge: Judge) -> tuple[str, list[tuple[str, Fix]]]:
     return text, fixes
 
 
-def _amended_description(page: Page, judge: Judge, summary: str, told: list[str]) -> tuple[str, str, bool]:
+def _amended_description(page: Page, judge: CorrectionJudge, summary: str, told: list[str]) -> tuple[str, str, bool]:
     """The new description, the old clauses struck out for the body, and whether the first claim fell."""
     kept: list[str] = []
     struck: list[str] = []
@@ -102,7 +102,7 @@ def _amended_description(page: Page, judge: Judge, summary: str, told: list[str]
     return ("; ".join(parts) if told else page.description), " ".join(struck), overturned
 
 
-def _marked(page: Page, judge: Judge, *, everywhere: bool) -> str:
+def _marked(page: Page, judge: CorrectionJudge, *, everywhere: bool) -> str:
     """The body with advice that rests on a corrected claim, or that the evidence speaks about, marked as older."""
     body = page.body
     evidence = judge.evidence

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from memdir.model.builtin.dream.evidence import Evidence, Part
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.prose import segment, without
+from memdir.model.builtin.dream.body_text import segment, without
+from memdir.model.builtin.dream.dream_words import Weights
+from memdir.model.builtin.dream.later_statement import LaterStatement, Part
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.rivals import is_same, loose_rivals_of, rivals_of, unit_of
 from memdir.model.builtin.dream.subject import Claim, Subjects
 from memdir.model.builtin.dream.values import Value
-from memdir.model.builtin.dream.words import Weights
 
 TELLING = 2.0  # a word below this weight names no subject
 
@@ -35,11 +35,11 @@ class Fix:
 
 
 @dataclass(frozen=True)
-class Judge:
+class CorrectionJudge:
     """Judges clauses of one page against one piece of evidence."""
 
     page: Page
-    evidence: Evidence
+    evidence: LaterStatement
     subjects: Subjects
     weights: Weights
     today: date

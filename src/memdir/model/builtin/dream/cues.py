@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.phrases import Phrases
-from memdir.model.builtin.dream.prose import split
+from memdir.model.builtin.dream.body_text import split
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
 
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
@@ -25,7 +25,7 @@ _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
 @dataclass(frozen=True)
-class Change:
+class ToldChange:
     """What a text says about a change. The signs are looked for when they are asked for."""
 
     text: str
@@ -33,7 +33,7 @@ class Change:
     old_words: tuple[str, ...]  # the same for things that are no values: names of tools, places, methods
     pairs: tuple[tuple[Value, Value], ...]  # old and new named together
     word_pairs: tuple[tuple[str, str], ...]
-    phrases: Phrases
+    phrases: SentenceKinds
 
     @cached_property
     def is_change(self) -> bool:
@@ -69,7 +69,7 @@ class Change:
 class Cues:
     """The patterns, compiled once."""
 
-    def __init__(self, values: Values, phrases: Phrases) -> None:
+    def __init__(self, values: Values, phrases: SentenceKinds) -> None:
         self._values = values
         self._phrases = phrases
         table: dict[str, list[str]] = {}
@@ -86,14 +86,14 @@ class Cues:
         """Whether a text has any word of change: a quick look before `read`."""
         return self._any_guard.search(text) is not None or any(self._phrases.has(kind, text) for kind in _NEWS)
 
-    def read(self, text: str) -> Change:
+    def read(self, text: str) -> ToldChange:
         """Everything `text` says about a change."""
         old: list[Value] = []
         words: list[str] = []
         pairs: list[tuple[Value, Value]] = []
         word_pairs: list[tuple[str, str]] = []
         if not self._any_guard.search(text):
-            return Change(text, (), (), (), (), self._phrases)
+            return ToldChange(text, (), (), (), (), self._phrases)
         for match in _found(self._from_to, text):
             known = len(words)
             self._collect(match, old, words)
@@ -104,7 +104,7 @@ class Cues:
         for match in _found(self._old_values, text):
             old += self._values.find(match["x"])
         old = [self._with_unit(value, text) for value in old]
-        return Change(
+        return ToldChange(
             text=text,
             old=tuple({(value.kind, value.value): value for value in old}.values()),
             old_words=tuple(dict.fromkeys(words)),

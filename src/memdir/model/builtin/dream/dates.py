@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from functools import cached_property
 from importlib import resources
 
-from memdir.model.builtin.dream.words import words_of
+from memdir.model.builtin.dream.dream_words import words_of
 
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.memory_page import Page, is_topic
 from memdir.model.builtin.dream.night import Doubt, Edit, Night
-from memdir.model.builtin.dream.page import Page, is_topic
-from memdir.model.builtin.dream.words import tokens
 
 
 @dataclass(frozen=True)
-class Change:
+class PageChange:
     """New contents for some pages (None deletes), why, on what grounds, and the words that are meant to go."""
 
     contents: Mapping[str, bytes | None]
@@ -76,7 +76,7 @@ class Desk:
         """Everything that was left alone, in the order it was met."""
         return tuple(self._doubts)
 
-    def put(self, change: Change) -> bool:
+    def put(self, change: PageChange) -> bool:
         """Take a change over, or refuse it with a doubt when it would lose words."""
         lost = self._lost(change)
         if lost:
@@ -117,7 +117,7 @@ class Desk:
             self.pages[key] = Page(key, data, time)
         self._contents[key] = data
 
-    def _lost(self, change: Change) -> set[str]:
+    def _lost(self, change: PageChange) -> set[str]:
         before: set[str] = set()
         after: set[str] = set(change.meant_to_go)
         for key, data in change.contents.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.words import flat, tokens
+from memdir.model.builtin.dream.dream_words import flat, tokens
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))

@@ -9,9 +9,9 @@ from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
 from memdir.model.builtin.dream.amend import shortened
 from memdir.model.builtin.dream.desk import Desk
-from memdir.model.builtin.dream.evidence import Evidence
+from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.words import Lexicon
+from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.store.taxonomy import MemoryType, guess_type
 from memdir.store.topic import Topic
 
@@ -20,7 +20,7 @@ MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
 NAME_WORDS = 7
 
 
-def known_at(desk: Desk, evidence: Evidence, near: list[tuple[str, float]]) -> bool:
+def known_at(desk: Desk, evidence: LaterStatement, near: list[tuple[str, float]]) -> bool:
     """Whether one page already says it: all its values, and nearly all its words."""
     lexicon, values = evidence.reader.lexicon, evidence.reader.values
     wanted = {value.value for value in evidence.values}
@@ -33,7 +33,7 @@ def known_at(desk: Desk, evidence: Evidence, near: list[tuple[str, float]]) -> b
     return False
 
 
-def new_page(desk: Desk, evidence: Evidence, *, is_wish: bool) -> tuple[str, bytes]:
+def new_page(desk: Desk, evidence: LaterStatement, *, is_wish: bool) -> tuple[str, bytes]:
     """A memory of one statement: its words, the day they were said, and a name made of them."""
     kind = MemoryType.FEEDBACK if is_wish else guess_type(evidence.text)
     if kind is MemoryType.USER:
@@ -44,7 +44,7 @@ def new_page(desk: Desk, evidence: Evidence, *, is_wish: bool) -> tuple[str, byt
     return _free_key(desk, _stem(name, kind)), topic.data
 
 
-def _name(text: str, lexicon: Lexicon) -> str:
+def _name(text: str, lexicon: DreamWords) -> str:
     """A title: the first words, without who said it and without trailing small words."""
     speaker = re.match(r"[^:.;,]{2,40}:\s+", text)
     rest = text[speaker.end() :] if speaker and len(speaker[0].split()) <= 4 else text

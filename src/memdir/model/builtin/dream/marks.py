@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Literal
 
 from memdir.disk.shipped import shipped_lines
+from memdir.model.builtin.dream.dream_words import DreamWords, pairs, without_particle
 from memdir.model.builtin.dream.rivals import is_same
 from memdir.model.builtin.dream.values import Value, Values
-from memdir.model.builtin.dream.words import Lexicon, pairs, without_particle
 
 LONG = 7  # letters: a shorter word with an s more may be another name (Jon, Jones)
 
@@ -117,7 +117,7 @@ class Tongue:
         return self.stops.union(*self.light.values())
 
 
-def tongues(lexicon: Lexicon) -> list[Tongue]:
+def tongues(lexicon: DreamWords) -> list[Tongue]:
     """The tables of all languages, English first."""
     light: dict[str, dict[str, frozenset[str]]] = {}
     for line in shipped_lines("model/builtin/dream/light_words.txt"):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
+from memdir.model.builtin.dream.body_text import Label
 from memdir.model.builtin.dream.dates import Calendar, Found
-from memdir.model.builtin.dream.desk import Change, Desk
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.phrases import Phrases
-from memdir.model.builtin.dream.prose import Label
-from memdir.model.builtin.dream.words import tokens
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.store.taxonomy import MemoryType
 
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
@@ -31,7 +31,7 @@ def day_of(mtime: float, zone: tzinfo | None) -> date:
         return date(1970, 1, 1)
 
 
-def mend_dates(desk: Desk, calendar: Calendar, phrases: Phrases, zone: tzinfo | None) -> frozenset[str]:
+def mend_dates(desk: Desk, calendar: Calendar, phrases: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
@@ -54,7 +54,7 @@ def mend_dates(desk: Desk, calendar: Calendar, phrases: Phrases, zone: tzinfo | 
         if topic.data != page.data:
             done = ", ".join(sorted({f'"{item.words}" is {item.value}' for item in work.told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
-            desk.put(Change({page.key: topic.data}, reason, (page.key,), frozenset(work.gone)))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), frozenset(work.gone)))
         for item in work.told:
             if not item.absolute:
                 open_dates.add(page.key)
@@ -105,7 +105,7 @@ class _Reading:
     """Reads the sentences of one page."""
 
     calendar: Calendar
-    phrases: Phrases
+    phrases: SentenceKinds
     page: Page
     day: date
 

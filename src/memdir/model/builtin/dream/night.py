@@ -20,7 +20,7 @@ class NightFile:
 
 
 @dataclass(frozen=True)
-class Line:
+class SessionLine:
     """One message of a transcript. Only what the user said is evidence; the rest is kept for its place in time."""
 
     role: Role
@@ -36,7 +36,7 @@ class SessionText:
 
     id: str
     mtime: float
-    lines: tuple[Line, ...]
+    lines: tuple[SessionLine, ...]
 
 
 @dataclass(frozen=True)

@@ -5,29 +5,29 @@ from __future__ import annotations
 from functools import cache
 
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.model.builtin.dream.catalogue import Catalogue
 from memdir.model.builtin.dream.cues import Cues
 from memdir.model.builtin.dream.dates import Calendar
 from memdir.model.builtin.dream.desk import Desk
-from memdir.model.builtin.dream.evidence import Reader
+from memdir.model.builtin.dream.dream_words import DreamWords
+from memdir.model.builtin.dream.index_repair import Catalogue
+from memdir.model.builtin.dream.later_statement import Reader
+from memdir.model.builtin.dream.memory_page import TEAM, is_index, log_day
 from memdir.model.builtin.dream.mend_dates import mend_dates
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
-from memdir.model.builtin.dream.page import TEAM, is_index, log_day
-from memdir.model.builtin.dream.phrases import Phrases
 from memdir.model.builtin.dream.pointers import mend_pointers
 from memdir.model.builtin.dream.said import statements
 from memdir.model.builtin.dream.secrets import mend_secrets
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.testimony import Testimony
 from memdir.model.builtin.dream.values import Values
-from memdir.model.builtin.dream.words import Lexicon
 
 
 def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
     values, cues, phrases, calendar = _tables()
-    reader = Reader(Lexicon(), values, cues, phrases, calendar)
+    reader = Reader(DreamWords(), values, cues, phrases, calendar)
     mend_secrets(desk)
     undated = mend_dates(desk, calendar, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
@@ -45,9 +45,9 @@ def plan_night(night: Night) -> Plan:
 
 
 @cache
-def _tables() -> tuple[Values, Cues, Phrases, Calendar]:
+def _tables() -> tuple[Values, Cues, SentenceKinds, Calendar]:
     """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
-    values, phrases = Values(), Phrases()
+    values, phrases = Values(), SentenceKinds()
     return values, Cues(values, phrases), phrases, Calendar()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from memdir.model.builtin.dream.desk import Change, Desk
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.words import tokens
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
@@ -52,7 +52,7 @@ def mend_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
         if found and topic.data != page.data:
             gone = frozenset(token for name in found for token in tokens(name))
             reason = f"pointers to memories that are gone: {', '.join(sorted(set(found)))}"
-            desk.put(Change({page.key: topic.data}, reason, (page.key,), gone | _joined(page, found)))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone | _joined(page, found)))
 
 
 def _mended(

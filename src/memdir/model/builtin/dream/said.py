@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
+from memdir.model.builtin.dream.body_text import split
+from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.night import NightFile, SessionText
-from memdir.model.builtin.dream.page import log_day
-from memdir.model.builtin.dream.phrases import Phrases
-from memdir.model.builtin.dream.prose import split
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.text.speakers import own_words
 
 MAX_SAID = 1200  # longer messages are pasted, not said
@@ -38,7 +38,7 @@ class Statement:
 
 
 def statements(
-    sessions: tuple[SessionText, ...], logs: list[NightFile], phrases: Phrases, zone: tzinfo | None
+    sessions: tuple[SessionText, ...], logs: list[NightFile], phrases: SentenceKinds, zone: tzinfo | None
 ) -> list[Statement]:
     """Everything said, oldest first."""
     found = [item for session in sessions for item in _of_session(session, phrases, zone)]
@@ -46,7 +46,7 @@ def statements(
     return sorted(found, key=lambda item: (item.time, item.sources, item.text))
 
 
-def _of_session(session: SessionText, phrases: Phrases, zone: tzinfo | None) -> Iterator[Statement]:
+def _of_session(session: SessionText, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
     for line in session.lines:
         if line.role != "user" or line.kind != "said":
             continue
@@ -57,7 +57,7 @@ def _of_session(session: SessionText, phrases: Phrases, zone: tzinfo | None) -> 
             yield Statement(text, time, day_of(time, zone), sources, is_log=False)
 
 
-def _spoken(text: str, phrases: Phrases) -> str:
+def _spoken(text: str, phrases: SentenceKinds) -> str:
     """The person's own words of a message: no pasted code, quotations, markup or planted sentences."""
     text = own_words(text)
     if len(text) > MAX_SAID or _MARKUP.search(text):
@@ -72,7 +72,7 @@ def _spoken(text: str, phrases: Phrases) -> str:
     return " ".join(kept)
 
 
-def _of_log(log: NightFile, phrases: Phrases, zone: tzinfo | None) -> Iterator[Statement]:
+def _of_log(log: NightFile, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
     """The lines of one day; a line that leans on the one before it joins it."""
     day = date.fromisoformat(log_day(log.key))
     waiting: Statement | None = None

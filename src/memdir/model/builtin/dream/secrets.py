@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.dream.desk import Change, Desk
-from memdir.model.builtin.dream.page import TEAM
-from memdir.model.builtin.dream.words import tokens
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.memory_page import TEAM
 from memdir.store.secrets import find_secrets, redact
 
 
@@ -20,7 +20,7 @@ def mend_secrets(desk: Desk) -> None:
             reason = f"secrets taken out of a shared memory ({kinds}): revoke them, the history still has them"
             kept = frozenset(tokens(redact(text)))
             gone = frozenset(token for match in found for token in tokens(_whole_words(text, match.start, match.end)))
-            desk.put(Change({page.key: redact(text).encode()}, reason, (page.key,), gone - kept))
+            desk.put(PageChange({page.key: redact(text).encode()}, reason, (page.key,), gone - kept))
 
 
 def _whole_words(text: str, start: int, end: int) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from memdir.model.builtin.dream.amend import amended, update_label
-from memdir.model.builtin.dream.correct import Judge
-from memdir.model.builtin.dream.desk import Change, Desk
-from memdir.model.builtin.dream.evidence import Evidence, Reader
+from memdir.model.builtin.dream.correct import CorrectionJudge
+from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
-from memdir.model.builtin.dream.likeness import Pair, Profile, Profiles, same_words
+from memdir.model.builtin.dream.later_statement import LaterStatement, Reader
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.mend_dates import day_of
-from memdir.model.builtin.dream.page import Page
+from memdir.model.builtin.dream.page_pairs import Pair, Profile, Profiles, same_words
 from memdir.model.builtin.dream.subject import Subjects
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
-from memdir.store.walk import MAX_MEMORY_BYTES
 
 TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
 RELATED = 0.33  # enough when the newer page also corrects the older one
@@ -37,7 +37,7 @@ class Settling:
         self._zone = now.tzinfo
         self._undated = undated  # their open dates are read from their own time: they take no other
         self._known: dict[bytes, Profile] = {}
-        self._read: dict[bytes, Evidence] = {}
+        self._read: dict[bytes, LaterStatement] = {}
         self._news: dict[bytes, bool] = {}
         self._settled_at = -1
         self._seen: dict[str, Page] = {}
@@ -110,14 +110,14 @@ class Settling:
         if not evidence.change.matters:
             return False
         weights = self._profiles.weights
-        judge = Judge(older, evidence, self.subjects, weights, self._today)
+        judge = CorrectionJudge(older, evidence, self.subjects, weights, self._today)
         amendment = amended(older, judge, newer.description)
         if amendment is None:
             return False
         page = Page(older.key, amendment.topic.data, older.mtime)
         data = fused(page, newer, label=update_label(evidence), struck=amendment.leftover)
         reason = f"corrected by {newer.key} ({evidence.day}), which it takes in: {'; '.join(amendment.corrected)}"
-        change_set = Change(
+        change_set = PageChange(
             {older.key: data, newer.key: None}, reason, (older.key, newer.key), times={older.key: newer.mtime}
         )
         self._taken(change_set, older, newer)
@@ -137,9 +137,9 @@ class Settling:
         reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
         contents = {keeper.key: fused(keeper, donor), donor.key: None}
         times = {keeper.key: max(keeper.mtime, donor.mtime)}
-        self._taken(Change(contents, reason, (keeper.key, donor.key), times=times), keeper, donor)
+        self._taken(PageChange(contents, reason, (keeper.key, donor.key), times=times), keeper, donor)
 
-    def _taken(self, change: Change, keeper: Page, donor: Page) -> None:
+    def _taken(self, change: PageChange, keeper: Page, donor: Page) -> None:
         if find_secrets(donor.data.decode("utf-8", "replace")):
             # A secret must not come to stand in a file that did not hold it before.
             self._desk.doubt([donor.key], "it seems to hold a secret, so it was not merged into another memory")
@@ -147,18 +147,18 @@ class Settling:
             self._desk.taken_in(donor.key, keeper.key)
             self._profiles.put(self._desk.pages[keeper.key])
 
-    def _evidence(self, page: Page) -> Evidence:
+    def _evidence(self, page: Page) -> LaterStatement:
         """What a page says, read as evidence; read once, however many pages it is held against."""
         known = self._read.get(page.data)
         if known is None or known.time != page.mtime:
             known = self._read[page.data] = self._fresh_evidence(page)
         return known
 
-    def _fresh_evidence(self, page: Page) -> Evidence:
+    def _fresh_evidence(self, page: Page) -> LaterStatement:
         day = day_of(page.mtime, self._zone)
         main = " ".join(sentence.text for sentence in page.sentences if sentence.label in ("main", "how"))
         text = f"{page.description}. {main}"[:MAX_EVIDENCE] if main else page.description
-        return Evidence(text, page.name, page.mtime, day, (page.key,), self._reader)
+        return LaterStatement(text, page.name, page.mtime, day, (page.key,), self._reader)
 
     def _keeper_first(self, one: Page, two: Page) -> tuple[Page, Page]:
         """What was there before the night, is typed, longer or older takes the other in."""

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memdir.model.builtin.dream.evidence import Evidence
+from memdir.model.builtin.dream.body_text import clauses, split
+from memdir.model.builtin.dream.dream_words import DreamWords, words_of
+from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.marks import Mark, Marks, Pool, tongues
-from memdir.model.builtin.dream.page import Page
-from memdir.model.builtin.dream.prose import clauses, split
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.rivals import base_kind
 from memdir.model.builtin.dream.values import Value, Values
-from memdir.model.builtin.dream.words import Lexicon, words_of
 
 MAX_CLAIMS = 3  # sentences of a body that may say what the page is about
 
@@ -48,14 +48,14 @@ class Claim:
 class Subjects:
     """The veto itself. Asked about two texts, it reads both in the language that they are written in."""
 
-    def __init__(self, lexicon: Lexicon, values: Values) -> None:
+    def __init__(self, lexicon: DreamWords, values: Values) -> None:
         self._readers = [(tongue, Comparison(Marks(values, tongue))) for tongue in tongues(lexicon)]
 
     def may_merge(self, one: Page, two: Page) -> bool:
         """Whether two pages are surely about one thing and say the same of it: at most one of them says more."""
         return self._reader(one.words | two.words).may_merge(one, two)
 
-    def may_correct(self, page: Page, claim: Claim, evidence: Evidence) -> bool:
+    def may_correct(self, page: Page, claim: Claim, evidence: LaterStatement) -> bool:
         """Whether the evidence speaks of the very thing that the clause is about, and only the value differs."""
         return self._reader(page.words | words_of(evidence.text)).may_correct(page, claim, evidence)
 
@@ -88,7 +88,7 @@ class Comparison:
         pairs = [(a, b) for a in said for b in told]
         return not self._clash(name, other) and not any(self._is_nearly(a, b) or self._clash(a, b) for a, b in pairs)
 
-    def may_correct(self, page: Page, claim: Claim, evidence: Evidence) -> bool:
+    def may_correct(self, page: Page, claim: Claim, evidence: LaterStatement) -> bool:
         """Whether the evidence speaks of the very thing that the clause is about, and only the value differs."""
         if not claim.is_named and any(
             value.kind == "num" or self._is_naming(value, claim.clause) for value in claim.gone
@@ -197,14 +197,14 @@ class Comparison:
             return base_kind(value.kind) == "id" or is_behind or _is_year(value)
         return False
 
-    def _news(self, claim: Claim, evidence: Evidence) -> list[str]:
+    def _news(self, claim: Claim, evidence: LaterStatement) -> list[str]:
         """The sentences of the evidence that tell of the change; all of it where one of them names no subject."""
         texts = [evidence.text[start:end] for start, end in split(evidence.text)]
         telling = [text for text in texts if self._tells(claim, evidence, text)]
         pool = Pool(mark for mark in self._marks.of(claim.clause) if _is_name(mark))
         return [text if any(mark in pool for mark in self._marks.of(text)) else evidence.text for text in telling]
 
-    def _tells(self, claim: Claim, evidence: Evidence, text: str) -> bool:
+    def _tells(self, claim: Claim, evidence: LaterStatement, text: str) -> bool:
         kinds = {_dimension(value) for value in claim.gone}
         if any(_dimension(value) in kinds for value in evidence.reader.values.find(text)):
             return True
@@ -215,7 +215,7 @@ class Comparison:
             phrases.has("outcome", text) or phrases.has("back", text) or phrases.has("moved", text)
         )
 
-    def _agrees(self, page: Page, claim: Claim, evidence: Evidence, news: str) -> bool:
+    def _agrees(self, page: Page, claim: Claim, evidence: LaterStatement, news: str) -> bool:
         gone = self._gone(claim, evidence, news)
         here, name = Pool(self._marks.of(claim.clause)), Pool(self._marks.of(_plain(page.name)))
         if not any(mark in here for mark in self._marks.of(news) if _is_name(mark)):
@@ -299,7 +299,7 @@ class Comparison:
         is_first = at == 0 and claim.gone[0].start <= self._marks.of(claim.clause)[0].start
         return is_one and (is_behind or is_first)
 
-    def _gone(self, claim: Claim, evidence: Evidence, news: str) -> tuple[Value, ...]:
+    def _gone(self, claim: Claim, evidence: LaterStatement, news: str) -> tuple[Value, ...]:
         """What of the clause goes: the values in question, and other measures for which the news has another one."""
         values = evidence.reader.values
         told = {_dimension(value) for value in values.find(f"{_plain(evidence.title)}\n{news}")}
@@ -317,7 +317,7 @@ class Comparison:
             for before, after in pairwise(self._marks.of(clause))
         )
 
-    def _told(self, claim: Claim, evidence: Evidence, news: str, gone: Sequence[Value]) -> Iterable[Mark]:
+    def _told(self, claim: Claim, evidence: LaterStatement, news: str, gone: Sequence[Value]) -> Iterable[Mark]:
         """What the evidence names besides the new value: its title, and its words up to where the change is told."""
         has_days = any(
             (value.kind in _DAYS or _is_year(value)) and value not in gone
@@ -372,7 +372,7 @@ class Comparison:
             start = gap.end() if gap else end
         return found
 
-    def _spared(self, evidence: Evidence, news: str) -> list[tuple[int, int]]:
+    def _spared(self, evidence: LaterStatement, news: str) -> list[tuple[int, int]]:
         """Where the news tells that, when and to what something changed."""
         phrases = evidence.reader.phrases
         kinds = ("outcome", "back", "starts", "moves-to")
@@ -382,7 +382,7 @@ class Comparison:
             found += [(at, at + len(new))] if at >= 0 else []
         return found
 
-    def _end(self, claim: Claim, evidence: Evidence, news: str, farewell: list[tuple[int, int]]) -> int:
+    def _end(self, claim: Claim, evidence: LaterStatement, news: str, farewell: list[tuple[int, int]]) -> int:
         """Where the segment ends in which the news stands; what follows gives reasons."""
         kinds = {_dimension(value) for value in claim.gone}
         at = [value.start for value in evidence.reader.values.find(news) if _dimension(value) in kinds]

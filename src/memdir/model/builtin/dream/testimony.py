@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from memdir.model.builtin.dream.amend import amended, shortened, with_update
-from memdir.model.builtin.dream.correct import Judge
-from memdir.model.builtin.dream.desk import Change, Desk
-from memdir.model.builtin.dream.evidence import Evidence, Reader
+from memdir.model.builtin.dream.body_text import split
+from memdir.model.builtin.dream.correct import CorrectionJudge
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.gather import known_at, new_page
-from memdir.model.builtin.dream.likeness import figures
+from memdir.model.builtin.dream.later_statement import LaterStatement, Reader
 from memdir.model.builtin.dream.mend_dates import resolved
-from memdir.model.builtin.dream.prose import split
+from memdir.model.builtin.dream.page_pairs import figures
 from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.settle import Settling
-from memdir.model.builtin.dream.words import flat
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
 
@@ -50,12 +50,12 @@ class Testimony:
             return
         self._keep(evidence)
 
-    def _is_worth_keeping(self, statement: Statement, evidence: Evidence) -> bool:
+    def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
         if statement.is_log:
             return self._worth.lasts(evidence.text)
         return self._worth.is_settled(evidence.text, statement.day)
 
-    def _evidence(self, statement: Statement) -> Evidence | None:
+    def _evidence(self, statement: Statement) -> LaterStatement | None:
         """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
         parts = [statement.text[start:end] for start, end in split(statement.text)]
         text = " ".join(part for part in parts if not self._worth.is_request(part))
@@ -65,14 +65,14 @@ class Testimony:
         if absolute is None:
             self._desk.doubt(statement.sources, f"a date in it is not certain: {shortened(text, 120)}")
             return None
-        return Evidence(absolute, "", statement.time, statement.day, statement.sources, self._reader)
+        return LaterStatement(absolute, "", statement.time, statement.day, statement.sources, self._reader)
 
-    def _near(self, evidence: Evidence) -> list[tuple[str, float]]:
+    def _near(self, evidence: LaterStatement) -> list[tuple[str, float]]:
         found = self._profiles.near(evidence.stems | figures(evidence.text))
         ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return [(key, weight) for key, weight in ranked[:MAX_PAGES] if key in self._desk.pages]
 
-    def _correct(self, evidence: Evidence) -> bool:
+    def _correct(self, evidence: LaterStatement) -> bool:
         """Correct every page that the evidence contradicts; whether there was one."""
         if not evidence.change.matters:
             return False
@@ -80,7 +80,7 @@ class Testimony:
         said = sentence(evidence.text)
         for key, _ in self._near(evidence):
             page = self._desk.pages[key]
-            judge = Judge(page, evidence, self._subjects, self._profiles.weights, self._now.date())
+            judge = CorrectionJudge(page, evidence, self._subjects, self._profiles.weights, self._now.date())
             if page.fixed or flat(evidence.text) in flat(page.says()):
                 done = done or flat(evidence.text) in flat(page.says())
                 continue
@@ -95,13 +95,13 @@ class Testimony:
             done = self._put(key, data, reason, evidence, times) or done
         return done
 
-    def _put(self, key: str, data: bytes, reason: str, evidence: Evidence, times: dict[str, float]) -> bool:
-        done = self._desk.put(Change({key: data}, reason, evidence.sources, times=times))
+    def _put(self, key: str, data: bytes, reason: str, evidence: LaterStatement, times: dict[str, float]) -> bool:
+        done = self._desk.put(PageChange({key: data}, reason, evidence.sources, times=times))
         if done:
             self._profiles.put(self._desk.pages[key])
         return done
 
-    def _keep(self, evidence: Evidence) -> None:
+    def _keep(self, evidence: LaterStatement) -> None:
         reason = f"said on {evidence.day} and not written down yet"
         key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
         self._put(key, data, reason, evidence, {key: evidence.time})

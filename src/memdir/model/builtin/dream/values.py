@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.words import words_of
+from memdir.model.builtin.dream.dream_words import words_of
 
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
 _VALUE = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from memdir.model.builtin.dream.phrases import Phrases
+from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
 
 ENOUGH_LOGGED = 2  # points that make a log line last: it was already worth writing down once
@@ -20,7 +20,7 @@ _FULL_DATE = frozenset(("date", "month"))
 class Worth:
     """Judges statements by their words and values."""
 
-    def __init__(self, phrases: Phrases, values: Values) -> None:
+    def __init__(self, phrases: SentenceKinds, values: Values) -> None:
         self._phrases = phrases
         self._values = values
 

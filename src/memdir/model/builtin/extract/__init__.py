@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.extract.conversation import Conversation, Draft, Existing, Line
 from memdir.model.builtin.extract.draft import draft_memories
 from memdir.model.builtin.extract.messages import lines_from_messages
+from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk, TalkLine
 
-__all__ = ["Conversation", "Draft", "Existing", "Line", "draft_memories", "lines_from_messages"]
+__all__ = ["Existing", "MemoryDraft", "Talk", "TalkLine", "draft_memories", "lines_from_messages"]

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.model.builtin.extract.conversation import Conversation
-from memdir.model.builtin.extract.features import Seen, Turn
-from memdir.model.builtin.extract.judge import TYPES, Judge
-from memdir.model.builtin.extract.lexicon import cues
-from memdir.model.builtin.extract.phrases import alternatives, anywhere
-from memdir.model.builtin.extract.prose import sentences
-from memdir.model.builtin.extract.words import fold, stems, tokens
-from memdir.model.builtin.extract.words import language as language_of
+from memdir.model.builtin.extract.features import Seen, UserTurn
+from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
+from memdir.model.builtin.extract.statements import sentences
+from memdir.model.builtin.extract.talk import Talk
+from memdir.text.language import fold, stems, tokens
+from memdir.text.language import language as language_of
+from memdir.text.phrases import alternatives, anywhere, cues
 from memdir.text.speakers import own_words
 
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
@@ -29,7 +28,7 @@ MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
 @dataclass(frozen=True)
-class Judged:
+class Scored:
     """A sentence with what the judge thinks of it."""
 
     seen: Seen
@@ -42,18 +41,18 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MemoryCandidate:
     """A memory in the making."""
 
     type: str
-    turn: Turn
-    core: tuple[Judged, ...]
-    support: tuple[Judged, ...]
+    turn: UserTurn
+    core: tuple[Scored, ...]
+    support: tuple[Scored, ...]
     adopted: tuple[str, ...]
     score: float
     granted: bool = False  # a plain yes to "shall I always ...?"
     alone: bool = True  # the only candidate of its turn
-    earlier: Turn | None = None  # the user's turn before
+    earlier: UserTurn | None = None  # the user's turn before
 
     @property
     def topic(self) -> list[str]:
@@ -61,19 +60,19 @@ class Candidate:
         return [stem for judged in (*self.core, *self.support) for stem in stems(judged.seen.sentence.text)]
 
 
-def find_candidates(conversation: Conversation, turns: Sequence[Turn], judge: Judge) -> list[Candidate]:
+def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: SentenceJudge) -> list[MemoryCandidate]:
     """Every candidate of the conversation, strongest reasons first to be weighed later."""
-    found: list[Candidate] = []
+    found: list[MemoryCandidate] = []
     for number, turn in enumerate(turns):
         earlier = turns[number - 1] if number else None
-        judged = [Judged(seen, judge.probabilities(seen.features)) for seen in turn.seen]
+        judged = [Scored(seen, judge.probabilities(seen.features)) for seen in turn.seen]
         granted = _granted(turn, judged)
         some = [granted] if granted else _grouped(conversation, turn, judged, judge)
         found.extend(replace(one, earlier=earlier) for one in some)
     return found
 
 
-def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
+def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     """A bare yes to an explicit question about how to work from now on."""
     if not judged or not turn.before.rstrip().endswith(("?", "？")):
         return None
@@ -90,10 +89,12 @@ def _granted(turn: Turn, judged: list[Judged]) -> Candidate | None:
     if "offer" not in meant:
         return None
     support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
-    return Candidate("feedback", turn, (first,), support, tuple(asked[-2:]), 1.0, granted=True)
+    return MemoryCandidate("feedback", turn, (first,), support, tuple(asked[-2:]), 1.0, granted=True)
 
 
-def _grouped(conversation: Conversation, turn: Turn, judged: list[Judged], judge: Judge) -> Iterator[Candidate]:
+def _grouped(
+    conversation: Talk, turn: UserTurn, judged: list[Scored], judge: SentenceJudge
+) -> Iterator[MemoryCandidate]:
     threshold = judge.settings["core"]
     core = [at for at, one in enumerate(judged) if 1 - one.odds["N"] >= threshold and one.score >= threshold / 2]
     groups = _split(judged, core, turn.language)
@@ -103,19 +104,19 @@ def _grouped(conversation: Conversation, turn: Turn, judged: list[Judged], judge
         rivals = {at for other in groups if other is not group for at in other}
         support = tuple(judged[at] for at in _support(judged, group, rivals, judge.settings["support"]))
         adopted = _praised(conversation, turn, members) if kind == "feedback" else ()
-        yield Candidate(
+        yield MemoryCandidate(
             kind, turn, members, support, adopted, max(one.score for one in members), alone=len(groups) == 1
         )
 
 
-def _type(members: Sequence[Judged]) -> str:
+def _type(members: Sequence[Scored]) -> str:
     sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
     if any("date:ahead:exact" in one.seen.features for one in members):
         sums["P"] *= DATED  # rules have no day; what has one is mostly a fact of the project
     return TYPES[max(sums, key=lambda letter: sums[letter])]
 
 
-def _split(judged: list[Judged], core: list[int], language: str) -> list[list[int]]:
+def _split(judged: list[Scored], core: list[int], language: str) -> list[list[int]]:
     """Sentences of one turn by memory: another one begins where the user counts, or adds something of another kind."""
     groups: list[list[int]] = []
     for at in core:
@@ -126,7 +127,7 @@ def _split(judged: list[Judged], core: list[int], language: str) -> list[list[in
     return groups
 
 
-def _begins_another(judged: list[Judged], group: list[int], at: int, language: str) -> bool:
+def _begins_another(judged: list[Scored], group: list[int], at: int, language: str) -> bool:
     text = judged[at].seen.sentence.text
     if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.IGNORECASE):
         return True
@@ -140,7 +141,7 @@ def _begins_another(judged: list[Judged], group: list[int], at: int, language: s
     return dated and not shared and not anywhere("goes-on", language).search(text)
 
 
-def _support(judged: list[Judged], group: list[int], rivals: set[int], least: float) -> list[int]:
+def _support(judged: list[Scored], group: list[int], rivals: set[int], least: float) -> list[int]:
     """What stands with the group and is no errand: all between its sentences, and neighbours that explain it."""
     chosen = [at for at in range(group[0] + 1, group[-1]) if at not in group]
     explained = _type([judged[at] for at in group]) in ("feedback", "project")
@@ -157,13 +158,13 @@ def _support(judged: list[Judged], group: list[int], rivals: set[int], least: fl
     return [at for at in sorted(chosen) if at not in rivals and not is_errand(judged[at])]
 
 
-def _belongs(one: Judged, reach: int, least: float) -> bool:
+def _belongs(one: Scored, reach: int, least: float) -> bool:
     if is_errand(one):
         return False
     return 1 - one.odds["N"] >= (least if reach > 1 else least / 3)
 
 
-def is_errand(one: Judged) -> bool:
+def is_errand(one: Scored) -> bool:
     """A question, a request for work right now, a joke, or a mere sound."""
     features, meanings = one.seen.features, one.seen.meanings
     errand = "c:request@start" in features or {"c:moment@start", "c:polite"} <= set(features)
@@ -171,7 +172,7 @@ def is_errand(one: Judged) -> bool:
     return asks or "irony" in meanings or len(one.seen.sentence.text) < MIN_LETTERS
 
 
-def _praised(conversation: Conversation, turn: Turn, members: Sequence[Judged]) -> tuple[str, ...]:
+def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> tuple[str, ...]:
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
     text = " ".join(one.seen.sentence.text for one in members)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from memdir.model.builtin.extract.candidates import find_candidates
-from memdir.model.builtin.extract.compose import compose
-from memdir.model.builtin.extract.conversation import Conversation, Draft
+from memdir.model.builtin.extract.drafting import compose
 from memdir.model.builtin.extract.features import observe
-from memdir.model.builtin.extract.judge import Judge, shipped
-from memdir.model.builtin.extract.match import shelve
+from memdir.model.builtin.extract.judge import SentenceJudge, shipped
 from memdir.model.builtin.extract.revoke import revocations
+from memdir.model.builtin.extract.same_memory import shelve
 from memdir.model.builtin.extract.silence import worth_keeping
+from memdir.model.builtin.extract.talk import MemoryDraft, Talk
 
 
-def draft_memories(conversation: Conversation) -> tuple[Draft, ...]:
+def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     """What this conversation gives to remember: usually nothing or one thing."""
     return draft_with(conversation, shipped())
 
 
-def draft_with(conversation: Conversation, judge: Judge) -> tuple[Draft, ...]:
+def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     turns = observe(conversation, shelf)

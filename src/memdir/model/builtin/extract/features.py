@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from memdir.model.builtin.extract.conversation import Conversation, Line
 from memdir.model.builtin.extract.dates import Clock, DateSpan, read_dates
-from memdir.model.builtin.extract.lexicon import Cue, cues
-from memdir.model.builtin.extract.match import Shelf
-from memdir.model.builtin.extract.prose import Sentence, sentences
-from memdir.model.builtin.extract.words import cjk_runs, clean, fold, language, stems, tokens
+from memdir.model.builtin.extract.same_memory import Shelf
+from memdir.model.builtin.extract.statements import Statement, sentences
+from memdir.model.builtin.extract.talk import Talk, TalkLine
+from memdir.text.language import cjk_runs, clean, fold, language, stems, tokens
+from memdir.text.phrases import Cue, cues
 
 _PATH = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
@@ -34,7 +34,7 @@ SHORT_WORDS, LONG_WORDS = 4, 24
 class Seen:
     """A sentence with everything observed about it."""
 
-    sentence: Sentence
+    sentence: Statement
     words: tuple[str, ...]
     meanings: frozenset[str]
     dates: tuple[DateSpan, ...]
@@ -42,10 +42,10 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Turn:
+class UserTurn:
     """One said line of the user with its surroundings."""
 
-    line: Line
+    line: TalkLine
     index: int
     language: str
     seen: tuple[Seen, ...]
@@ -57,7 +57,7 @@ class Turn:
     last: bool
 
 
-def observe(conversation: Conversation, shelf: Shelf) -> tuple[Turn, ...]:
+def observe(conversation: Talk, shelf: Shelf) -> tuple[UserTurn, ...]:
     """Every turn of the user, observed."""
     said = [at for at, line in enumerate(conversation.lines) if line.role == "user" and line.kind == "said"]
     turns = []
@@ -67,7 +67,7 @@ def observe(conversation: Conversation, shelf: Shelf) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _surroundings(conversation: Conversation, at: int, *, first: bool, last: bool) -> Turn:
+def _surroundings(conversation: Talk, at: int, *, first: bool, last: bool) -> UserTurn:
     lines = conversation.lines
     line = lines[at]
     tongue = language(fold(line.text))
@@ -80,10 +80,10 @@ def _surroundings(conversation: Conversation, at: int, *, first: bool, last: boo
     interrupts = (
         at > 0 and lines[at - 1].kind == "tool_result" and lines[at - 1].id.split(".")[0] == line.id.split(".")[0]
     )
-    return Turn(line, at, tongue, (), clean(before), clean(after), acted, interrupts, first, last)
+    return UserTurn(line, at, tongue, (), clean(before), clean(after), acted, interrupts, first, last)
 
 
-def _observed(turn: Turn, now: datetime, shelf: Shelf) -> Turn:
+def _observed(turn: UserTurn, now: datetime, shelf: Shelf) -> UserTurn:
     own = sentences(turn.line.text, turn.index)
     dates = read_dates([sentence.text for sentence in own], Clock(now.date(), turn.language))
     folded = [fold(sentence.text) for sentence in own]
@@ -99,7 +99,7 @@ def _observed(turn: Turn, now: datetime, shelf: Shelf) -> Turn:
         meanings = frozenset(cue.meaning for cue in found[at])
         features = tuple(dict.fromkeys((*local, *when, *near, *known, *context, *_crossed(meanings, context))))
         seen.append(Seen(sentence, tuple(words[at]), meanings, dates[at], features))
-    return Turn(
+    return UserTurn(
         turn.line,
         turn.index,
         turn.language,
@@ -113,7 +113,7 @@ def _observed(turn: Turn, now: datetime, shelf: Shelf) -> Turn:
     )
 
 
-def _local(sentence: Sentence, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
+def _local(sentence: Statement, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
     yield "bias"
     grams = (
         words
@@ -139,7 +139,7 @@ def _local(sentence: Sentence, folded: str, words: list[str], found: list[Cue]) 
         yield "has:colon"
 
 
-def _place(sentence: Sentence) -> str:
+def _place(sentence: Statement) -> str:
     if sentence.total == 1:
         return "only"
     return "first" if sentence.number == 0 else "last" if sentence.number == sentence.total - 1 else "mid"
@@ -173,12 +173,12 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
     yield from sorted({f"turn:{cue.meaning}" for other, some in enumerate(found) if other != at for cue in some})
 
 
-def _known(sentence: Sentence, shelf: Shelf) -> Iterator[str]:
+def _known(sentence: Statement, shelf: Shelf) -> Iterator[str]:
     topic = stems(sentence.text)
     yield f"rules:{shelf.instructed(topic)}"
 
 
-def _context(turn: Turn) -> Iterator[str]:
+def _context(turn: UserTurn) -> Iterator[str]:
     yield f"turn:{'first' if turn.first else 'last' if turn.last else 'mid'}"
     if turn.acted:
         yield "after:action"

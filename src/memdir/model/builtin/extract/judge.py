@@ -23,7 +23,7 @@ _CELL = "b"  # one weight, in steps of the model's scale
 
 
 @dataclass(frozen=True)
-class Judge:
+class SentenceJudge:
     """Weights by feature hash, six a feature, and the small models for matching and for keeping quiet."""
 
     rows: Mapping[int, tuple[int, ...]]
@@ -48,12 +48,12 @@ class Judge:
 
 
 @cache
-def shipped() -> Judge:
+def shipped() -> SentenceJudge:
     """The judge that ships with the package, read once."""
     return unpack(shipped_bytes("model/builtin/extract/judge.bin"))
 
 
-def unpack(data: bytes) -> Judge:
+def unpack(data: bytes) -> SentenceJudge:
     """A judge from its file form."""
     if not data.startswith(MAGIC):
         raise ValueError("not a judge file of this version")
@@ -66,10 +66,12 @@ def unpack(data: bytes) -> Judge:
     cells.frombytes(raw[split:])
     width = len(CLASSES)
     rows = {key: tuple(cells[at * width : (at + 1) * width]) for at, key in enumerate(keys)}
-    return Judge(rows, about["scale"], about["matching"], about["keeping"], about["settings"], about["familiar"])
+    return SentenceJudge(
+        rows, about["scale"], about["matching"], about["keeping"], about["settings"], about["familiar"]
+    )
 
 
-def pack(judge: Judge) -> bytes:
+def pack(judge: SentenceJudge) -> bytes:
     """The file form of a judge; equal judges give equal bytes."""
     keys = sorted(judge.rows)
     raw = array(_KEY, keys).tobytes() + array(_CELL, [cell for key in keys for cell in judge.rows[key]]).tobytes()

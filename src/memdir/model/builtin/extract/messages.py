@@ -9,19 +9,19 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from memdir.model.builtin.extract.conversation import Kind, Line, Role
+from memdir.model.builtin.extract.talk import Kind, Role, TalkLine
 from memdir.text.speakers import Speaker, own_words, pieces_of
 
 
-def lines_from_messages(messages: Iterable[Mapping[str, Any]]) -> tuple[Line, ...]:
+def lines_from_messages(messages: Iterable[Mapping[str, Any]]) -> tuple[TalkLine, ...]:
     """The lines of a conversation; ids are `<message id or number>.<block number>`, stable for the same messages."""
-    lines: list[Line] = []
+    lines: list[TalkLine] = []
     for number, message in enumerate(messages):
         name = str(message.get("id") or message.get("uuid") or number)
         role: Role = "assistant" if message.get("role") == "assistant" else "user"
         meta = bool(message.get("isMeta") or message.get("isCompactSummary"))
         for block_number, (kind, text) in enumerate(_pieces(message.get("content"), role, meta=meta)):
-            lines.append(Line(f"{name}.{block_number}", role, text, kind))
+            lines.append(TalkLine(f"{name}.{block_number}", role, text, kind))
     return tuple(lines)
 
 

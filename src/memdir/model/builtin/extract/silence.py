@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdir.model.builtin.extract.candidates import Candidate
-from memdir.model.builtin.extract.conversation import Conversation, Existing
-from memdir.model.builtin.extract.features import Turn
-from memdir.model.builtin.extract.judge import TYPES, Judge
-from memdir.model.builtin.extract.match import Shelf, best_match
+from memdir.model.builtin.extract.candidates import MemoryCandidate
+from memdir.model.builtin.extract.features import UserTurn
+from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
+from memdir.model.builtin.extract.same_memory import Shelf, best_match
+from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.model.builtin.extract.vetoes import planted_words, refused, usable
 
 MANY_WORDS = 12  # a statement is no better for being longer than that
@@ -57,13 +57,17 @@ WEIGHED_IN_TURN = (
 class Kept:
     """A candidate that is worth a memory, with the existing one it changes."""
 
-    candidate: Candidate
+    candidate: MemoryCandidate
     updates: Existing | None
     odds: float
 
 
 def worth_keeping(
-    conversation: Conversation, turns: Sequence[Turn], candidates: Sequence[Candidate], shelf: Shelf, judge: Judge
+    conversation: Talk,
+    turns: Sequence[UserTurn],
+    candidates: Sequence[MemoryCandidate],
+    shelf: Shelf,
+    judge: SentenceJudge,
 ) -> list[Kept]:
     """The candidates that pass every reason to keep quiet, at most a few."""
     planted = planted_words(conversation)
@@ -74,12 +78,14 @@ def worth_keeping(
     return _few([one for one in sure if not refused(conversation, turns, one.candidate, shelf, spoken)], judge)
 
 
-def _is_dated(candidate: Candidate) -> bool:
+def _is_dated(candidate: MemoryCandidate) -> bool:
     """A fact of the project with a day ahead: losing one costs most, and it is the hardest to make up."""
     return candidate.type == "project" and any("date:ahead:exact" in one.seen.features for one in candidate.core)
 
 
-def weigh(conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, judge: Judge) -> Kept:
+def weigh(
+    conversation: Talk, turns: Sequence[UserTurn], candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge
+) -> Kept:
     """A candidate with the log-odds that it should be kept."""
     updates, match = best_match(conversation, candidate, shelf, judge)
     if candidate.granted:
@@ -93,7 +99,7 @@ def _logit(share: float) -> float:
     return max(-MAX_ODDS, min(MAX_ODDS, math.log(share / (1 - share))))
 
 
-def keep_features(turns: Sequence[Turn], candidate: Candidate, match: float) -> dict[str, float]:
+def keep_features(turns: Sequence[UserTurn], candidate: MemoryCandidate, match: float) -> dict[str, float]:
     """What speaks for and against keeping a candidate."""
     row = dict.fromkeys(_marks(turns, candidate), 1.0)
     best = max(candidate.core, key=lambda one: 1 - one.odds["N"])
@@ -114,7 +120,7 @@ def keep_features(turns: Sequence[Turn], candidate: Candidate, match: float) -> 
     return row
 
 
-def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
+def _marks(turns: Sequence[UserTurn], candidate: MemoryCandidate) -> Iterator[str]:
     turn = candidate.turn
     core = frozenset().union(*(one.seen.meanings for one in candidate.core))
     around = frozenset().union(*(seen.meanings for seen in turn.seen))
@@ -155,7 +161,7 @@ def _marks(turns: Sequence[Turn], candidate: Candidate) -> Iterator[str]:
         yield "retracted later"
 
 
-def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
+def _few(kept: list[Kept], judge: SentenceJudge) -> list[Kept]:
     """The best one, and others only when they are sure as well and do not change the same memory."""
     best = max(kept, key=lambda one: one.odds, default=None)
     chosen = [one for one in kept if best is not None and (one is best or one.odds >= _least(one, best, judge))]
@@ -172,7 +178,7 @@ def _few(kept: list[Kept], judge: Judge) -> list[Kept]:
     return settled
 
 
-def _least(one: Kept, best: Kept, judge: Judge) -> float:
+def _least(one: Kept, best: Kept, judge: SentenceJudge) -> float:
     """How sure a second memory must be: more so from another turn, where it is mostly an earlier version."""
     same_turn = one.candidate.turn.index == best.candidate.turn.index
     return judge.settings["second" if same_turn else "elsewhere"]

@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdir.model.builtin.extract.candidates import Candidate, Judged, is_errand
-from memdir.model.builtin.extract.conversation import Conversation
-from memdir.model.builtin.extract.features import Turn
-from memdir.model.builtin.extract.match import Shelf
-from memdir.model.builtin.extract.phrases import anywhere
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_errand
+from memdir.model.builtin.extract.features import UserTurn
+from memdir.model.builtin.extract.same_memory import Shelf
+from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import without_secrets
-from memdir.model.builtin.extract.words import stems
+from memdir.text.language import stems
 from memdir.text.pastes import is_reported
+from memdir.text.phrases import anywhere
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
 _WHERE_IN_CODE = re.compile(
@@ -32,7 +32,7 @@ RECENT_LINES = 8  # of tools and the assistant: what was read out just now
 LOOKED_UP_SHARE = 0.6  # of a candidate's topic that a tool or the assistant had just read out
 
 
-def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
+def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandidate | None:
     """The candidate without the sentences that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.granted or _core_stands(candidate, one, planted))
     support = tuple(
@@ -44,14 +44,14 @@ def usable(candidate: Candidate, planted: frozenset[str]) -> Candidate | None:
     return replace(candidate, core=statements, support=support) if core else None
 
 
-def _core_stands(candidate: Candidate, one: Judged, planted: frozenset[str]) -> bool:
+def _core_stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
     """What somebody else wants is no wish of the user's; that they want it may still be a fact."""
     if candidate.type in ("user", "feedback") and is_reported(one.seen.sentence.text):
         return False
     return _sentence_stands(candidate.turn, one, planted)
 
 
-def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
+def _sentence_stands(turn: UserTurn, one: Scored, planted: frozenset[str]) -> bool:
     meanings, features = one.seen.meanings, one.seen.features
     if "question" in features and "durable" not in meanings:
         return False
@@ -66,7 +66,7 @@ def _sentence_stands(turn: Turn, one: Judged, planted: frozenset[str]) -> bool:
     return bool(without_secrets(one.seen.sentence.text)) and not _touches(one, planted, least=3)
 
 
-def _is_dictated(turn: Turn, one: Judged) -> bool:
+def _is_dictated(turn: UserTurn, one: Scored) -> bool:
     """Words that the user wants put down for other people."""
     number = one.seen.sentence.number
     if (
@@ -83,7 +83,7 @@ def _is_dictated(turn: Turn, one: Judged) -> bool:
     )
 
 
-def planted_words(conversation: Conversation) -> frozenset[str]:
+def planted_words(conversation: Talk) -> frozenset[str]:
     """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
     parts: list[str] = []
     for line in conversation.lines:
@@ -93,14 +93,14 @@ def planted_words(conversation: Conversation) -> frozenset[str]:
     return frozenset(stem for part in parts for stem in stems(part))
 
 
-def _touches(one: Judged, planted: frozenset[str], *, least: int) -> bool:
+def _touches(one: Scored, planted: frozenset[str], *, least: int) -> bool:
     topic = set(stems(one.seen.sentence.text))
     shared = len(topic & planted)
     return shared >= least and shared >= len(topic) * (0.2 if least == 1 else 0.5)
 
 
 def refused(
-    conversation: Conversation, turns: Sequence[Turn], candidate: Candidate, shelf: Shelf, spoken: set[int]
+    conversation: Talk, turns: Sequence[UserTurn], candidate: MemoryCandidate, shelf: Shelf, spoken: set[int]
 ) -> bool:
     """Whether a candidate falls for a reason that the whole conversation gives."""
     if candidate.granted:
@@ -114,7 +114,7 @@ def refused(
     )
 
 
-def _taken_back(turns: Sequence[Turn], candidate: Candidate, spoken: set[int]) -> bool:
+def _taken_back(turns: Sequence[UserTurn], candidate: MemoryCandidate, spoken: set[int]) -> bool:
     """The user revoked it in a later turn that brings no rule of its own, or says nothing but that."""
     if all("retract" in one.seen.meanings for one in candidate.core) and not candidate.turn.first:
         return True
@@ -122,31 +122,31 @@ def _taken_back(turns: Sequence[Turn], candidate: Candidate, spoken: set[int]) -
     return any("retract" in seen.meanings for turn in later for seen in turn.seen)
 
 
-def _left_open(candidate: Candidate) -> bool:
+def _left_open(candidate: MemoryCandidate) -> bool:
     """The same breath says that it is a thought, a rumour or not decided."""
     near = {one.seen.sentence.number + step for one in candidate.core for step in (-1, 1)}
     return any("undecided" in seen.meanings and seen.sentence.number in near for seen in candidate.turn.seen)
 
 
-def _core_topic(candidate: Candidate) -> set[str]:
+def _core_topic(candidate: MemoryCandidate) -> set[str]:
     return {stem for one in candidate.core for stem in stems(one.seen.sentence.text)}
 
 
-def _instructed(candidate: Candidate, shelf: Shelf) -> bool:
+def _instructed(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     text = " ".join(one.sentence.text for one in candidate.turn.seen)
     topic = _core_topic(candidate)
     share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
     return share >= INSTRUCTED_SHARE or (share > 0 and bool(anywhere("instruction-file").search(text)))
 
 
-def _known_already(candidate: Candidate, shelf: Shelf) -> bool:
+def _known_already(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core):
         return False
     topic = _core_topic(candidate)
     return any(topic and len(topic & known) >= DUPLICATE_SHARE * len(topic) for known in shelf.topics)
 
 
-def _looked_up(conversation: Conversation, candidate: Candidate) -> bool:
+def _looked_up(conversation: Talk, candidate: MemoryCandidate) -> bool:
     """The user repeats what a tool or the assistant has just read out of the project."""
     if any(one.seen.meanings & _LASTING for one in candidate.core):
         return False

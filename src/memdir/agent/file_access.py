@@ -1,0 +1,177 @@
+"""Where an agent's files are read and written, and what it has read, so that it edits only what it knows (G6).
+
+A host's agent works on the disk, a fork on a workspace of drafts or on a single file: all are `Files`, so the tools do
+not know the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from memdir.disk.atomic import disk_error, write_project_file
+from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
+
+
+@dataclass
+class FileState:
+    """The content of each file as it was last read or written, by its digest."""
+
+    _seen: dict[str, bytes] = field(default_factory=dict)
+
+    def saw(self, path: str, data: bytes) -> None:
+        self._seen[path] = _digest(data)
+
+    def forget(self, path: str) -> None:
+        self._seen.pop(path, None)
+
+    def fault_of_edit(self, path: str, data: bytes) -> str:
+        """Why a file may not be changed now; empty when it may."""
+        known = self._seen.get(path)
+        if known is None:
+            return f"{path} has not been read yet: Read it first"
+        if known != _digest(data):
+            return f"{path} has changed since it was read: Read it again"
+        return ""
+
+    def clone(self) -> FileState:
+        return FileState(dict(self._seen))
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
+
+
+class Files(Protocol):
+    """Reads and writes whole files by absolute path."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a plain file. MemoryNotFound or BadMemoryFile when there is none to read."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None: ...
+
+    def walk(self, folder: str) -> Iterator[str]:
+        """Every plain file below a folder, in order; hidden ones, links, pipes and devices left out."""
+        ...
+
+    def is_draft(self, path: str) -> bool:
+        """Whether a file was written or deleted here, and the disk does not know it yet."""
+        ...
+
+
+class DiskFiles:
+    """Files as they are on disk."""
+
+    def is_draft(self, path: str) -> bool:
+        del path
+        return False
+
+    def read(self, path: str) -> bytes:
+        try:
+            return read_plain(path, max_bytes=MAX_FILE_BYTES)
+        except NotPlain as error:
+            raise BadMemoryFile(
+                f"{path} cannot be read: {error}", remedy="Name a file; Glob lists what there is"
+            ) from None
+        except TooLarge as error:
+            raise BadMemoryFile(f"{path} cannot be read: {error}", remedy="Search it with Grep") from None
+        except FileNotFoundError:
+            raise MemoryNotFound(
+                f"there is no file {path}", remedy="Check the path; Glob lists what there is"
+            ) from None
+        except OSError as error:
+            raise disk_error(error, "read", path) from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a file there, or its new content; its mode stays, a link to it stays a link."""
+        write_project_file(os.path.realpath(path), data)
+
+    def walk(self, folder: str) -> Iterator[str]:
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
+        except OSError:  # no folder, or not ours to read
+            return
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self.walk(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield entry.path
+
+
+def walking_order(path: str) -> list[bytes]:
+    """The key that puts paths in the order in which `walk` finds them."""
+    return os.fsencode(path).split(os.fsencode(os.sep))
+
+
+Listener = Callable[[str, bytes | None, bytes | None], None]
+
+
+@dataclass(frozen=True)
+class RecordedFiles:
+    """Passes everything on to other files, and tells its listeners of each write before it happens."""
+
+    files: Files
+    listeners: Sequence[Listener]
+
+    def is_draft(self, path: str) -> bool:
+        return self.files.is_draft(path)
+
+    def read(self, path: str) -> bytes:
+        return self.files.read(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        try:
+            before = self.files.read(path)
+        except MemoryNotFound:
+            before = None
+        for listener in self.listeners:
+            listener(path, before, data)
+        self.files.write(path, data)
+
+    def walk(self, folder: str) -> Iterator[str]:
+        return self.files.walk(folder)
+
+
+@dataclass
+class SingleFile:
+    """One file, which reads as `template` while there is none. What is written stays a draft until it is kept."""
+
+    path: str
+    template: bytes = b""
+    draft: bytes | None = None
+
+    def is_draft(self, path: str) -> bool:
+        self._require(path)
+        return self.draft is not None or not os.path.exists(self.path)
+
+    def read(self, path: str) -> bytes:
+        self._require(path)
+        if self.draft is not None:
+            return self.draft
+        try:
+            return DiskFiles().read(self.path)
+        except MemoryNotFound:
+            return self.template
+
+    def write(self, path: str, data: bytes) -> None:
+        self._require(path)
+        self.draft = data
+
+    def walk(self, folder: str) -> Iterator[str]:
+        if os.path.realpath(self.path).startswith(os.path.realpath(folder) + os.sep):
+            yield self.path
+
+    def _require(self, path: str) -> None:
+        if os.path.realpath(path) != os.path.realpath(self.path):
+            raise PathEscape(f"{path} is not the file at hand", remedy=f"Only {self.path} may be read and changed here")

@@ -1,0 +1,170 @@
+"""Read a file, whole or in part, with line numbers; write a whole file; change a few lines of one (G6)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from memdir.agent.credentials import refuse_credential
+from memdir.agent.tools.tool import Outcome, ToolContext
+from memdir.errors import MemoryNotFound
+from memdir.model.model import ToolSpec
+from memdir.transcript.message import Json
+
+MAX_LINES = 2000  # of one call, unless the model asks for fewer
+MAX_LINE_CHARACTERS = 2000  # minified files have lines of megabytes
+_SNIFFED_BYTES = 8192
+
+
+class ReadTool:
+    """Reads text; says what else a file is."""
+
+    spec = ToolSpec(
+        "Read",
+        "Read a text file. Returns its lines with numbers. Use offset and limit for parts of long files.",
+        {
+            "type": "object",
+            "properties": {
+                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
+                "offset": {"type": "integer", "minimum": 1, "description": "The first line, counted from 1"},
+                "limit": {"type": "integer", "minimum": 1, "description": "How many lines"},
+            },
+            "required": ["file_path"],
+            "additionalProperties": False,
+        },
+    )
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
+        path = os.path.join(context.cwd, str(arguments["file_path"]))
+        refuse_credential(path)
+        data = context.files.read(path)
+        context.state.saw(os.path.realpath(path), data)
+        if b"\0" in data[:_SNIFFED_BYTES]:
+            return Outcome(f"{path} is a binary file of {len(data):,} bytes; there is no text to show.")
+        if not data:
+            return Outcome(f"{path} is empty.")
+        return Outcome(_numbered(data, arguments))
+
+
+def _numbered(data: bytes, arguments: Mapping[str, Json]) -> str:
+    """The lines asked for. Only they are decoded: a file may be hundreds of megabytes."""
+    total = data.count(b"\n") + (not data.endswith(b"\n"))
+    first = int(str(arguments.get("offset", 1)))
+    wanted = min(MAX_LINES, int(str(arguments.get("limit", MAX_LINES))))
+    if first > total:
+        return f"The file has only {total} lines."
+    shown = list(islice(_lines(data, skip=first - 1), wanted))
+    text = "\n".join(f"{first + at:6}\t{_cut(line)}" for at, line in enumerate(shown))
+    left = total - (first - 1 + len(shown))
+    return f"{text}\n… {left} more lines: read on with offset {first + len(shown)}" if left else text
+
+
+def _lines(data: bytes, *, skip: int) -> Iterator[str]:
+    start = 0
+    for _ in range(skip):
+        start = data.index(b"\n", start) + 1
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        # A character has at most four bytes: what is cut off here would be cut off below.
+        yield data[start : min(end, start + 4 * (MAX_LINE_CHARACTERS + 1))].decode("utf-8", "replace")
+        start = end + 1
+
+
+def _cut(line: str) -> str:
+    line = line.rstrip("\r")
+    return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "… [line cut]"
+
+
+class WriteTool:
+    """Creates a file or replaces one that was read before."""
+
+    spec = ToolSpec(
+        "Write",
+        "Write a file, whole. A file that exists must have been read before; for a change of a few lines use Edit.",
+        {
+            "type": "object",
+            "properties": {
+                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
+                "content": {"type": "string", "description": "The whole new text"},
+            },
+            "required": ["file_path", "content"],
+            "additionalProperties": False,
+        },
+    )
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
+        path = os.path.join(context.cwd, str(arguments["file_path"]))
+        real = os.path.realpath(path)
+        try:
+            current = context.files.read(path)
+        except MemoryNotFound:
+            verb = "Created"
+        else:
+            fault = context.state.fault_of_edit(real, current)
+            if fault:
+                return Outcome(fault, is_error=True)
+            verb = "Replaced"
+        data = str(arguments["content"]).encode("utf-8", "replace")
+        context.files.write(path, data)
+        context.state.saw(real, data)
+        return Outcome(f"{verb} {path}.")
+
+
+class EditTool:
+    """Replaces an exact piece of text that stands in the file just once, or everywhere when asked to."""
+
+    spec = ToolSpec(
+        "Edit",
+        "Replace text in a file that was read before. old_string must match exactly, whitespace included, and stand "
+        "there only once, unless replace_all is true.",
+        {
+            "type": "object",
+            "properties": {
+                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
+                "old_string": {"type": "string", "description": "The text to replace, without line numbers"},
+                "new_string": {"type": "string", "description": "The text to put there"},
+                "replace_all": {"type": "boolean", "description": "Replace every occurrence"},
+            },
+            "required": ["file_path", "old_string", "new_string"],
+            "additionalProperties": False,
+        },
+    )
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
+        path = os.path.join(context.cwd, str(arguments["file_path"]))
+        real = os.path.realpath(path)
+        current = context.files.read(path)
+        old, new = _as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
+        count = current.count(old) if old else 0
+        fault = context.state.fault_of_edit(real, current) or _fault_of_change(
+            old, new, count, may_be_many=bool(arguments.get("replace_all"))
+        )
+        if fault:
+            return Outcome(fault, is_error=True)
+        changed = current.replace(old, new)
+        context.files.write(path, changed)
+        context.state.saw(real, changed)
+        return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}.")
+
+
+def _as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
+    """Both texts with the file's own line endings: what Read shows does not tell them apart."""
+    texts = (old.encode("utf-8", "replace"), new.encode("utf-8", "replace"))
+    if b"\r\n" not in current or texts[0] in current:
+        return texts
+    before, after = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in texts)
+    return before, after
+
+
+def _fault_of_change(old: bytes, new: bytes, count: int, *, may_be_many: bool) -> str:
+    if not old:
+        return "old_string is empty: use Write for a new file"
+    if old == new:
+        return "old_string and new_string are the same: there is nothing to change"
+    if count == 0:
+        return "old_string does not stand in the file: Read it again and copy the text exactly, without line numbers"
+    if count > 1 and not may_be_many:
+        return f"old_string stands in the file {count} times: give more of the text around it, or set replace_all"
+    return ""

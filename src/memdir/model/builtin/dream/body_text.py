@@ -1,0 +1,149 @@
+"""The sentences of a memory's body, each with its place, so that one can be changed without touching the rest.
+
+Code, tables, quotations and headings are not prose and are never offered for change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Label = Literal["main", "why", "how", "update"]
+
+_FENCE = re.compile(r"\s*(```|~~~)")
+_NOT_PROSE = re.compile(r"(?: {4,}|\t|\s*[|>#]|\s*(?:[-*_]\s*){3,}$|\s*<!--|\s*[^\s;|,]*[;|\t][^\s;|]*[;|\t]\S)")
+_LIST_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_LABEL = re.compile(r"\s*(?:[-*+]\s+)?(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?\s*")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?…])[\"”’)\]]?\s+|(?<=[。！？])\s*)")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|cf|vs|approx|ca|no|nr|Dr|Mr|Mrs|Ms|Prof|St|bzw|z\.B|d\.h|p\.ex|ej|Sr|Sra)|\b[A-Z])\.$"
+)
+_SEGMENT = re.compile(r"(?:,\s+|:\s+)")
+_CLAUSE_END = re.compile(r";\s+")
+_WHY = re.compile(
+    r"(?:why|reason|warum|grund|pourquoi|raison|por qu[eéê]|motivo|razón|perch[eé]|waarom|이유|理由|原因)", re.I
+)
+_HOW = re.compile(r"(?:how|anwend|umsetz|comment|cómo|como|come|hoe|aplic|applic|toepass|적용|適用|应用|用法)", re.I)
+_UPDATE = re.compile(r"update\b", re.I)
+
+
+@dataclass(frozen=True)
+class BodySentence:
+    """A sentence in the body: its text and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    label: Label
+
+
+@dataclass(frozen=True)
+class _Paragraph:
+    start: int
+    end: int
+    label: Label
+
+
+def sentences(body: str) -> list[BodySentence]:
+    """All sentences of the prose in `body`, in order, labels like **Why:** left out of the text."""
+    return [
+        BodySentence(body[start:end], start, end, part.label)
+        for part in _paragraphs(body)
+        for start, end in split(body, part.start, part.end)
+    ]
+
+
+def split(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """The bounds of each sentence in text[start:end]."""
+    end = len(text) if end is None else end
+    at = start
+    for mark in _SENTENCE_END.finditer(text, start, end):
+        if _ABBREVIATION.search(text, max(at, mark.start() - 8), mark.start()):
+            continue
+        yield from _trimmed(text, at, mark.start())
+        at = mark.end()
+    yield from _trimmed(text, at, end)
+
+
+def clauses(text: str) -> list[tuple[int, int]]:
+    """The bounds of the parts that semicolons part."""
+    found = []
+    at = 0
+    for mark in _CLAUSE_END.finditer(text):
+        found.append((at, mark.start()))
+        at = mark.end()
+    return [*found, (at, len(text))]
+
+
+def _paragraphs(body: str) -> Iterator[_Paragraph]:
+    """Runs of text that read as one: a line, or lines that were wrapped."""
+    label: Label = "main"
+    fenced = ""
+    open_part: _Paragraph | None = None
+    at = 0
+    for line in body.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        fence = _FENCE.match(line)
+        prose = not fenced and not fence and line.strip() != "" and not _NOT_PROSE.match(line)
+        if fence:
+            fenced = "" if fenced == fence[1] else fenced or fence[1]
+        if not prose:
+            if open_part:
+                yield open_part
+            open_part, label = None, "main" if not line.strip() else label
+            continue
+        marked = _LABEL.match(line)
+        if open_part and not marked and _goes_on(body, open_part, line):
+            open_part = _Paragraph(open_part.start, at, open_part.label)
+            continue
+        if open_part:
+            yield open_part
+        label = _label_of(marked[1]) if marked else label
+        skip = marked.end() if marked else (match.end() if (match := _LIST_MARK.match(line)) else 0)
+        open_part = _Paragraph(start + min(skip, len(line.rstrip())), at, label)
+    if open_part:
+        yield open_part
+
+
+def _goes_on(body: str, part: _Paragraph, line: str) -> bool:
+    """Whether `line` continues the sentence above: nothing ended there, and it does not begin anew."""
+    above = body[part.start : part.end].rstrip()
+    fresh = _LIST_MARK.match(line) or line.lstrip()[:1].isupper()
+    return bool(above) and above[-1] not in ".!?:;。！？" and not fresh
+
+
+def _label_of(word: str) -> Label:
+    if _WHY.match(word):
+        return "why"
+    if _HOW.match(word):
+        return "how"
+    return "update" if _UPDATE.match(word) else "main"
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    while start < end and text[start].isspace():
+        start += 1
+    if start < end:
+        yield start, end
+
+
+def segment(clause: str, at: int, *, least: int) -> tuple[int, int]:
+    """The part of a list that position `at` is in; the whole clause when the list has fewer than `least` parts."""
+    cuts = [0, *(mark.end() for mark in _SEGMENT.finditer(clause))]
+    bounds = list(zip(cuts, [*cuts[1:], len(clause)], strict=True))
+    if len(bounds) < least:
+        return 0, len(clause.rstrip("."))
+    start, end = [(start, end) for start, end in bounds if start <= at][-1]
+    text = clause[start:end]
+    return start, start + len(text.rstrip(" ,:."))
+
+
+def without(clause: str, start: int, end: int) -> str:
+    """The clause with a part of its list left out."""
+    left, right = clause[:start].rstrip(), clause[end:].strip(" ,.")
+    left = left.rstrip(",")
+    return f"{left}, {right}" if left and right and left[-1] != ":" else f"{left} {right}".strip()

@@ -1,0 +1,116 @@
+"""One memory on the desk: its text, when it was written, and whether the dream may touch it (D7).
+
+A page is never changed; the desk puts a new one in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from memdir.disk.safe_path import INDEX_NAME, is_key
+from memdir.model.builtin.dream.body_text import BodySentence, sentences
+from memdir.model.builtin.dream.dream_words import words_of
+from memdir.store.scan import MAX_MEMORY_BYTES
+from memdir.store.topic import Topic
+
+TEAM = "team/"
+_LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
+# Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
+_PLAIN_KEY = re.compile(r"(?:team/)?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
+_LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
+_STRUCK = re.compile(r"~~[^~]*~~")
+
+
+class Page:
+    """A topic file and what can be read off it. Treat it as frozen."""
+
+    def __init__(self, key: str, data: bytes, mtime: float) -> None:
+        self.key = key
+        self.data = data
+        self.mtime = mtime
+        self.topic = Topic(data)
+        self.name = self.topic.name
+        self.description = self.topic.description
+        self.kind = self.topic.kind
+        # `team/` for what is shared, empty for what is private: nothing moves between the two.
+        self.folder = TEAM if key.startswith(TEAM) else ""
+
+    @cached_property
+    def body(self) -> str:
+        return self.topic.body
+
+    @cached_property
+    def sentences(self) -> list[BodySentence]:
+        return sentences(self.body)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether an index may name it, by the rules of the scan: a memory's name, and text."""
+        is_text = self.topic.has_frontmatter or b"\0" not in self.data
+        return is_text and self._has_usual_name
+
+    @cached_property
+    def _has_usual_name(self) -> bool:
+        return bool(_PLAIN_KEY.fullmatch(self.key)) or is_key(self.key)
+
+    @cached_property
+    def fixed(self) -> str:
+        """Why this page must stay as it is, in words; empty when it may be changed."""
+        if self.topic.is_pinned:
+            return "it is pinned"
+        problems = self.topic.problems()
+        if problems:
+            return problems[0]
+        if not self.name:
+            return "it has no name"
+        if len(self.data) > MAX_MEMORY_BYTES:
+            return "it is larger than a memory"
+        try:
+            self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            return "it is not UTF-8"
+        return "" if self._has_usual_name else "its name is unusual"
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the body is ordinary prose that a paragraph more does no harm: no table, code, verse or layout."""
+        return _LAID_OUT.search(self.body) is None
+
+    @cached_property
+    def claims(self) -> str:
+        """All text without what is struck out: what the page itself says."""
+        text = self.says()
+        return _STRUCK.sub(" ", text) if "~~" in text else text
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the claims, in lower case."""
+        return words_of(self.claims)
+
+    @cached_property
+    def head(self) -> str:
+        """What the page is about."""
+        return f"{self.name}\n{self.description}"
+
+    def says(self) -> str:
+        """All text, for a search of literal words."""
+        return f"{self.name}\n{self.description}\n{self.body}"
+
+
+def is_index(key: str) -> bool:
+    return key.rsplit("/", 1)[-1] == INDEX_NAME
+
+
+def log_day(key: str) -> str:
+    """The day of a daily log, or empty (K1)."""
+    match = _LOG.match(key)
+    return match[1] if match else ""
+
+
+def is_topic(key: str) -> bool:
+    """Whether this file is a memory: no index, no log, nothing hidden."""
+    parts = key.split("/")
+    return (
+        key.endswith(".md") and not is_index(key) and parts[0] != "logs" and not any(part[:1] == "." for part in parts)
+    )

@@ -1,0 +1,156 @@
+"""Writes a draft: a body of rule, Why and How to apply, with names, absolute dates and no secrets (T2, T3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
+from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.model.builtin.extract.features import Seen
+from memdir.model.builtin.extract.judge import TYPES
+from memdir.model.builtin.extract.naming import describe, file_name, title
+from memdir.model.builtin.extract.secret import holds_secret
+from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
+from memdir.text.phrases import anywhere
+
+MAX_BODY = 1400  # a longer memory is a dump of the conversation
+MAX_CONTEXT = 120  # enough of a request to say what the rule was about
+MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
+FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
+LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
+EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
+# A turn with one of these is not quoted even as context: it was not meant to be kept.
+_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
+
+
+@dataclass
+class _Parts:
+    rule: list[str] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+    apply: list[str] = field(default_factory=list)
+    lead: str = ""
+    best: float = -1.0
+
+
+def compose(
+    conversation: Talk, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]
+) -> MemoryDraft | None:
+    """The draft of a candidate, or None when nothing safe is left to say."""
+    parts = _parts(conversation, candidate, updates)
+    if not parts.rule:
+        return None
+    lead = parts.lead or parts.rule[0]
+    description = describe(lead, [text for text in parts.rule if text != lead])
+    name = " ".join(updates.name.split()) if updates else title(lead)
+    kind = (updates and updates.type) or ""
+    kind = kind if kind in TYPES.values() else candidate.type
+    body = _body(parts, candidate, updates)
+    file = updates.file if updates else file_name(kind, name, description, taken)
+    if holds_secret(f"{name}\n{description}\n{body}"):
+        return None
+    sources = _sources(conversation, candidate)
+    return MemoryDraft("update" if updates else "create", file, name, description, kind, body, sources)
+
+
+def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
+    anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
+    dates = _dates(conversation, candidate, anchors)
+    language = candidate.turn.language
+    parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
+    parts.lead = parts.rule[0] if parts.rule else ""
+    for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number):
+        text = _safe(one, dates, candidate.type)
+        if text:
+            _place(parts, one, text, candidate)
+    parts.apply.extend((*_pointed_dates(conversation, candidate), *_context(candidate)))
+    return parts
+
+
+def _place(parts: _Parts, one: Scored, text: str, candidate: MemoryCandidate) -> None:
+    """Put a sentence where it belongs: to the rule, its reason, or its use."""
+    language = candidate.turn.language
+    if one in candidate.core:
+        rule, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
+        parts.rule.append(tidy(rule, language))
+        parts.why.extend([tidy(reason, language)] if reason else [])
+        if one.score > parts.best and not candidate.adopted:
+            parts.best, parts.lead = one.score, parts.rule[-1]
+    elif anywhere("applies", language).match(text):
+        parts.apply.append(tidy(text, language))
+    elif candidate.type in EXPLAINED and (one.odds["W"] >= LIKELY_REASON or "because" in one.seen.meanings):
+        parts.why.append(tidy(text, language))
+    else:
+        parts.rule.append(tidy(text, language))
+
+
+def _dates(
+    conversation: Talk, candidate: MemoryCandidate, anchors: tuple[date, ...]
+) -> dict[int, tuple[DateSpan, ...]]:
+    seen = candidate.turn.seen
+    clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
+    spans = read_dates([one.sentence.text for one in seen], clock)
+    return {one.sentence.number: found for one, found in zip(seen, spans, strict=True)}
+
+
+def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str:
+    """The sentence as it may be written: dates absolute, secrets out."""
+    found = dates[one.seen.sentence.number]
+    if kind == "feedback":  # "no releases on Friday" means every Friday
+        found = tuple(span for span in found if not (span.weekday and span.vague) and span.grain == "day")
+    return without_secrets(with_dates(one.seen.sentence.text, found))
+
+
+def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
+    """A date that the user adopts from what the assistant had just said."""
+    turn = candidate.turn
+    if not any(anywhere("as-you-said", turn.language).search(one.seen.sentence.text) for one in candidate.core):
+        return []
+    clock = Clock(conversation.now.date(), turn.language)
+    days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
+    return [f"The date meant: {', '.join(dict.fromkeys(days))}."] if days else []
+
+
+def _context(candidate: MemoryCandidate) -> list[str]:
+    """What the statement leans on: the sentence before it, or what the user had asked for in the turn before."""
+    first = min(one.seen.sentence.number for one in (*candidate.core, *candidate.support))
+    opening = candidate.turn.seen[first].sentence.text
+    if first and anywhere("leans", candidate.turn.language).match(opening):
+        return _quoted("Said about", [candidate.turn.seen[first - 1]])
+    enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
+    if candidate.earlier is None or len(set(candidate.topic)) >= enough:
+        return []
+    return _quoted("Said when the user had asked", candidate.earlier.seen)
+
+
+def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
+    text = " ".join(one.sentence.text for one in seen)
+    unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
+    if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
+        return []
+    return [f"{heading}: “{shorten(text, MAX_CONTEXT)}”"]
+
+
+def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
+    paragraphs = [" ".join(parts.rule)]
+    if parts.why:
+        paragraphs.append("**Why:** " + " ".join(parts.why))
+    if parts.apply:
+        paragraphs.append("**How to apply:** " + " ".join(parts.apply))
+    if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
+        paragraphs.append("(In the user's own words.)")
+    if updates:
+        paragraphs.append(f"Before this change: {shorten(updates.description or updates.body, MAX_CONTEXT)}")
+    return shorten("\n\n".join(paragraphs), MAX_BODY)
+
+
+def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
+    """The lines a draft came from: the user's own, and those he adopted or leaned on."""
+    lines = conversation.lines
+    said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
+    adopted = said[-1:] if candidate.adopted or _pointed_dates(conversation, candidate) else []
+    leaned = any("had asked" in text for text in _context(candidate))
+    earlier = [candidate.earlier.line.id] if leaned and candidate.earlier else []
+    return tuple(dict.fromkeys((*earlier, *adopted, candidate.turn.line.id)))

@@ -1,0 +1,137 @@
+"""Which existing memory a text is about, and whether the instruction file already says it.
+
+Overlap of topic stems, weighted by how much a stem says: rare in general, and rare among the memories.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memdir.model.builtin.extract.judge import SentenceJudge
+from memdir.model.builtin.extract.talk import Existing, Talk
+from memdir.text.language import stems
+
+if TYPE_CHECKING:
+    from memdir.model.builtin.extract.candidates import MemoryCandidate
+
+MAX_OVERLAP = 6.0  # more shared words than that say nothing more
+MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
+RECENT_TURNS = 2  # of the user before, where the topic may have been named
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The memories that exist and the instruction file, ready to be compared with."""
+
+    memories: tuple[Existing, ...]
+    topics: tuple[frozenset[str], ...]
+    headlines: tuple[frozenset[str], ...]
+    holders: Mapping[str, tuple[int, ...]]
+    weights: Mapping[str, float]
+    instructions: frozenset[str]
+
+    def shared(self, topic: frozenset[str], number: int) -> float:
+        """How much of a memory's topic a text shares, telling stems counting more."""
+        return min(MAX_OVERLAP, sum(self.weights[stem] for stem in topic & self.topics[number]))
+
+    def covered(self, topic: frozenset[str], number: int) -> float:
+        """The share of a memory's headline that a text mentions."""
+        headline = self.headlines[number]
+        whole = sum(self.weights[stem] for stem in headline)
+        return sum(self.weights[stem] for stem in topic & headline) / whole if whole else 0.0
+
+    def near(self, topic: frozenset[str]) -> list[int]:
+        """The memories that share most with a text."""
+        sums: dict[int, float] = {}
+        for stem in sorted(topic & self.holders.keys()):
+            for number in self.holders[stem]:
+                sums[number] = sums.get(number, 0.0) + self.weights[stem]
+        return sorted(sorted(sums), key=lambda number: -sums[number])[:MAX_COMPARED]
+
+    def instructed(self, topic: Sequence[str]) -> int:
+        """How much of a text the instruction file already says, in four steps."""
+        distinct = set(topic)
+        share = len(distinct & self.instructions) / len(distinct) if distinct else 0.0
+        return 0 if share == 0 else 1 if share < 0.25 else 2 if share < 0.5 else 3
+
+
+def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[str, float]) -> Shelf:
+    """Prepare the memories for comparison."""
+    headlines = tuple(frozenset(stems(f"{one.name} {one.description}")) for one in existing)
+    topics = tuple(headline | frozenset(stems(one.body)) for one, headline in zip(existing, headlines, strict=True))
+    holders: dict[str, list[int]] = {}
+    for number, topic in enumerate(topics):
+        for stem in topic:
+            holders.setdefault(stem, []).append(number)
+    total = math.log(1 + max(1, len(topics)))
+    weights = {
+        stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(len(numbers)) / total)
+        for stem, numbers in holders.items()
+    }
+    frozen = {stem: tuple(numbers) for stem, numbers in holders.items()}
+    return Shelf(tuple(existing), topics, headlines, frozen, weights, frozenset(stems(instructions)))
+
+
+def best_match(
+    conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge
+) -> tuple[Existing | None, float]:
+    """The memory that a candidate changes (None when it is new) and the log-odds that it is the one."""
+    rows = match_features(conversation, candidate, shelf)
+    odds = {
+        number: sum(judge.matching.get(name, 0.0) * value for name, value in row.items())
+        for number, row in rows.items()
+    }
+    best = max(odds, key=lambda number: (odds[number], -number), default=None)
+    if best is None:
+        return None, -MAX_OVERLAP
+    return (shelf.memories[best] if odds[best] > 0 else None), odds[best]
+
+
+def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
+    """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
+    turn = candidate.turn
+    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.sentence.text))
+    whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
+    before, asked = frozenset(stems(turn.before)), frozenset(stems(_asked(conversation, turn.index)))
+    changes = any("change" in one.seen.meanings for one in candidate.core)
+    noted = any("asst:noted" in seen.features for seen in turn.seen)
+    crowd = math.log(1 + len(shelf.memories))
+    rows: dict[int, dict[str, float]] = {}
+    for number in shelf.near(whole | before | asked):
+        turned, said, earlier = (shelf.shared(topic, number) for topic in (whole, before, asked))
+        same = float(shelf.memories[number].type == candidate.type)
+        count = len(shelf.topics[number] & (whole | before | asked))
+        rows[number] = {
+            "bias": 1.0,
+            "crowd": crowd,
+            "core": shelf.shared(core, number),
+            "turn": turned,
+            "before": said,
+            "asked": earlier,
+            "covered": shelf.covered(whole | before | asked, number),
+            "covered by core": shelf.covered(core, number),
+            f"shared {min(count, 4)}": 1.0,
+            "type": same,
+            "type and topic": same * min(turned + said + earlier, 2.0),
+            "change and topic": float(changes) * min(turned + said, 2.0),
+            "noted and topic": float(noted) * min(said, 2.0),
+        }
+    _add_leads(rows)
+    return rows
+
+
+def _asked(conversation: Talk, index: int) -> str:
+    said = [line.text for line in conversation.lines[:index] if line.role == "user" and line.kind == "said"]
+    return " ".join(said[-RECENT_TURNS:])
+
+
+def _add_leads(rows: dict[int, dict[str, float]]) -> None:
+    """How far each memory is ahead of the next best."""
+    sums = {number: row["turn"] + row["before"] for number, row in rows.items()}
+    ranked = sorted(sums.values(), reverse=True)
+    for number, row in rows.items():
+        rest = ranked[1] if len(ranked) > 1 and sums[number] == ranked[0] else ranked[0] if len(ranked) > 1 else 0.0
+        row["lead"] = max(-2.0, min(2.0, sums[number] - rest))

@@ -1,0 +1,224 @@
+"""Documents, and what the index keeps of each: its terms with their counts, its vectors, its dates, what it is about.
+
+A document (a memory, a session, a turn, a fact) is read once it changes; what is kept of it is all that ranking and
+deciding ever look at. The text is read again only to be shown.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from zlib import crc32
+
+from memdir.text.stems import term_of
+from memdir.text.words import split_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memdir.search.vectors import DocVector, Encoder, Part
+
+
+PASSAGE_WORDS = 90  # what one averaged vector can still tell apart
+KINDS = ("", "user", "feedback", "project", "reference")
+IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them
+MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
+MAX_PASSAGES = 64  # a longer document is known by its first parts
+WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
+MAX_DATES = 4
+MAX_KNOWN_WORDS = 50_000  # of texts that are indexed together: a few MB
+NO_DAY = 0
+HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
+
+_USAGE_TEXT = (
+    "usage use using command commands options option flags flag parameters arguments recipes recipe howto manual "
+    "cheat cheatsheet reference subcommands syntax how lanes functions calls running run start notes cli examples "
+)
+_USAGE = frozenset(_USAGE_TEXT.split())
+_GOTCHA_TEXT = (
+    "warning warnings trap traps gotcha gotchas pitfall pitfalls caveat caveats danger dangers hazard hazards "
+    "quirk quirks beware snag snags surprise surprises caution cautions limits limit silently unless never "
+    "instead misled wrong lose loses ignores deletes overwrites careful risk risks bug bugs stale "
+)
+_GOTCHA = frozenset(_GOTCHA_TEXT.split())
+_GOTCHA_WEIGHT = 2  # a warning may well name the command it warns of
+
+
+class Document:
+    """Plain text with a key; for a memory `title` is its name and `kind` its type (S6)."""
+
+    __slots__ = ("body", "description", "key", "kind", "mtime_ns", "passages", "size", "title")
+
+    def __init__(  # noqa: PLR0913 - one keyword a field, all but the key optional
+        self,
+        key: str,
+        *,
+        title: str = "",
+        description: str = "",
+        body: str = "",
+        kind: str = "",
+        mtime_ns: int = 0,
+        size: int = 0,
+        passages: list[str] | None = None,
+    ) -> None:
+        self.key = key
+        self.title = title
+        self.description = description
+        self.body = body
+        self.kind = kind
+        self.mtime_ns = mtime_ns
+        self.size = size
+        self.passages = passages  # where the caller knows the natural parts (turns); else the body is cut here
+
+
+class IndexedDocument:
+    """One document as ranking sees it."""
+
+    __slots__ = ("counts", "dates", "key", "kind", "length", "mtime_ns", "size", "usage", "vectors")
+
+    def __init__(self, key: str, kind: int, mtime_ns: int, size: int) -> None:
+        self.key = key
+        self.kind = kind
+        self.mtime_ns = mtime_ns
+        self.size = size
+        self.counts: dict[
+            int, int
+        ] = {}  # a term's fingerprint -> its count in the body, plus IN_TITLE for each in the head
+        self.length = 0
+        self.vectors: list[DocVector] = []
+        self.usage = 0
+        self.dates: list[int] = []
+
+
+class Terms(dict[str, "tuple[int, bytes] | None"]):
+    """Each word's term as a fingerprint and as it follows another in a pair; None for a stop word.
+
+    Texts repeat their words, so that most of them are cut to their stem only once.
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, word: str) -> tuple[int, bytes] | None:
+        if len(self) >= MAX_KNOWN_WORDS:
+            self.clear()
+        term = term_of(word).encode()
+        found = self[word] = (crc32(term), b" " + term) if term else None
+        return found
+
+    def counted(self, words: Iterable[str]) -> list[int]:
+        """The fingerprints of the terms, repeats kept."""
+        return [found[0] for word in words if (found := self[word]) is not None]
+
+    def pairs(self, words: Iterable[str]) -> list[int]:
+        """The fingerprints of every two terms that stand side by side (`stems.pairs`)."""
+        found = [self[word] for word in words]
+        return [crc32(other[1], one[0]) for one, other in pairwise(found) if one is not None and other is not None]
+
+
+def index_documents(
+    documents: Sequence[Document], encoder: Encoder, known: Terms | None = None
+) -> list[IndexedDocument]:
+    """Read documents once; everything later works from what is kept here. All directions are asked for together."""
+    known = Terms() if known is None else known
+    made = [_make(document, known) for document in documents]
+    directions = iter(encoder.doc_vectors([part for _, parts in made for part in parts]))
+    for card, parts in made:
+        card.vectors = [found for _ in parts if (found := next(directions)) is not None]
+    return [card for card, _ in made]
+
+
+def index_document(document: Document, encoder: Encoder) -> IndexedDocument:
+    """What is kept of one document."""
+    return index_documents([document], encoder)[0]
+
+
+def _make(document: Document, known: Terms) -> tuple[IndexedDocument, list[Part]]:
+    """A card still without directions, and the parts that are to get one."""
+    kind = KINDS.index(document.kind) if document.kind in KINDS else 0
+    card = IndexedDocument(document.key, kind, document.mtime_ns, document.size)
+    title = f"{document.title}. {document.description}"
+    head = split_words(title)
+    stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
+    passages = [(part, split_words(part)) for part in _passages_of(document)]
+    bodies = [split_words(document.body)] if document.passages is not None else [words for _, words in passages]
+    _count(card, known.counted([*head, *split_words(stem_of_name)]), IN_TITLE)
+    _count(card, [term for words in bodies for term in known.counted(words)], 1)
+    card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
+    if sum(map(len, bodies)) > WHOLE_WORDS:  # in a note all words are about one thing; in a talk they meet by chance
+        _count(card, [pair for words in bodies for pair in known.pairs(words)], 1)
+    if head:
+        card.kind |= HAS_HEAD
+    title_words = frozenset(head)
+    card.usage = len(title_words & _USAGE) - _GOTCHA_WEIGHT * len(title_words & _GOTCHA)
+    card.dates = days_in(f"{document.description} {document.body}")[:MAX_DATES]
+    return card, _parts((title, head) if head else None, passages)
+
+
+def _passages_of(document: Document) -> list[str]:
+    """The parts of the body that get a vector of their own: paragraphs joined up to a readable length."""
+    if document.passages is not None:
+        return document.passages
+    out: list[str] = []
+    held: list[str] = []
+    count = 0
+    for part in document.body.split("\n"):
+        words = len(part.split())
+        if not words:
+            continue
+        if held and count + words > PASSAGE_WORDS:
+            out.append(" ".join(held))
+            held, count = [], 0
+        held.append(part)
+        count += words
+    if held:
+        out.append(" ".join(held))
+    return out
+
+
+def _count(card: IndexedDocument, found: list[int], step: int) -> None:
+    from collections import Counter  # a start that reads no file does not need it
+
+    counts = card.counts
+    for fingerprint, count in Counter(found).items():
+        held = counts.get(fingerprint, 0)
+        room = MAX_COUNT - (held >> 8 if step == IN_TITLE else held & MAX_COUNT)
+        counts[fingerprint] = held + step * min(count, room)
+
+
+def _parts(head: Part | None, passages: list[Part]) -> list[Part]:
+    """First what the title and description say, then the whole where it is short, else its parts."""
+    if head is None:
+        return passages[:MAX_PASSAGES]
+    total = sum([len(words) for _, words in passages])
+    if not total or len(head[1]) + total > WHOLE_WORDS:
+        return [head, *passages[:MAX_PASSAGES]]
+    text = ". ".join([head[0], *[text for text, _ in passages]])
+    return [head, (text, head[1] + [word for _, words in passages for word in words])]
+
+
+def days_in(text: str) -> list[int]:
+    """The ISO dates of a text as day numbers (proleptic ordinals), in order, without repeats."""
+    out: list[int] = []
+    at = text.find("-")
+    while at >= 0:
+        piece = text[at - 4 : at + 6]
+        if at >= 4 and len(piece) == 10 and piece[7] == "-" and (piece[:4] + piece[5:7] + piece[8:]).isdecimal():
+            day = _ordinal(int(piece[:4]), int(piece[5:7]), int(piece[8:]))
+            if day and day not in out:
+                out.append(day)
+        at = text.find("-", at + 1)
+    return out
+
+
+def _ordinal(year: int, month: int, day: int) -> int:
+    """Days since year 1, near enough to compare; importing datetime would cost a hook a millisecond."""
+    if not (1900 <= year <= 2200 and 1 <= month <= 12 and 1 <= day <= 31):
+        return NO_DAY
+    if month <= 2:
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 306
+
+
+def day_of(seconds: float) -> int:
+    """The day number of a Unix time, in the same count as `days_in`."""
+    return int(seconds // 86_400) + 719_163
