@@ -258,7 +258,7 @@ PLACES = {
     "agent/tools/tool.py": "results of tools, shown",
     "background.py": "the section, rendered",
     "dream/dream.py": "rendered",
-    "model/plain_reply.py": "the model's own reply, taken over as plain values",
+    "model/careful.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",
     "recall/model_select.py": "shown, and the manifest",
     "recall/prefetch.py": "recalled memories, from recall/inject.py",
