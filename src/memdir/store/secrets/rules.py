@@ -1,30 +1,149 @@
-"""Secrets known by the words around them: "the password is ...", DB_PASSWORD=..., a wallet's words."""
+"""The rules that find secrets: tokens of a published format, whole or in pieces, and blocks of keys; values in a place
+where a protocol, a program or a file puts one; values that a word announces ("the password is …", DB_PASSWORD=…)."""
 
 from __future__ import annotations
 
-from memdir.store.secrets.match import RANK_FORMAT, RANK_WORD
-from memdir.store.secrets.placed import holds_any
-from memdir.store.secrets.value import ASSIGNED, NEAR, SAID, is_value
-from memdir.store.secrets.view import compiled
-from memdir.store.secrets.words import ABOUT, ANNOUNCERS, COMMON_WORDS, IDENTIFIER_WORDS, LINKS, PUBLIC_WORDS
+import binascii
+
+from memdir.store.secrets.tables import compiled, is_one_of, rules
+from memdir.store.secrets.value import ASSIGNED, MAX_JUDGED, NEAR, SAID, STATED, is_value, is_wordlike, stands_for_one
+from memdir.store.secrets.view import readable, rewritten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match
 
-    from memdir.store.secrets.match import Finding
+    from memdir.store.secrets.view import View
 
-    _Candidate = tuple[int, int, int]  # level, start and end
+    Finding = tuple[int, str, int, int]  # rank, kind, start and end
+    _Span = tuple[int, int, int]  # how much its surroundings say of it, start and end
 
+# Which finding names a secret that several rules found: the most specific one.
+RANK_BLOCK, RANK_FORMAT, RANK_PLACE, RANK_WORD, RANK_SPLIT = 0, 1, 2, 3, 4
+MAX_KEY_BLOCK = 20_000  # an armoured 16,384-bit RSA key is about 13,000 characters
+MIN_KEY_DIGITS = 32  # the shortest private key there is (Ed25519) has more base64 digits
+# What may stand between the pieces of a token.
+_JOINTS = (
+    r"""["'`]\s{0,4}(?:[+.&]|\|\|)?\s{0,4}\\?\s{0,20}["'`]"""  # "ab" + "cd"
+    r"""|[ \t]{1,4}(?:\+|then|followed by|plus|and)[ \t]{1,4}"""  # ab and cd
+    r"""|[ \t]{0,8}\\?\r?\n[ \t]{0,16}(?:[-*>#|]{1,3}[ \t]{1,4})?"""  # a new line, a bullet ...
+    r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
+    r"""|(?<!\S\S)[ ](?=\S(?!\S))"""  # a b c d
+)
+_MARKUP = r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd: what a page shows without a gap
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
+_LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
+
+
+def by_format(view: View) -> Iterator[Finding]:
+    words = "\n".join([view.text[start:end] for start, end in view.long_words])
+    if not words:
+        return
+    for kind, literals, pattern in rules("formats"):
+        if _holds_any(words, literals):
+            for start, end in view.long_words:
+                yield from _format_matches(kind, pattern, view.text, start, end)
+
+
+def _format_matches(kind: str, pattern: str, text: str, start: int, end: int) -> Iterator[Finding]:
+    for match in compiled(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])").finditer(text, start, end):
+        begin, finish = match.span(match.lastindex or 0)
+        value = text[begin:finish][:MAX_JUDGED]
+        has_digit = any(character.isdigit() for character in value)
+        if not stands_for_one(value) and not (is_wordlike(value) and not (has_digit and value.isalnum())):
+            yield RANK_FORMAT, kind, begin, finish
+
+
+def key_blocks(text: str) -> Iterator[Finding]:
+    if "PRIVATE KEY" not in text and "Private-Lines" not in text:
+        return
+    headers = r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: \d{1,3}(?=\s)"
+    blanks = r"\.\.\.|[<*\[]|[xX]{8}|(?i:example|redacted)"  # what documentation puts in place of a key
+    done = 0
+    for match in compiled(headers).finditer(text):
+        if match.start() < done:
+            continue
+        end = text.find("-----END", match.end(), match.end() + MAX_KEY_BLOCK)
+        if end < 0:
+            body = compiled(r"[A-Za-z0-9+/=\s\\]{0,20000}").match(text, match.end())
+            end = body.end() if body else match.end()
+        content = text[match.end() : end]
+        if len(compiled(r"[^A-Za-z0-9+/]").sub("", content)) >= MIN_KEY_DIGITS and not compiled(blanks).search(content):
+            footer = compiled(r"-----END [A-Z0-9 ]{1,60}-----").match(text, end)
+            done = footer.end() if footer else match.end() + len(content.rstrip())
+            yield RANK_BLOCK, "private-key", match.start(), done
+
+
+def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
+    """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter, by
+    markup."""
+    for sign in (r"\d[A-Za-z]|[A-Za-z]\d|(?:\S ){15}", r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d|(?:\S ){15}"):
+        if not compiled(sign).search(view.text):
+            return  # no token is without, and most prose is: this saves building the view
+    known = bytearray(len(text))
+    for rank, _, start, end in found:
+        if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
+            known[start:end] = b"\1" * (end - start)
+    for joints in (_JOINTS, _MARKUP):
+        joined = rewritten(view, joints, lambda _: "")
+        for rank, kind, start, end in by_format(joined):
+            pieces = _runs(text, joined, start, end)
+            is_cut = pieces[-1][1] - pieces[0][0] > end - start
+            if is_cut and not any(known[slice(*pieces[0])]):
+                yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
+
+
+def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:
+    """The stretches of the original text that these characters of a view came from; only blanks are inside one."""
+    runs: list[tuple[int, int]] = []
+    for place in range(start, end):
+        if runs and not text[runs[-1][1] : view.starts[place]].strip(" "):
+            runs[-1] = (runs[-1][0], view.ends[place])
+        else:
+            runs.append((view.starts[place], view.ends[place]))
+    return runs
+
+
+def by_place(text: str, lower: str) -> Iterator[Finding]:
+    for name, literals, pattern in rules("places"):
+        if not _holds_any(lower, literals):
+            continue
+        kind, _, certainty = name.partition(":")
+        for match in compiled(pattern).finditer(text):
+            begin, finish = match.span(match.lastindex or 0)
+            value = text[begin:finish]
+            if certainty == "pair":
+                accepted = _is_pair(value)
+            elif kind == "url-password" and match.group().partition("://")[2].partition(":")[0] == value:
+                accepted = False  # postgres:postgres, guest:guest: what a database starts with, no secret
+            else:
+                accepted = is_value(value, _LEVELS[certainty], human=certainty == "stated")
+            if accepted:
+                yield RANK_PLACE, kind, begin, finish
+
+
+def _is_pair(encoded: str) -> bool:
+    """Whether this is base64 of "user:password"."""
+    digits = encoded.rstrip("=").replace("-", "+").replace("_", "/")
+    if len(digits) % 4 == 1:
+        return False
+    user, colon, word = readable(binascii.a2b_base64(digits + "=" * (-len(digits) % 4))).partition(":")
+    return bool(colon) and word != user and is_value(word, STATED, human=True)
+
+
+def _holds_any(text: str, literals: tuple[str, ...]) -> bool:
+    for literal in literals:  # noqa: SIM110 — twice as fast as any()
+        if literal in text:
+            return True
+    return False
 
 
 def by_announcement(text: str, lower: str) -> Iterator[Finding]:
-    for group, literals, pattern in ANNOUNCERS:
-        if not holds_any(lower, literals):
+    for group, literals, pattern in rules("announcers"):
+        if not _holds_any(lower, literals):
             continue
         for match in compiled(pattern).finditer(lower):
             if group == "seed":
@@ -38,7 +157,7 @@ def _announced_by(text: str, lower: str, word: Match[str], group: str) -> Iterat
         return
     end = _end_of_name(text, lower, word, group)
     about = compiled(r"[\s_-]{0,4}([a-z]{1,20})").match(lower, end) if end else None
-    if not end or (about and compiled(ABOUT).fullmatch(about[1])):
+    if not end or (about and is_one_of("about", about[1])):
         return
     kind = "token" if group == "machine" else "password"
     for level, start, stop in (
@@ -62,7 +181,7 @@ def seed_phrases(lower: str) -> Iterator[Finding]:
         return
     line = r"(?m)^[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}$"
     for match in compiled(line).finditer(lower):
-        if not any(compiled(COMMON_WORDS).fullmatch(word) for word in match[1].split()):
+        if not any(is_one_of("common", word) for word in match[1].split()):
             yield RANK_FORMAT, "seed-phrase", *match.span(1)
 
 
@@ -71,7 +190,7 @@ def _words_after(lower: str, end: int) -> Iterator[Finding]:
     link = r"""[^\n:=]{0,60}?(?:[:=]|\b(?:is|ist|est|es|è)\b|是)[\s"'`*\d.)]{0,8}"""
     gap = r"""[\s,;.:)"'`*_-]{1,6}(?:\d{1,2}[.):]{0,2}\s{0,2})?"""
     match = compiled(rf"{link}([a-z]{{3,8}}(?:{gap}[a-z]{{3,8}}){{11,24}})\b").match(lower, end)
-    if match and sum(bool(compiled(COMMON_WORDS).fullmatch(word)) for word in match[1].split()) <= 1:
+    if match and sum(is_one_of("common", word) for word in match[1].split()) <= 1:
         yield RANK_FORMAT, "seed-phrase", *match.span(1)
 
 
@@ -89,7 +208,7 @@ def _end_of_name(text: str, lower: str, match: Match[str], group: str) -> int:
     if runs_on and (is_plural or len(word) < 5 or compiled(r"[a-z]{3}|[A-Z]{3}").match(rest)):
         return 0  # "max_tokens", "passing", "tokenizer"
     parts = compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest)
-    return 0 if any(compiled(ABOUT).fullmatch(part.lower()) for part in parts) else end + len(rest)
+    return 0 if any(is_one_of("about", part.lower()) for part in parts) else end + len(rest)
 
 
 def _is_part_of_other_word(text: str, match: Match[str], group: str) -> bool:
@@ -107,10 +226,10 @@ def _is_public(lower: str, start: int, group: str) -> bool:
     if "arn:" in lower[max(0, start - WINDOW) : start].rpartition(" ")[2]:
         return True
     qualifier = compiled(r"[a-z0-9]+(?=[ _.-]?$)").search(lower[max(0, start - 20) : start])
-    return group == "machine" and qualifier is not None and bool(compiled(PUBLIC_WORDS).fullmatch(qualifier.group()))
+    return group == "machine" and qualifier is not None and is_one_of("public", qualifier.group())
 
 
-def _assigned(text: str, end: int, group: str) -> Iterator[_Candidate]:
+def _assigned(text: str, end: int, group: str) -> Iterator[_Span]:
     """The value that an equals sign, a colon or the like gives to the name that ends at `end`."""
     before = r"""[\\"'`\])}*_]{0,4}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?[*_]{0,2}"""
     sign = r"(?::=|=>|->|→|={1,3}|:|\||>)[*_]{0,2}[ \t]{0,4}"
@@ -121,7 +240,7 @@ def _assigned(text: str, end: int, group: str) -> Iterator[_Candidate]:
         yield ASSIGNED, start, _trimmed(text, start, stop, quoted=match.lastindex != 4)
 
 
-def _tokens_after(text: str, end: int, group: str) -> Iterator[_Candidate]:
+def _tokens_after(text: str, end: int, group: str) -> Iterator[_Span]:
     """The next few words of the sentence, each with what the word before it says about it."""
     sentence = r"\n\s*\n|[.!?]\s+(?=[A-Z][a-z]+ )|(?<=\w)[,.;]?\n\s*(?:[-*#>|]|\w[\w ]{0,30}[:=])"
     stop = compiled(sentence).search(text, end, end + WINDOW)
@@ -132,8 +251,8 @@ def _tokens_after(text: str, end: int, group: str) -> Iterator[_Candidate]:
             return
         start, finish = _unwrapped(text, *token.span())
         if _is_promising(text, start, finish):
-            direct = previous.endswith(_MARKS) or bool(compiled(LINKS).fullmatch(previous.lower()))
-            if direct or not compiled(IDENTIFIER_WORDS).fullmatch(previous.lower()):
+            direct = previous.endswith(_MARKS) or is_one_of("links", previous.lower())
+            if direct or not is_one_of("identifiers", previous.lower()):
                 yield (SAID if direct else NEAR), start, finish
             pair = compiled(r"[\w.@-]{2,40}[:/](?=[^\s:/]{6})").match(text, start, finish)
             if pair and group != "machine":
@@ -141,7 +260,7 @@ def _tokens_after(text: str, end: int, group: str) -> Iterator[_Candidate]:
         previous = ":" if text[finish : token.end()] in (":", "=") else text[start:finish]
 
 
-def _token_before(text: str, word: Match[str], group: str) -> Iterator[_Candidate]:
+def _token_before(text: str, word: Match[str], group: str) -> Iterator[_Span]:
     """The value that stands before its word, with a link between: "Xyz is the password", "use Xyz as password"."""
     tokens = list(compiled(r"\S+").finditer(text, max(0, word.start() - WINDOW), word.start()))[-5:]
     for place, link in enumerate(tokens[1:]):
