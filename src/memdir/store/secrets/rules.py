@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import binascii
 
-from memdir.store.secrets.tables import compiled, is_one_of, rules
+from memdir.store.secrets.tables import compiled, one_of, rules
 from memdir.store.secrets.value import ASSIGNED, MAX_JUDGED, NEAR, SAID, STATED, is_value, is_wordlike, stands_for_one
 from memdir.store.secrets.view import readable, rewritten
 
@@ -157,7 +157,7 @@ def _announced_by(text: str, lower: str, word: Match[str], group: str) -> Iterat
         return
     end = _end_of_name(text, lower, word, group)
     about = compiled(r"[\s_-]{0,4}([a-z]{1,20})").match(lower, end) if end else None
-    if not end or (about and is_one_of("about", about[1])):
+    if not end or (about and one_of("about").fullmatch(about[1])):
         return
     kind = "token" if group == "machine" else "password"
     for level, start, stop in (
@@ -181,7 +181,7 @@ def seed_phrases(lower: str) -> Iterator[Finding]:
         return
     line = r"(?m)^[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}$"
     for match in compiled(line).finditer(lower):
-        if not any(is_one_of("common", word) for word in match[1].split()):
+        if not any(one_of("common").fullmatch(word) for word in match[1].split()):
             yield RANK_FORMAT, "seed-phrase", *match.span(1)
 
 
@@ -190,7 +190,7 @@ def _words_after(lower: str, end: int) -> Iterator[Finding]:
     link = r"""[^\n:=]{0,60}?(?:[:=]|\b(?:is|ist|est|es|è)\b|是)[\s"'`*\d.)]{0,8}"""
     gap = r"""[\s,;.:)"'`*_-]{1,6}(?:\d{1,2}[.):]{0,2}\s{0,2})?"""
     match = compiled(rf"{link}([a-z]{{3,8}}(?:{gap}[a-z]{{3,8}}){{11,24}})\b").match(lower, end)
-    if match and sum(is_one_of("common", word) for word in match[1].split()) <= 1:
+    if match and sum(bool(one_of("common").fullmatch(word)) for word in match[1].split()) <= 1:
         yield RANK_FORMAT, "seed-phrase", *match.span(1)
 
 
@@ -208,7 +208,7 @@ def _end_of_name(text: str, lower: str, match: Match[str], group: str) -> int:
     if runs_on and (is_plural or len(word) < 5 or compiled(r"[a-z]{3}|[A-Z]{3}").match(rest)):
         return 0  # "max_tokens", "passing", "tokenizer"
     parts = compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest)
-    return 0 if any(is_one_of("about", part.lower()) for part in parts) else end + len(rest)
+    return 0 if any(one_of("about").fullmatch(part.lower()) for part in parts) else end + len(rest)
 
 
 def _is_part_of_other_word(text: str, match: Match[str], group: str) -> bool:
@@ -226,7 +226,7 @@ def _is_public(lower: str, start: int, group: str) -> bool:
     if "arn:" in lower[max(0, start - WINDOW) : start].rpartition(" ")[2]:
         return True
     qualifier = compiled(r"[a-z0-9]+(?=[ _.-]?$)").search(lower[max(0, start - 20) : start])
-    return group == "machine" and qualifier is not None and is_one_of("public", qualifier.group())
+    return group == "machine" and qualifier is not None and bool(one_of("public").fullmatch(qualifier.group()))
 
 
 def _assigned(text: str, end: int, group: str) -> Iterator[_Span]:
@@ -251,8 +251,8 @@ def _tokens_after(text: str, end: int, group: str) -> Iterator[_Span]:
             return
         start, finish = _unwrapped(text, *token.span())
         if _is_promising(text, start, finish):
-            direct = previous.endswith(_MARKS) or is_one_of("links", previous.lower())
-            if direct or not is_one_of("identifiers", previous.lower()):
+            direct = previous.endswith(_MARKS) or bool(one_of("links").fullmatch(previous.lower()))
+            if direct or not one_of("identifiers").fullmatch(previous.lower()):
                 yield (SAID if direct else NEAR), start, finish
             pair = compiled(r"[\w.@-]{2,40}[:/](?=[^\s:/]{6})").match(text, start, finish)
             if pair and group != "machine":

@@ -40,20 +40,9 @@ def rules(table: str) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def is_one_of(words: str, text: str) -> bool:
-    """Whether `text` is a word of this list of `words.txt`."""
-    return compiled(alternatives(words)).fullmatch(text) is not None
-
-
-def alternatives(words: str) -> str:
-    """A pattern for any word of a list."""
-    return _lists()[words]
-
-
 @cache
-def _lists() -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    for line in shipped_lines("store/secrets/words.txt"):
-        name, _, words = line.partition(": ")
-        found.setdefault(name, []).extend(words.split())
-    return {name: "|".join(words).replace(_BLANK, " ") for name, words in found.items()}
+def one_of(words: str, form: str = "{}") -> Pattern[str]:
+    """A pattern for any word of a list of `words.txt`; in a `form`, where something stands around the word."""
+    lists = [line.partition(": ") for line in shipped_lines("store/secrets/words.txt")]
+    known = "|".join(word for name, _, some in lists if name == words for word in some.split())
+    return compiled(form.format(known.replace(_BLANK, " ")))
