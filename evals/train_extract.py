@@ -33,8 +33,8 @@ from memdir.model.builtin.extract.messages import lines_from_messages
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, match_features, shelve
 from memdir.model.builtin.extract.silence import keep_features
 from memdir.model.builtin.extract.talk import Existing, Talk
-from memdir.model.builtin.extract.topic_words import stems
 from memdir.model.builtin.extract.vetoes import planted_words, usable
+from memdir.text.language import stems
 
 WRITTEN = Path(__file__).parent / "data" / "extract"
 FOLDS = 5  # each conversation is judged once by a model that was fitted without it

@@ -10,7 +10,7 @@ from memdir.host import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Protocol
 
     FieldValue = str | int | float | bool | None | tuple[str, ...]
@@ -44,11 +44,6 @@ class Event:
 def memory_changed(*, source: str, scope: str, written: int, deleted: int, session: str = "") -> Event:
     """A change set was written to a memory directory."""
     return Event("memory.changed", source=source, scope=scope, written=written, deleted=deleted, session=session)
-
-
-def memory_toggled(*, enabled: bool, reason: str) -> Event:
-    """Memory was turned on or off for a session (S5)."""
-    return Event("memory.toggled", enabled=enabled, reason=reason)
 
 
 def change_recovered(*, source: str, files: int) -> Event:
@@ -124,17 +119,6 @@ def journal_set_aside(*, file: str) -> Event:
 def store_adopted(*, slug_before: str, slug_now: str) -> Event:
     """A renamed or moved project found its store again (I1)."""
     return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)
-
-
-class Callbacks:
-    """Hands every event to each of the given functions."""
-
-    def __init__(self, functions: Iterable[Callable[[Event], None]]) -> None:
-        self._functions = tuple(functions)
-
-    def emit(self, event: Event) -> None:
-        for function in self._functions:
-            tell(function, event)
 
 
 class FanOut:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memdir.background import Background
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
+    from memdir.model.job import ChatJob
     from memdir.model.model import Model
     from memdir.recall.prefetch import Prefetch, Show
     from memdir.recall.recall import Recaller
@@ -110,11 +111,21 @@ class MemDir:
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
-        from memdir.prompts.listing import index_of
 
-        text = index_of(self.store)
+        text = self._index()
         place = shown_line(self.place.index)
         return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
+
+    def chat_job(self) -> ChatJob:
+        """What a request to the built-in model carries beside the conversation, so that it can look things up."""
+        from memdir.model.job import ChatJob
+
+        return ChatJob(self.place.root, self._index() if self.settings.enabled else "")
+
+    def _index(self) -> str:
+        from memdir.prompts.listing import index_of
+
+        return index_of(self.store)
 
     def recaller(self, scope: str = "project") -> Recaller:
         """Finds the memories that help with a message (R1)."""

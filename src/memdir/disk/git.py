@@ -21,7 +21,8 @@ from memdir.disk.atomic import (
 )
 from memdir.disk.objects import ID_DIGITS, is_object_id, pack_of, read_object, write_object
 from memdir.disk.plain_file import is_plain_file, open_plain, read_if_plain
-from memdir.disk.programs import find_program, search_path
+from memdir.disk.programs import find_program, run_git
+from memdir.disk.shipped import shipped_path
 from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
@@ -31,34 +32,14 @@ if TYPE_CHECKING:
 BRANCH = "main"
 TIMEOUT_SECONDS = 120.0  # far above any question; a hung file system must not hang us for ever
 
-_CONFIG = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.autocrlf=false",
-    "core.quotePath=false",
-    "core.attributesFile=/dev/null",
-    "core.commitGraph=false",  # derived files that could say something else than the objects
-    "core.multiPackIndex=false",
-    "core.sharedRepository=0600",
-    "core.fsync=all",  # a power cut must not leave an empty object in a history that is meant to be trusted
-    "protocol.allow=never",
-    "log.showSignature=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "pack.threads=1",  # a history is small, and one thread leaves the cores to the person
-)
 # For people who use git in the repository; we never read them. Bare: no index is kept that `git commit` could go by.
 FOR_PEOPLE = {
     "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
     "HEAD": f"ref: refs/heads/{BRANCH}\n".encode("ascii"),
 }
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "git_folder")
 FOLDERS = ("", "objects", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads")  # what we write into
 _HALF_WRITTEN = ("tmp_", ".tmp-")  # how git names what is not finished
 _HELD = (".lock", ".keep")  # and how it marks what it is working on
-_ALTERNATES = os.path.join(
-    "objects", "info", "alternates"
-)  # the one file beside the objects that git cannot be kept from
 _HEX = "0123456789abcdef"
 _MAX_REF_BYTES = 1 << 20
 _LOG_END_BYTES = 1 << 16  # of the branch's log: hundreds of its lines
@@ -66,9 +47,6 @@ _AUTHOR = "memdir <memdir@localhost>"
 KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
 _BATCH_BYTES = 32 << 20  # of contents in one pack: they are in memory twice
-# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
-_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
-_NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 class Git:
@@ -126,9 +104,10 @@ class Git:
         ref = f"refs/heads/{BRANCH}"
         data = read_if_plain(os.path.join(self.folder, ref), _MAX_REF_BYTES)
         if data is None:  # a person's `git gc` puts it elsewhere
+            from memdir.disk.repository import unpacked_refs
+
             packed = read_if_plain(os.path.join(self.folder, "packed-refs"), _MAX_REF_BYTES) or b""
-            lines = [line for line in packed.split(b"\n") if line.endswith(b" " + ref.encode("ascii"))]
-            data = lines[0].split(b" ")[0] if lines else b""
+            data = unpacked_refs(packed).get(ref.encode("ascii"), b"")
         text = data.decode("ascii", "replace").strip()
         return text if is_object_id(text) else ""
 
@@ -271,17 +250,15 @@ class Git:
         if not self._is_looked_over:
             self.look_over()
         self._put_alternates_away()
-        variables = {
-            "GIT_DIR": _FOLDER,
-            "GIT_OBJECT_DIRECTORY": self.objects,
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_LITERAL_PATHSPECS": "1",
-        }
-        return run_git(arguments, stdin=stdin, variables=variables, cwd=_FOLDER, kept_open=self.kept_open)
+        where = shipped_path("disk/git_folder")
+        variables = {"GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self.objects, "GIT_LITERAL_PATHSPECS": "1"}
+        return run_git(
+            arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self.kept_open
+        )
 
     def _put_alternates_away(self) -> None:
-        path = os.path.join(self.folder, _ALTERNATES)
+        """The one file beside the objects that git cannot be kept from reading."""
+        path = os.path.join(self.objects, "info", "alternates")
         if os.path.lexists(path):
             try:
                 os.replace(path, f"{path}.not-used")
@@ -316,53 +293,3 @@ def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
     for name in names:
         if name.endswith(_HELD) or name.startswith(_HALF_WRITTEN):
             delete_file(os.path.join(folder, name))
-
-
-def run_git(
-    arguments: Sequence[str],
-    *,
-    stdin: bytes = b"",
-    variables: dict[str, str] | None = None,
-    cwd: str | None = None,
-    timeout_seconds: float = TIMEOUT_SECONDS,
-    kept_open: Sequence[int] = (),
-) -> tuple[int, bytes, bytes]:
-    """Run git with our configuration only. Returns exit status, output, errors; HistoryError when there is no git."""
-    import subprocess
-
-    settings = [part for setting in _CONFIG for part in ("-c", setting)]
-    environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    environment |= {
-        "PATH": search_path(),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_PAGER": "cat",
-        "LC_ALL": "C.UTF-8",
-        "HOME": os.devnull,
-        **(variables or {}),
-    }
-    try:
-        done = subprocess.run(
-            [find_program("git") or _NOWHERE, *settings, *arguments],
-            input=stdin,
-            capture_output=True,
-            check=False,
-            cwd=cwd,
-            env=environment,
-            timeout=timeout_seconds,
-            pass_fds=kept_open if os.name == "posix" else (),
-            umask=0o077 if os.name == "posix" else -1,
-        )
-    except FileNotFoundError:
-        raise HistoryError(
-            "git is not installed", remedy="Install git to get history: log, diff, restore and undo"
-        ) from None
-    except subprocess.TimeoutExpired:
-        raise HistoryError(
-            f"git {arguments[0]} did not end in {timeout_seconds:g} s", remedy="Check the disk"
-        ) from None
-    except OSError as error:
-        raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
-    return done.returncode, done.stdout, done.stderr

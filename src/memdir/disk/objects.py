@@ -13,7 +13,7 @@ from memdir.disk.plain_file import read_if_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ID_DIGITS = 40
 _MAX_BYTES = 256 << 20  # of one object: beyond any text, and no bomb
@@ -93,6 +93,20 @@ def pack_of(contents: Iterable[bytes]) -> bytes:
     for data in distinct:
         pack += _pack_header(len(data)) + zlib.compress(data, 1)
     return bytes(pack) + sha1(pack, usedforsecurity=False).digest()
+
+
+def read_batch(output: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and content of each object that `git cat-file --batch` printed; both are empty for one that is missing."""
+    at = 0
+    while at < len(output):
+        end = output.index(b"\n", at)
+        words = output[at:end].rsplit(b" ", 2)
+        at = end + 1
+        if words[-1].isdigit():
+            yield words[-2], output[at : at + int(words[-1])]
+            at += int(words[-1]) + 1
+        else:
+            yield b"", b""
 
 
 def _path(objects: str, name: str) -> str:

@@ -1,11 +1,22 @@
-"""Finds programs by name, without the weight of `shutil`, and never in the folder that happens to be the current one.
+"""Other programs: where they are, without the weight of `shutil`, and git, which is told nothing but what we tell it.
 
-An empty or relative entry of PATH means that folder: a stranger's project could bring a `git` of its own.
+An empty or relative entry of PATH means the current folder: a stranger's project could bring a `git` of its own.
 """
 
 from __future__ import annotations
 
 import os
+
+from memdir.disk.shipped import shipped_lines
+from memdir.errors import HistoryError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
+_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
+_NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 def find_program(name: str) -> str:
@@ -23,3 +34,61 @@ def search_path() -> str:
     """PATH, for programs that we start and for those that they start."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
+
+
+def git_guards() -> dict[str, str]:
+    """The environment in which a git, and any git that it starts, goes by our settings alone."""
+    settings = [line.partition(" ") for line in shipped_lines("disk/git_settings.txt")]
+    return {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_PAGER": "cat",
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _, _) in enumerate(settings)},
+        **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, _, value) in enumerate(settings)},
+    }
+
+
+def run_git(
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    cwd: str,
+    stdin: bytes,
+    timeout_seconds: float,
+    kept_open: Sequence[int] = (),
+) -> tuple[int, bytes, bytes]:
+    """Exit status, output and errors of git; HistoryError when there is none, or it is not done in time."""
+    import subprocess
+
+    environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    environment |= {"PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables}
+    try:
+        done = subprocess.run(
+            [find_program("git") or _NOWHERE, *arguments],
+            input=stdin,
+            capture_output=True,
+            check=False,
+            cwd=cwd,
+            env=environment,
+            timeout=timeout_seconds,
+            pass_fds=kept_open if os.name == "posix" else (),
+            umask=0o077 if os.name == "posix" else -1,
+        )
+    except FileNotFoundError:
+        raise HistoryError(
+            "git is not installed", remedy="Install git to get history: log, diff, restore and undo"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise HistoryError(
+            f"git {arguments[0]} did not end in {timeout_seconds:g} s", remedy="Check the disk"
+        ) from None
+    except OSError as error:
+        raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
+    return done.returncode, done.stdout, done.stderr

@@ -11,8 +11,9 @@ import os
 import time
 
 from memdir.disk.plain_file import is_plain_file, read_if_plain
-from memdir.disk.programs import find_program, search_path
+from memdir.disk.programs import git_guards, run_git
 from memdir.disk.repository import LeftOut, find_repository, plain_index, require_time
+from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,49 +29,6 @@ _MAX_NAMES = 10_000  # in the git folder itself: a few dozen are git's
 # How the file system of the project behaves: what git found out when it made the repository.
 _KEPT_SWITCHES = ("filemode", "ignorecase", "precomposeunicode", "symlinks")
 
-# The configuration above is enough; this holds where git asks once more, and in a git that git starts.
-_SETTINGS = (
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", os.devnull),
-    ("core.attributesFile", os.devnull),
-    ("core.excludesFile", os.devnull),
-    ("core.pager", "cat"),
-    ("core.editor", "false"),
-    ("core.sshCommand", "false"),
-    ("core.askPass", "false"),
-    ("core.alternateRefsCommand", "false"),
-    ("core.untrackedCache", "false"),
-    ("core.quotePath", "false"),
-    ("credential.helper", ""),
-    ("gpg.program", "false"),
-    ("gpg.ssh.program", "false"),
-    ("gpg.x509.program", "false"),
-    ("log.showSignature", "false"),
-    ("log.mailmap", "false"),
-    ("protocol.allow", "never"),
-    ("safe.bareRepository", "explicit"),
-    ("submodule.recurse", "false"),
-    ("diff.ignoreSubmodules", "all"),
-    ("status.submoduleSummary", "false"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("color.ui", "never"),
-)
-
-GUARDS = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_PAGER": "cat",
-    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
-    **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(_SETTINGS)},
-    **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(_SETTINGS)},
-}
 NO_GIT = {"GIT_DIR": "/nonexistent"}  # with this, git finds no repository wherever it runs
 
 
@@ -99,7 +57,7 @@ class ProjectGit:
     @property
     def variables(self) -> dict[str, str]:
         """The environment in which any git reads this project, and under our configuration."""
-        return {**GUARDS, "GIT_DIR": self._folder, "GIT_WORK_TREE": self.repository.tree}
+        return {**git_guards(), "GIT_DIR": self._folder, "GIT_WORK_TREE": self.repository.tree}
 
     def __enter__(self) -> Self:
         from tempfile import mkdtemp
@@ -120,26 +78,12 @@ class ProjectGit:
 
     def run(self, *arguments: str, stdin: bytes = b"", timeout_seconds: float) -> tuple[int, bytes, bytes]:
         """Exit status, output and errors of git; LeftOut when there is none, or it is not done in time."""
-        import subprocess
-
-        program = find_program("git")
-        if not program:
-            raise LeftOut("git is not installed", "Install git")
         try:
-            done = subprocess.run(
-                [program, *arguments],
-                input=stdin,
-                capture_output=True,
-                check=False,
-                cwd=self.repository.tree,
-                env={"PATH": search_path(), "HOME": os.devnull, "LC_ALL": "C.UTF-8", **self.variables},
-                timeout=timeout_seconds,
+            return run_git(
+                arguments, self.variables, cwd=self.repository.tree, stdin=stdin, timeout_seconds=timeout_seconds
             )
-        except subprocess.TimeoutExpired:
-            raise LeftOut(f"git did not answer in {timeout_seconds:g} s") from None
-        except OSError as error:
-            raise LeftOut(f"git could not be started: {error.strerror}") from error
-        return done.returncode, done.stdout, done.stderr
+        except HistoryError as error:
+            raise LeftOut(error.message, error.remedy) from error
 
     def _fill(self) -> None:
         repository = self.repository

@@ -131,7 +131,9 @@ class Repository:
             data = read_if_plain(path, _MAX_PACKED_BYTES)
             if data is None and os.path.lexists(path):
                 raise _strange(path, f", or is larger than {_MAX_PACKED_BYTES:,} bytes")
-            self._packed = _unpacked(data or b"")
+            if data and data.count(b"\n") > 2 * _MAX_PACKED_REFS:  # behind a tag stands a line of the commit it means
+                raise LeftOut(f"it has more than {_MAX_PACKED_REFS:,} refs")
+            self._packed = unpacked_refs(data or b"")
         return self._packed
 
 
@@ -250,9 +252,8 @@ def _ref_value(path: str) -> bytes:
     return name if is_good else b""
 
 
-def _unpacked(data: bytes) -> dict[bytes, bytes]:
-    if data.count(b"\n") > 2 * _MAX_PACKED_REFS:  # behind a tag stands a line of the commit that it means
-        raise LeftOut(f"it has more than {_MAX_PACKED_REFS:,} refs")
+def unpacked_refs(data: bytes) -> dict[bytes, bytes]:
+    """The refs of a file `packed-refs` with what each stands for."""
     lines = (line.partition(b" ") for line in data.split(b"\n"))
     return {name: commit for commit, _, name in lines if _COMMIT.fullmatch(commit)}
 

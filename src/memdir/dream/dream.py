@@ -23,10 +23,11 @@ from memdir.dream.lock import DreamLock, take_dream_lock
 from memdir.dream.task import DreamTask
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt
+from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest
+from memdir.prompts.listing import manifest, told_now
 from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
@@ -159,19 +160,21 @@ class Dreamer:
 
     def _job(self, tools: Toolbox) -> Job:
         store = self.plan.stores[0]
+        found = store.scan(limit=MAX_LISTED)
+        folder = MemoryFolder(store.root, store.scope, tuple(found.headers), found.total)
+        now = minute_of(self.clock(), self.plan.zone)
+        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
             bash=told_of_bash(tools),
-            directory=store.root,
-            sessions_directory=self.plan.sessions_folder,
-            sessions="\n".join(f"- {shown_line(session)}" for session in self.plan.sessions) or "(none)",
-            manifest=_listing(store),
+            directory=folder.root,
+            sessions_directory=job.sessions_folder,
+            sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
+            manifest=_listing(folder),
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
-        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
-        return Job(f"{text}\n{today}\n", "dream", self.plan.max_turns, prompt.hash)
+        return Job(f"{text}\n{told_now(now)}", "dream", self.plan.max_turns, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
@@ -204,11 +207,10 @@ class Dreamer:
         return outcome
 
 
-def _listing(store: MemoryStore) -> str:
-    """The memories as the job lists them: the newest, and how many there are besides."""
-    scan = store.scan(limit=MAX_LISTED)
-    older = scan.total - len(scan.headers)
-    listed = manifest(scan.headers, scope=store.scope) or "(none)"
+def _listing(folder: MemoryFolder) -> str:
+    """The memories as the prompt lists them: the newest, and how many there are besides."""
+    older = folder.total - len(folder.headers)
+    listed = manifest(folder.headers, scope=folder.scope) or "(none)"
     return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memdir.transcript.message import Json, Message
+
+if TYPE_CHECKING:
+    from memdir.model.job import TypedJob
 
 DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal", "other"]
@@ -66,7 +69,7 @@ class RawCall:
 
 @dataclass(frozen=True)
 class Request:
-    """Exactly what a provider gets. A fork is the parent's request and one message more."""
+    """Exactly what a provider gets, but for the job. A fork is the parent's request and one message more."""
 
     model: str
     system: tuple[SystemBlock, ...] = ()
@@ -75,6 +78,7 @@ class Request:
     settings: ModelSettings = field(default_factory=ModelSettings)
     cache: CachePolicy = field(default_factory=CachePolicy)
     raw: RawCall | None = None
+    job: TypedJob | None = None  # for the built-in model: the facts of which the last message is the prose
 
 
 @dataclass(frozen=True)

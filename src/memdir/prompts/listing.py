@@ -14,6 +14,7 @@ from memdir.store.trust import doubt_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
@@ -31,6 +32,11 @@ def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
         told = _told(header, scope)
         lines.append(f"- {kind}{shown_line(header.key)} ({iso_time(header.mtime)}){': ' + told if told else ''}")
     return "\n".join(lines)
+
+
+def told_now(moment: datetime) -> str:
+    """The last line of a job's prose: earlier ones are the same on every day."""
+    return f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}.\n"
 
 
 def keys_by_name(headers: Iterable[Header]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import os
 import time
 from contextlib import ExitStack
 
+from memdir.disk.objects import read_batch
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -132,14 +133,8 @@ class GitHistory:
             *("log", f"-{MAX_VERSIONS}", "--format=%H", "--no-renames", "--no-textconv", line, "--", path)
         ).split()
         wanted = "\n".join([f"HEAD:{path}", *(f"{commit}^:{path}" for commit in changes)])
-        rest = self._run("cat-file", "--batch", stdin=wanted.encode("utf-8", "surrogateescape"))
-        while rest:
-            head, _, rest = rest.partition(b"\n")
-            words = head.split()
-            if len(words) == 3 and words[1] == b"blob":
-                size = int(words[2])
-                yield rest[:size].decode("utf-8", "replace")
-                rest = rest[size + 1 :]
+        output = self._run("cat-file", "--batch", stdin=wanted.encode("utf-8", "surrogateescape"))
+        return (data.decode("utf-8", "replace") for kind, data in read_batch(output) if kind == b"blob")
 
     def _exists(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self.project, path))

@@ -15,6 +15,7 @@ from memdir.agent.gate import allow_all
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
+from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import Prompt, load_prompt
@@ -164,7 +165,7 @@ class Compaction:
 
     def _job(self, prompt: Prompt, keep: str) -> Job:
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash)
+        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))

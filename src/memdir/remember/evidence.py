@@ -13,14 +13,12 @@ from functools import cache
 from itertools import pairwise
 from unicodedata import category
 
-from memdir.model.builtin.extract.lexicon import Cue, cues
-from memdir.model.builtin.extract.topic_words import fold, language, tokens
-from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.remember.lines import Said
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
+from memdir.text.language import fold, language, tokens
 from memdir.text.nearness import Sentence, sentences_of
-from memdir.text.phrases import Phrases
+from memdir.text.phrases import Cue, anywhere, cues
 from memdir.text.small_words import small_words
 from memdir.text.speakers import Speaker
 from memdir.text.stems import stem
@@ -37,7 +35,6 @@ MAX_PIECE_CHARS = 50_000  # of each that are looked at
 MAX_SENTENCES = 3000  # of others that are compared; the newest
 MAX_REPLY_WORDS = 25  # a longer answer says itself what it agrees to
 MAX_ANSWER_WORDS = 6  # of an answer that chooses by naming a thing again
-ANSWERS_PATH = "remember/answers.txt"
 MAX_PROPOSED = 2  # sentences that a bare yes can mean
 TELLING_TERMS = 3  # topic words without which a claim is too short to tell by its words whose it is
 DENSE_TERM = 0.3  # of a word is a pair of characters where words have no spaces
@@ -200,7 +197,7 @@ class Agreement:
     def _picks(self, asked: str, reply: str) -> bool:
         """Whether a short answer only names one of the things that a question leaves to choose from."""
         is_short = len(reply.split()) <= MAX_ANSWER_WORDS
-        leaves_choice = _answers().anywhere("or").search(asked) is not None
+        leaves_choice = anywhere("or").search(asked) is not None
         return is_short and leaves_choice and bool(self._topic) and self._topic <= Sentence(asked).terms
 
     def named(self, claim: Sentence, *, is_translated: bool) -> float:
@@ -223,18 +220,13 @@ class _Answer:
     def __init__(self, reply: str) -> None:
         stopped = "".join("." if category(char) in _STOPS and char not in "-'’" else char for char in fold(reply))
         text = f".{'.'.join(clause.strip() for clause in stopped.split('.') if clause.strip())}."
-        yes, filler, chosen, refusal, harmless = map(_answers().anywhere, ("yes", "filler", "chosen", "no", "harmless"))
+        yes, filler, chosen, refusal, harmless = map(anywhere, ("yes", "small-talk", "chosen", "no", "harmless"))
         self.agrees: bool = yes.search(text) is not None
         signs = (sign.group() for said in (yes, filler, harmless) for sign in said.finditer(text))
         self.agreeing = {stem(word) for sign in signs for word in split_words(sign)}
         self.chooses = chosen.search(text) is not None
         self.plain = filler.sub(" ", harmless.sub(" ", text))
         self.refuses = refusal.search(self.plain) is not None
-
-
-@cache
-def _answers() -> Phrases:
-    return Phrases(ANSWERS_PATH)
 
 
 def tongue_of(text: str) -> str:

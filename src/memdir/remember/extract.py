@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import FileState
@@ -21,15 +21,16 @@ from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted
 from memdir.host import tell
+from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
-from memdir.prompts.compose import load_prompt
-from memdir.prompts.listing import manifest
+from memdir.prompts.compose import Prompt, load_prompt
+from memdir.prompts.listing import manifest, told_now
 from memdir.remember.evidence import Evidence
 from memdir.remember.lineage import PERSONAL, Judged, Lineage, Verdict, judge, trace, without_planted
 from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.remember.outcome import Skipped
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, messages_after, wrote_below
+from memdir.remember.turn import FinishedTurn, instructions_in, messages_after, wrote_below
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -170,19 +171,13 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        return await fork(turn.request, self._job(len(new), tools), hands, since=(turn.reply,), abort=self._abort)
-
-    def _job(self, new_messages: int, tools: Toolbox) -> Job:
-        values = {"new_messages": str(new_messages), "bash": told_of_bash(tools)}
-        for store, prefix in zip(self.plan.stores, ("", "team_"), strict=False):
-            headers = [header for header in store.scan().headers if prefix or not header.key.startswith("team/")]
-            values[f"{prefix}directory"] = store.root
-            values[f"{prefix}manifest"] = manifest(headers, scope=store.scope) or NOTHING_YET
-        name = "extract/combined.md" if len(self.plan.stores) > 1 else "extract/private.md"
+        folders = tuple(_folder(store) for store in self.plan.stores)
+        now = minute_of(self.clock(), self.plan.zone)
+        job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
+        name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
-        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
-        return Job(f"{prompt.render(**values)}\n{today}\n", "extract", MAX_TURNS, prompt.hash)
+        asked = Job(_rendered(prompt, job, tools), "extract", MAX_TURNS, prompt.hash, job)
+        return await fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _keep(self, workspace: Workspace, weighed: _Weighed, report: ForkReport) -> list[str]:
         """Write the drafts that may be kept as one change set with its lineage."""
@@ -211,6 +206,21 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
+
+
+def _folder(store: MemoryStore) -> MemoryFolder:
+    """A store as the job tells of it; what a team's directory inside it holds is told with that."""
+    found = store.scan()
+    headers = [header for header in found.headers if store.scope == "team" or not header.key.startswith("team/")]
+    return MemoryFolder(store.root, store.scope, tuple(headers), found.total)
+
+
+def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:
+    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
+    for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
+        values[f"{prefix}directory"] = folder.root
+        values[f"{prefix}manifest"] = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+    return f"{prompt.render(**values)}\n{told_now(job.now)}"
 
 
 @dataclass(frozen=True)

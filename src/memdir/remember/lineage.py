@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from memdir.model.builtin.extract.lexicon import cues
-from memdir.model.builtin.extract.topic_words import fold, language, tokens
 from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
+from memdir.text.language import fold, language, tokens
 from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.phrases import cues
 
 HINT = 0.2  # nearness that a translation should have at least to something that the user said
 UNLIKE = 0.3  # nearer to the user than that it may be his in other words

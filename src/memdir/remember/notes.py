@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from memdir.model.job import NotesSection
 from memdir.prompts.compose import load_prompt
 from memdir.transcript.tokens import estimate_text
 
@@ -17,27 +18,10 @@ CUT = "… (cut here: the rest is in {path})"
 
 
 @dataclass(frozen=True)
-class Section:
-    """A heading, the line in italics below it, and what was noted."""
-
-    title: str
-    hint: str
-    body: str
-
-    @property
-    def text(self) -> str:
-        return "\n".join(part for part in (f"# {self.title}", self.hint, self.body) if part) + "\n"
-
-    @property
-    def tokens(self) -> int:
-        return estimate_text(self.body)
-
-
-@dataclass(frozen=True)
 class Notes:
     """Notes in the form of a template."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[NotesSection, ...]
 
     @staticmethod
     def parse(text: str, template: str) -> Notes:
@@ -54,7 +38,7 @@ class Notes:
     def body(self, title: str) -> str:
         return next((section.body for section in self.sections if section.title == title), "")
 
-    def oversized(self) -> list[Section]:
+    def oversized(self) -> list[NotesSection]:
         """The sections that are too long; when only the whole is, the three longest."""
         long = [section for section in self.sections if section.tokens > SECTION_TOKENS]
         if not long and self.tokens > TOTAL_TOKENS:
@@ -68,7 +52,7 @@ class Notes:
 
     def shortened(self, path: str) -> str:
         """The notes for a context, each section within its limit."""
-        parts = [Section(s.title, "", _cut(s.body, path)).text for s in self.sections if s.body]
+        parts = [NotesSection(s.title, "", _cut(s.body, path)).text for s in self.sections if s.body]
         return "\n".join(parts)
 
     def reminders(self) -> str:
@@ -86,7 +70,7 @@ def titles_of(template: str) -> list[str]:
     return [line[2:].strip() for line in template.splitlines() if line.startswith("# ")]
 
 
-def _sections(text: str, titles: Sequence[str]) -> Iterator[Section]:
+def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
     title = ""
     lines: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -101,12 +85,12 @@ def _sections(text: str, titles: Sequence[str]) -> Iterator[Section]:
         yield _section(title, lines)
 
 
-def _section(title: str, lines: list[str]) -> Section:
+def _section(title: str, lines: list[str]) -> NotesSection:
     found = "\n".join(lines).strip("\n")
     first, _, rest = found.partition("\n")
     if first.startswith("_") and first.rstrip().endswith("_"):
-        return Section(title, first, rest.strip())
-    return Section(title, "", found.strip())
+        return NotesSection(title, first, rest.strip())
+    return NotesSection(title, "", found.strip())
 
 
 def _cut(body: str, path: str) -> str:

@@ -18,6 +18,7 @@ from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
 from memdir.host import tell
+from memdir.model.job import NotesJob
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
@@ -156,15 +157,16 @@ class SessionMemory:
     def _job(self) -> Job:
         config = self.session.layout.session_memory_config
         prompt = load_prompt("session_memory/update.md", own=os.path.join(config, "prompt.md"))
-        notes = self.notes()
+        notes = self.notes() or Notes.parse(self._template(), self._template())
+        job = NotesJob(self.path, notes.sections)
         values = {
-            "path": self.path,
+            "path": job.path,
             "section_tokens": f"{SECTION_TOKENS:,}",
             "total_tokens": f"{TOTAL_TOKENS:,}",
-            "reminders": notes.reminders() if notes else "",
+            "reminders": notes.reminders(),
         }
         text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash)
+        return Job(text, "session-memory", MAX_TURNS, prompt.hash, job)
 
     def _template(self) -> str:
         own = os.path.join(self.session.layout.session_memory_config, "template.md")

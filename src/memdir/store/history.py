@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git
-from memdir.disk.objects import object_id, read_object, tree_objects, write_object
+from memdir.disk.objects import object_id, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
@@ -359,19 +359,8 @@ class History:
         if not wanted:
             return {}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
-        found: dict[str, bytes] = {}
-        at = 0
-        for blob in wanted:
-            end = output.index(b"\n", at)
-            size = output[at:end].rsplit(b" ", 1)[1]
-            if size == b"missing":
-                at = end + 1
-                continue
-            data = output[end + 1 : end + 1 + int(size)]
-            at = end + int(size) + 2
-            if object_id("blob", data) == blob:
-                found[blob] = data
-        return found
+        contents = zip(wanted, read_batch(output), strict=True)
+        return {blob: data for blob, (_, data) in contents if object_id("blob", data) == blob}
 
     def patch(self, commit: Commit, path: str = "") -> str:
         """A commit as a unified diff."""

@@ -12,6 +12,7 @@ import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
+from memdir.disk.objects import read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside
@@ -257,15 +258,9 @@ def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
     names = [line.split(b" ")[0] for line in every.split(b"\n") if line.endswith(b" commit")]
     output = history.git.run("cat-file", "--batch", stdin=b"".join(name + b"\n" for name in names))
     found = {}
-    at = 0
-    for name in names:
-        end = output.index(b"\n", at)
-        last = output[at:end].rsplit(b" ", 1)[1]
-        if not last.isdigit():
-            at = end + 1
-            continue
-        head = output[end + 1 : end + 1 + int(last)].partition(b"\n\n")[0].split(b"\n")
-        known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
-        found[name.decode("ascii")] = (head[0], known)
-        at = end + int(last) + 2
+    for name, (kind, data) in zip(names, read_batch(output), strict=True):
+        if kind:
+            head = data.partition(b"\n\n")[0].split(b"\n")
+            known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
+            found[name.decode("ascii")] = (head[0], known)
     return found

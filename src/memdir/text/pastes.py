@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from memdir.text.phrases import Phrases
+from memdir.text.phrases import alternatives, anywhere
 from memdir.text.words import is_unspaced
 
-PHRASES_PATH = "text/pastes.txt"
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
 MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_GAP = 20  # characters between a colon and the quotation that it introduces
@@ -70,13 +68,8 @@ _TIMED = "@"  # behind a label that bears a time
 _TURNS = re.compile(r"[,;–—]\s+|\s-\s|[，；]")
 
 
-@cache
-def _phrases() -> Phrases:
-    return Phrases(PHRASES_PATH)
-
-
 def _has(meaning: str, text: str) -> bool:
-    return _phrases().anywhere(meaning).search(text) is not None
+    return anywhere(meaning).search(text) is not None
 
 
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
@@ -216,7 +209,7 @@ def _shaped_lines(lines: list[str]) -> list[bool]:
         begun = begun or (named and bool(labels[at])) or bool(_PROMPT.match(line))  # a terminal goes on, too
         if begun and not shaped[at] and _comes_back(lines, at):
             break
-        is_mine = bool(labels[at]) and bool(_phrases().anywhere("me").match(labels[at]))
+        is_mine = bool(labels[at]) and bool(anywhere("me").match(labels[at]))
         near = any(shaped[max(0, at - 1) : at + 2]) and bool(_COMMENT.match(line) or line.startswith("  "))
         shaped[at] = shaped[at] or rows[at] or (begun and not is_mine) or near
     return shaped if any(line.lstrip().startswith(">") for line in lines) else _without_gaps(shaped)
@@ -265,20 +258,20 @@ def _rows(lines: list[str]) -> list[bool]:
 def _opens_letter(block: str, *, is_alone: bool) -> bool:
     """A mail's head, a forwarding mark, or a greeting to several."""
     first, _, rest = block.strip().partition("\n")
-    if _phrases().anywhere("forwarded").match(first.strip("-=_> \t")):
+    if anywhere("forwarded").match(first.strip("-=_> \t")):
         return True
     heads = [line for line in block.split("\n") if _is_head(line)]
     if len(heads) >= 2 or (heads and "@" in heads[0]):
         return True
-    if _phrases().anywhere("subject").match(first.strip()) and _is_head(first):
+    if anywhere("subject").match(first.strip()) and _is_head(first):
         return True
-    return bool(_phrases().anywhere("greeting").match(first.strip())) and (bool(rest) or not is_alone)
+    return bool(anywhere("greeting").match(first.strip())) and (bool(rest) or not is_alone)
 
 
 def _is_head(line: str) -> bool:
     return (
         re.match(
-            rf"\s*\W*(?:{_phrases().alternatives('mail-head')}|{_phrases().alternatives('subject')})\W*:\s*\S",
+            rf"\s*\W*(?:{alternatives('mail-head')}|{alternatives('subject')})\W*:\s*\S",
             line,
             re.IGNORECASE,
         )
@@ -290,9 +283,7 @@ def _is_signed(block: str) -> bool:
     """Whether a letter ends here: by a farewell, or a name alone on the last line."""
     lines = [line.strip() for line in block.split("\n") if line.strip()]
     last = lines[-1]
-    if len(lines) > 1 and any(
-        _phrases().anywhere("farewell").match(line) and len(line.split()) <= 4 for line in lines[-2:]
-    ):
+    if len(lines) > 1 and any(anywhere("farewell").match(line) and len(line.split()) <= 4 for line in lines[-2:]):
         return True
     words = last.split()
     return (
@@ -377,7 +368,7 @@ def _is_record(parts: list[Part]) -> bool:
     lines = [line for _, part in parts for line in part.split("\n") if line.strip()]
     labels = [_label(line) for line in lines]
     is_noted = all(label and not label.endswith(_TIMED) for label in labels) and not any(map(_SHAPED.match, lines))
-    return not is_noted or any(_phrases().anywhere("field").match(label) or len(label.split()) > 2 for label in labels)
+    return not is_noted or any(anywhere("field").match(label) or len(label.split()) > 2 for label in labels)
 
 
 def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
@@ -432,12 +423,12 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     where the user turns to himself."""
     headed = _HEADED.match(sentence)
     head, colon, rest = headed.groups() if headed else ("", "", "")
-    if colon and rest[:1] not in "\"'“„«‘「" and not _wishes(head) and not _phrases().anywhere("scope").match(head):
+    if colon and rest[:1] not in "\"'“„«‘「" and not _wishes(head) and not anywhere("scope").match(head):
         if _has("hands-over", head):
             return [("own", head + colon), ("pasted", rest)]
         if _names_source(head):
             return [("own", head + colon), ("reported", rest)]
-    report = _phrases().anywhere("reports").search(_masked(sentence))
+    report = anywhere("reports").search(_masked(sentence))
     if report is None or _has("me", " ".join(sentence[: report.start()].split()[-2:])):
         return [("own", sentence)]
     begin = max((turn.end() for turn in _TURNS.finditer(sentence, 0, report.start())), default=0)

@@ -1,44 +1,69 @@
-"""Turns of phrase in many languages as patterns; the phrases themselves are data: `MEANING LANGUAGE: phrase; stem*`."""
+"""Turns of phrase in many languages, and what they mean: as patterns, and as cues found in a sentence's words.
+
+The phrases themselves are data: `MEANING LANGUAGE: phrase; phrase; stem*`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 from memdir.disk.shipped import shipped_lines
+from memdir.text.language import cjk_runs, fold, tokens
 from memdir.text.words import is_unspaced
 
+MAX_PHRASE_WORDS = 6  # longest phrase in the file; longer windows would only cost time
+MIN_PREFIX = 2  # shortest stem before a star
+_FILES = ("text/phrases.txt", "text/pastes.txt", "text/answers.txt")
 
-class Phrases:
-    """The phrases of one file or several, by meaning and language."""
+_Meant = dict[str, dict[tuple[str, str], None]]  # what is written to (language, meaning), in order
 
-    def __init__(self, *paths: str) -> None:
-        self._table: dict[str, dict[str, tuple[str, ...]]] = {}
-        for path in paths:
-            for line in shipped_lines(path):
-                head, _, tail = line.partition(":")
-                meaning, language = head.split()
-                some = tuple(phrase.strip() for phrase in tail.split(";") if phrase.strip())
-                self._table.setdefault(meaning, {})[language] = some
-        self.anywhere = cache(self._anywhere)
-        self.at_end = cache(self._at_end)
 
-    def alternatives(self, meaning: str, language: str | None = None) -> str:
-        """A regular expression for any phrase of the meaning: in one language and English, or in all."""
-        known = self._table[meaning]
-        names = known if language is None else [name for name in dict.fromkeys((language, "en")) if name in known]
-        phrases = {phrase for name in names for phrase in known[name]}
-        ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-        return "|".join(_escaped(phrase) for phrase in ordered) or r"(?!)"
+class Cue(NamedTuple):
+    """A meaning found at a word of the sentence."""
 
-    def _anywhere(self, meaning: str, language: str | None = None) -> re.Pattern[str]:
-        """Finds a phrase of the meaning anywhere in a text."""
-        return re.compile(f"(?:{self.alternatives(meaning, language)})", re.IGNORECASE)
+    meaning: str
+    phrase: str
+    at: int
 
-    def _at_end(self, meaning: str, language: str | None = None) -> re.Pattern[str]:
-        """Finds a phrase of the meaning as the last words of a text; an article may follow."""
-        phrases = self.alternatives(meaning, language)
-        return re.compile(rf"(?:{phrases})\s*(?:(?:the|la|le|el|o|a|il|de|den|der)\s*)?$", re.IGNORECASE)
+
+def _read(file: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for line in shipped_lines(file):
+        head, _, tail = line.partition(":")
+        meaning, language = head.split()
+        yield meaning, language, tuple(phrase.strip() for phrase in tail.split(";") if phrase.strip())
+
+
+@cache
+def _table() -> dict[str, dict[str, tuple[str, ...]]]:
+    table: dict[str, dict[str, tuple[str, ...]]] = {}
+    for meaning, language, some in (row for file in _FILES for row in _read(file)):
+        table.setdefault(meaning, {})[language] = some
+    return table
+
+
+def alternatives(meaning: str, language: str | None = None) -> str:
+    """A regular expression for any phrase of the meaning: in one language and English, or in all."""
+    known = _table()[meaning]
+    names = known if language is None else [name for name in dict.fromkeys((language, "en")) if name in known]
+    phrases = {phrase for name in names for phrase in known[name]}
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return "|".join(_escaped(phrase) for phrase in ordered) or r"(?!)"
+
+
+@cache
+def anywhere(meaning: str, language: str | None = None) -> re.Pattern[str]:
+    """Finds a phrase of the meaning anywhere in a text."""
+    return re.compile(f"(?:{alternatives(meaning, language)})", re.IGNORECASE)
+
+
+@cache
+def at_end(meaning: str, language: str | None = None) -> re.Pattern[str]:
+    """Finds a phrase of the meaning as the last words of a text; an article may follow."""
+    phrases = alternatives(meaning, language)
+    return re.compile(rf"(?:{phrases})\s*(?:(?:the|la|le|el|o|a|il|de|den|der)\s*)?$", re.IGNORECASE)
 
 
 def _escaped(phrase: str) -> str:
@@ -47,3 +72,34 @@ def _escaped(phrase: str) -> str:
     stem, star = (phrase[:-1], r"\w*") if phrase.endswith("*") else (phrase, "")
     apostrophe = re.escape(stem).replace("'", "['’]")
     return rf"(?<!\w){apostrophe}{star}(?![\w-])" if stem[-1:] not in "'." else rf"(?<!\w){apostrophe}"
+
+
+@cache
+def _lexicon() -> tuple[_Meant, frozenset[str], _Meant, dict[str, dict[tuple[str, str], None]]]:
+    """Whole phrases, the first words of the longer ones, stems, and by language what is written without spaces."""
+    phrases: _Meant = {}
+    prefixes: _Meant = {}
+    unspaced: dict[str, dict[tuple[str, str], None]] = {}
+    for meaning, language, some in _read("text/lexicon.txt"):
+        for folded in map(fold, some):
+            if cjk_runs(folded):
+                unspaced.setdefault(language, {})[folded, meaning] = None
+                continue
+            table, key = (prefixes, folded[:-1]) if folded.endswith("*") else (phrases, " ".join(tokens(folded)))
+            table.setdefault(key, {})[language, meaning] = None
+    return phrases, frozenset(phrase.split(" ")[0] for phrase in phrases if " " in phrase), prefixes, unspaced
+
+
+def cues(folded: str, words: list[str], language: str) -> list[Cue]:
+    """Every cue in a sentence of that language (English words count everywhere)."""
+    phrases, openings, prefixes, unspaced = _lexicon()
+    tongues = (language, "en")
+    found: list[Cue] = []
+    for at, word in enumerate(words):
+        longest = MAX_PHRASE_WORDS if word in openings else 1
+        written = [(" ".join(words[at : at + length]), phrases) for length in range(1, longest + 1)]
+        written += [(word[:length], prefixes) for length in range(MIN_PREFIX, len(word) + 1)]
+        for phrase, table in written:
+            found.extend(Cue(meaning, phrase, at) for tongue, meaning in table.get(phrase, ()) if tongue in tongues)
+    found.extend(Cue(meaning, phrase, 0) for phrase, meaning in unspaced.get(language, ()) if phrase in folded)
+    return found

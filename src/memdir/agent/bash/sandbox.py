@@ -20,7 +20,7 @@ from typing import Literal
 
 from memdir.agent.bash.kernel_rules import filter_program, landlock_command
 from memdir.agent.credentials import hidden_paths
-from memdir.disk.project_git import GUARDS
+from memdir.disk.programs import git_guards
 from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
 
@@ -37,7 +37,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "PAGER": "cat",
         "LESSSECURE": "1",
         "NO_COLOR": "1",
-        **GUARDS,
+        **git_guards(),
     }
 )
 PROBE_SECONDS = 10.0  # a loaded machine starts a sandbox in well under one

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
-from memdir.model.builtin.extract.lexicon import cues
 from memdir.model.builtin.extract.statements import sentences
 from memdir.model.builtin.extract.talk import Talk
-from memdir.model.builtin.extract.topic_words import fold, stems, tokens
-from memdir.model.builtin.extract.topic_words import language as language_of
-from memdir.model.builtin.extract.turns_of_phrase import alternatives, anywhere
+from memdir.text.language import fold, stems, tokens
+from memdir.text.language import language as language_of
+from memdir.text.phrases import alternatives, anywhere, cues
 from memdir.text.speakers import own_words
 
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself

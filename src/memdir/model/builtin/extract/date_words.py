@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from memdir.model.builtin.extract.topic_words import fold
+from memdir.text.language import fold
 
 _WORD = re.compile(
     r"(?P<iso>\b20\d\d-\d\d-\d\d\b)|(?P<dotted>(?<![\d.])\d{1,2}\.\s?\d{1,2}\.(?:\s?20\d\d\b|(?![\d.])))|(?P<slashed>(?<![\d/])\d{1,2}/\d{1,2}(?:/20\d\d)?\b(?!/))"

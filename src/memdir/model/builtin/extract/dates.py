@@ -13,8 +13,8 @@ from datetime import date
 from memdir.model.builtin.extract.date_shapes import SHAPES, Frame, Meaning, add
 from memdir.model.builtin.extract.date_unspaced import UNSPACED, meaning
 from memdir.model.builtin.extract.date_words import UNITS, Token, may_hold_date, read
-from memdir.model.builtin.extract.topic_words import cjk_runs, fold
-from memdir.model.builtin.extract.turns_of_phrase import anywhere, at_end
+from memdir.text.language import cjk_runs, fold
+from memdir.text.phrases import anywhere, at_end
 
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 _ROMANCE = frozenset({"fr", "es", "pt", "it"})

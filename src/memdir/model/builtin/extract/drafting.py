@@ -13,8 +13,8 @@ from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.naming import describe, file_name, title
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
-from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
+from memdir.text.phrases import anywhere
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memdir.model.builtin.extract.dates import Clock, DateSpan, read_dates
-from memdir.model.builtin.extract.lexicon import Cue, cues
 from memdir.model.builtin.extract.same_memory import Shelf
 from memdir.model.builtin.extract.statements import Statement, sentences
 from memdir.model.builtin.extract.talk import Talk, TalkLine
-from memdir.model.builtin.extract.topic_words import cjk_runs, clean, fold, language, stems, tokens
+from memdir.text.language import cjk_runs, clean, fold, language, stems, tokens
+from memdir.text.phrases import Cue, cues
 
 _PATH = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"

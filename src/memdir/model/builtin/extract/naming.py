@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 
-from memdir.model.builtin.extract.topic_words import cjk_runs, fold, stems, strip_accents, tokens
 from memdir.model.builtin.extract.wording import shorten
+from memdir.text.language import cjk_runs, fold, stems, strip_accents, tokens
 from memdir.text.small_words import small_words
 
 MAX_DESCRIPTION = 150  # an index line stays under about that

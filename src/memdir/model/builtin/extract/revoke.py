@@ -9,7 +9,7 @@ from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import Shelf, best_match
 from memdir.model.builtin.extract.talk import MemoryDraft, Talk
-from memdir.model.builtin.extract.turns_of_phrase import anywhere
+from memdir.text.phrases import anywhere
 
 
 def revocations(conversation: Talk, turns: Sequence[UserTurn], shelf: Shelf, judge: SentenceJudge) -> list[MemoryDraft]:

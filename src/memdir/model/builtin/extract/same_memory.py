@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
-from memdir.model.builtin.extract.topic_words import stems
+from memdir.text.language import stems
 
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdir.model.builtin.extract.topic_words import clean
+from memdir.text.language import clean
 
 _QUOTE = re.compile(
     r"(?:(?<=^)|(?<=[\s(:,]))(?:\"[^\"\n]{1,600}\"|'[^'\n](?:[^'\n]|'(?=\w)){1,600}'(?!\w)|“[^”\n]{1,600}”"

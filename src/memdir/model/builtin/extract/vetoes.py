@@ -14,10 +14,10 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_
 from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.same_memory import Shelf
 from memdir.model.builtin.extract.talk import Talk
-from memdir.model.builtin.extract.topic_words import stems
-from memdir.model.builtin.extract.turns_of_phrase import anywhere
 from memdir.model.builtin.extract.wording import without_secrets
+from memdir.text.language import stems
 from memdir.text.pastes import is_reported
+from memdir.text.phrases import anywhere
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
 _WHERE_IN_CODE = re.compile(

@@ -8,8 +8,8 @@ from functools import cache
 
 from memdir.model.builtin.extract.dates import DateSpan
 from memdir.model.builtin.extract.secret import holds_secret
-from memdir.model.builtin.extract.topic_words import clean
-from memdir.model.builtin.extract.turns_of_phrase import alternatives, anywhere
+from memdir.text.language import clean
+from memdir.text.phrases import alternatives, anywhere
 
 _CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
 MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own

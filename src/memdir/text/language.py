@@ -52,7 +52,7 @@ def cjk_runs(folded: str) -> list[str]:
 
 @cache
 def _variants() -> dict[str, str]:
-    return dict(line.split() for line in shipped_lines("model/builtin/extract/variants.txt"))
+    return dict(line.split() for line in shipped_lines("text/variants.txt"))
 
 
 @cache
