@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.search.document import day_of
-from memdir.search.memory_index import MemoryIndex
+from memdir.search.index_store import MemoryIndex
 from memdir.search.ranking import KEPT
 
 TYPE_CHECKING = False
