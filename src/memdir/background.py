@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memdir.agent.tools.tool import memory_tools
-from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
-from memdir.dream.lock import last_dream
-from memdir.dream.task import DreamTask
 from memdir.errors import BudgetReached, MemdirError
 from memdir.events import memory_dreamt
 from memdir.host import tell

@@ -13,8 +13,7 @@ import pytest
 from memdir import MemoryType
 from memdir.agent.fork import ForkTools, Job, fork
 from memdir.agent.gate import allow_all
-from memdir.dream.dream import Dreamer, DreamPlan
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError
 from memdir.layout import Layout, Place
 from memdir.model import builtin

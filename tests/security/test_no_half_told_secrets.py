@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli.crash import report_crash
+from memdir.cli.entry import report_crash
 from memdir.events import Event
 from memdir.memdir import open_memory
 from memdir.recall.recall_log import MESSAGE_CHARACTERS, Injection, Pin, RecallLog

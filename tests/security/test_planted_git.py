@@ -20,7 +20,7 @@ from memdir.cli.commands import MODULES
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import DreamTask
 from memdir.memdir import open_memory
 from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, calls, says

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 import memdir
-from memdir.dream.dream import DreamReport
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import DreamReport, DreamTask
 from memdir.memdir import MemDir, open_memory
 from memdir.model.command import render_prompt
 from memdir.model.model import Request

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.dream.check import fault_of_dream
+from memdir.dream.dream_check import fault_of_dream
 from memdir.errors import SecretRefused
 from memdir.layout import Layout
 from memdir.remember.extract import _fault_of_draft

@@ -6,23 +6,23 @@ import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
 from memdir.agent.fork import ForkReport, ForkTools, Job, fork
-from memdir.agent.gate import memory_gate
+from memdir.agent.gate import WRITING, memory_gate
+from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.check import MAX_LOST_SHARE, fault_of_dream
-from memdir.dream.derive import times_of, trace_sources
-from memdir.dream.lock import DreamLock, take_dream_lock
-from memdir.dream.task import DreamTask
+from memdir.dream.dream_check import MAX_LOST_SHARE, fault_of_dream, times_of, trace_sources
+from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt
+from memdir.host import tell
 from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
@@ -32,6 +32,7 @@ from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
+from memdir.transcript.message import Message
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -40,6 +41,7 @@ MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
 MAX_REASON = 500  # characters of the model's own words in the history
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
+Phase = Literal["starting", "updating", "done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,36 @@ class NotDreamt:
 
 
 Confirm = Callable[[DreamReport], bool | Awaitable[bool]]
+
+
+@dataclass
+class DreamTask:
+    """Where a dream is: phase, sessions under review, turns taken, files touched. `kill` stops it and rolls it back."""
+
+    sessions: int
+    on_change: Callable[[DreamTask], None] | None = None
+    phase: Phase = "starting"
+    turns: int = 0
+    files: list[str] = field(default_factory=list)
+    abort: Abort = field(default_factory=Abort)
+
+    def saw(self, message: Message) -> None:
+        """Follow the fork's messages."""
+        if message.role == "assistant":
+            self.turns += 1
+            touched = [str(use.input.get("file_path", "")) for use in message.tool_uses if use.name in WRITING]
+            self.files += [path for path in touched if path not in self.files]
+            self._move("updating" if self.files else self.phase)
+
+    def finish(self, phase: Phase) -> None:
+        self._move(phase)
+
+    def kill(self) -> None:
+        self.abort.set("stopped by the user")
+
+    def _move(self, phase: Phase) -> None:
+        self.phase = phase
+        tell(self.on_change, self)
 
 
 @dataclass

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memdir.model.model import ANTHROPIC, RESPONSES, Provider, RawCall, Request, SystemBlock, ToolSpec
-from memdir.model.stream import ToolInput
+from memdir.model.model import ANTHROPIC, RESPONSES, Provider, RawCall, Request, SystemBlock, ToolSpec, tool_use_of
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
 
@@ -71,17 +70,22 @@ def reply_of(raw: RawCall, reply: object) -> Message:
 
 
 def _message(provider: Provider, item: object, at: int) -> Message:
-    found = _plain(item)
-    role: Role = "assistant" if _is_assistant(found) else "user"
-    if provider == "anthropic":
-        content = tuple(_anthropic_blocks(found.get("content")))
-    elif provider == "openai-chat":
-        content = tuple(_chat_blocks(found))
-    else:
-        content = tuple(_response_blocks(found))
+    role: Role = "assistant" if _is_assistant(_plain(item)) else "user"
+    content = tuple(blocks_of(provider, item))
     message = Message(role, content)
     digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
     return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
+
+
+def blocks_of(provider: Provider, item: object) -> Iterator[Block]:
+    """The blocks of a provider's message, or of an item of its response (an SDK object or its dict)."""
+    found = _plain(item)
+    if provider == ANTHROPIC:
+        yield from _anthropic_blocks(found.get("content"))
+    elif provider == RESPONSES:
+        yield from _response_blocks(found)
+    else:
+        yield from _chat_blocks(found)
 
 
 def _is_put_in(content: tuple[Block, ...]) -> bool:
@@ -130,25 +134,21 @@ def _chat_blocks(message: Mapping[str, Any]) -> Iterator[Block]:
     for call in message.get("tool_calls") or ():
         found = _plain(call)
         function = _plain(found["function"])
-        yield _tool_use(str(found["id"]), str(function["name"]), str(function["arguments"]))
+        yield tool_use_of(str(found["id"]), str(function["name"]), str(function["arguments"]))
 
 
 def _response_blocks(item: Mapping[str, Any]) -> Iterator[Block]:
     match item.get("type", "message"):
         case "message":
-            yield Text(_words(item.get("content")))
+            words = _words(item.get("content"))
+            if words:
+                yield Text(words)
         case "function_call":
-            yield _tool_use(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
+            yield tool_use_of(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
         case "function_call_output":
             yield ToolResult(str(item["call_id"]), _words(item.get("output")))
         case _:
             yield Opaque(RESPONSES, json.dumps(dict(item)))
-
-
-def _tool_use(call_id: str, name: str, arguments: str) -> ToolUse:
-    tool = ToolInput(call_id, name)
-    tool.add(arguments)
-    return tool.tool_use()
 
 
 def _words(content: object) -> str:
@@ -156,4 +156,4 @@ def _words(content: object) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     parts = (_plain(part) for part in content)  # type: ignore[attr-defined]
-    return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
+    return "\n".join(str(part.get("text", part.get("refusal", f"[{part.get('type')}]"))) for part in parts)

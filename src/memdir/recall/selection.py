@@ -8,7 +8,7 @@ from _thread import allocate_lock  # a hook should not load all of threading
 from memdir.disk.safe_path import resolve_found
 from memdir.errors import PathEscape
 from memdir.search.document import day_of
-from memdir.search.memory_index import MemoryIndex
+from memdir.search.index_store import MemoryIndex
 from memdir.search.ranking import KEPT
 
 TYPE_CHECKING = False

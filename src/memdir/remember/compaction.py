@@ -19,8 +19,8 @@ from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import Prompt, load_prompt
-from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
+from memdir.remember.turn import Skipped
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, tail_start, whole_calls

@@ -25,12 +25,10 @@ from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.listing import manifest, told_now
-from memdir.remember.evidence import Evidence
+from memdir.remember.evidence import Evidence, Said, has_prose, take_apart
 from memdir.remember.lineage import PERSONAL, Judged, Lineage, Verdict, judge, trace, without_planted
-from memdir.remember.lines import Said, has_prose, take_apart
-from memdir.remember.outcome import Skipped
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, instructions_in, messages_after, wrote_below
+from memdir.remember.turn import FinishedTurn, Skipped, instructions_in, messages_after, wrote_below
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore

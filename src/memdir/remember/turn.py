@@ -1,4 +1,4 @@
-"""A finished turn, as the host hands it over."""
+"""A finished turn, as the host hands it over, and why nothing was done about it."""
 
 from __future__ import annotations
 
@@ -59,3 +59,10 @@ def instructions_in(request: Request) -> str:
     plain = plain_request(request)
     texts = [block.text for block in plain.system] + [message.text for message in plain.messages if message.is_meta]
     return "\n".join(match[1] for text in texts for match in _INSTRUCTIONS.finditer(text))
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Nothing was run, and why."""
+
+    reason: str
