@@ -99,9 +99,9 @@ class Asked:
         self.is_timed = asks_about_time(question)
         self.emptiness = emptiness
         self.fields = message_signals(question)
-        middle, cards = ranking.middle_similarity, log(1 + ranking.cards) / 5
+        middle, documents = ranking.middle_similarity, log(1 + ranking.documents) / 5
         above = self.best_similarity - middle
-        self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, cards, emptiness]
+        self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, documents, emptiness]
 
 
 def message_signals(question: Question) -> list[float]:
@@ -156,7 +156,7 @@ def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
 
 def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
     """Whether the title, description or file name of a candidate names one of the tools."""
-    return any((held := candidate.segment.counts(term, candidate.card)) and held[0] for term in tools)
+    return any((held := candidate.segment.counts(term, candidate.number)) and held[0] for term in tools)
 
 
 MAX_CHOSEN = 5  # R1
