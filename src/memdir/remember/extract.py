@@ -19,8 +19,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
-from memdir.events import memory_extracted
-from memdir.host import tell
+from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
