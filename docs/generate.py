@@ -6,11 +6,10 @@ python -m docs.generate [--check]
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 from memdir import errors
-from memdir.cli.commands import GROUPS, MODULES
+from memdir.cli.commands import GROUPS, MODULES, load_command
 from memdir.cli.context import build_parser
 from memdir.errors import MemdirError
 from memdir.settings import OPTIONS
@@ -28,8 +27,8 @@ def cli_page() -> str:
     ]
     for title, commands in GROUPS:
         parts.append(f"## {title}\n")
-        for name, module, text in commands:
-            help_text = build_parser(name, import_module(f"memdir.cli.{module}")).format_help().rstrip()
+        for name, _, text in commands:
+            help_text = build_parser(name, load_command(name)).format_help().rstrip()
             parts.append(f"### memdir {name}\n\n{text[0].upper()}{text[1:]}.\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)
 

@@ -278,7 +278,7 @@ def test_errors_are_json_where_json_was_asked_for(memdir: Memdir) -> None:
 
 
 def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memdir.cli.path.run", lambda options, context: 1 / 0)
+    monkeypatch.setattr("memdir.cli.for_programs.Path.run", lambda *_: 1 / 0)
     ran = memdir("path")
     assert ran.code == 70
     assert "ZeroDivisionError" in ran.err and "Traceback" not in ran.err

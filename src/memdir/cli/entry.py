@@ -12,14 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from types import ModuleType
 
+    from memdir.cli.commands import Command
     from memdir.errors import MemdirError
 
 EXIT_PROBLEMS = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
+MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 
 
@@ -39,29 +40,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _help(words: list[str]) -> int:
     if words and not words[0].startswith("-"):
         return _run(words[0], [*words[1:2], "--help"])
-    from memdir.cli.help import overview
+    from memdir.cli.commands import overview
 
     print(overview(), end="")
     return 0
 
 
 def _run(name: str, words: list[str]) -> int:
-    from memdir.cli.commands import MODULES
+    from memdir.cli.commands import MODULES, load_command
 
     if words and f"{name} {words[0]}" in MODULES:
         name, words = f"{name} {words[0]}", words[1:]
     if name not in MODULES:
         return _unknown(name)
-    from importlib import import_module
-
-    module = import_module(f"memdir.cli.{MODULES[name]}")
+    command = load_command(name)
     from memdir.cli.context import build_parser
 
-    options = build_parser(name, module).parse_args(words)
-    return _guarded(module, options)
+    options = build_parser(name, command).parse_args(words)
+    return _guarded(command, options)
 
 
-def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
+def _guarded(command: Command, options: argparse.Namespace) -> int:
     """The one broad `except` of this surface: whatever happens, a person gets words, never a traceback."""
     from memdir.cli.context import Context
     from memdir.errors import MemdirError
@@ -69,7 +68,7 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     try:
         context = Context(options)
         try:
-            code: int = module.run(options, context)
+            code = command.run(options, context)
             sys.stdout.flush()
         finally:
             context.tell_waiting()
@@ -84,10 +83,29 @@ def _guarded(module: ModuleType, options: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
-        from memdir.cli.crash import report_crash
-
         report_crash(error)
         return EXIT_BUG
+
+
+def report_crash(error: Exception) -> None:
+    """Tell in one line, keep the details, without secrets, in the home's logs."""
+    import os
+    import traceback
+
+    from memdir.disk.atomic import append_bytes, make_folder
+    from memdir.errors import MemdirError
+    from memdir.settings import Environment
+    from memdir.store.secrets import beginning
+
+    details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
+    path = os.path.join(Environment.read().home, "logs", "crash.log")
+    where = f"The details are in {path}"
+    try:
+        make_folder(os.path.dirname(path))
+        append_bytes(path, details.encode("utf-8", "replace") + b"\n")
+    except (MemdirError, OSError):
+        where = details
+    print(f"memdir: something went wrong inside memdir ({type(error).__name__}). {where}", file=sys.stderr)
 
 
 def _tell(error: MemdirError, *, as_json: bool) -> None:

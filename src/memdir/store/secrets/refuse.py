@@ -5,14 +5,13 @@ from __future__ import annotations
 import unicodedata
 
 from memdir.errors import SecretRefused
-from memdir.store.secrets.find import find_secrets, new_secrets
-from memdir.store.secrets.find import redact as _redacted
+from memdir.store.secrets.find import find_secrets, new_secrets, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memdir.store.secrets.match import SecretMatch
+    from memdir.store.secrets.find import SecretMatch
 
 _RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
@@ -46,7 +45,7 @@ def harmless_name(key: str, data: bytes = b"") -> str:
     for match in find_secrets(text):
         if _shares_letters(letters, _letters(text[match.start : match.end])):
             return f"[removed: {match.kind}].md"
-    return _redacted(key)
+    return redact(key)
 
 
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
