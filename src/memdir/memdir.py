@@ -7,12 +7,11 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, UsageError
-from memdir.events import FanOut, NullSink, careful_sink, request_refused, store_adopted
+from memdir.events import CleanSink, FanOut, NullSink, careful_sink, request_refused, store_adopted
 from memdir.host import careful_clock
 from memdir.layout import Layout, Place
 from memdir.recall.shown import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root
-from memdir.store.clean_sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class MemDir:
         self.layout = layout
         self.settings = settings
         self.clock = careful_clock(clock)
-        self.sink = CleanSink(careful_sink(sink))
+        self.sink = CleanSink(careful_sink(sink), _without_secrets)
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
@@ -349,3 +348,9 @@ def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
 
         sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
     return FanOut(sinks) if len(sinks) > 1 else sinks[0] if sinks else NullSink()
+
+
+def _without_secrets(text: str) -> str:
+    from memdir.store.secrets import redact  # a hook whose events hold no text loads none of it
+
+    return redact(text)
