@@ -16,7 +16,6 @@ ALLOWED = {
     "cli/entry.py": "/dev/null, for output that nobody reads any more",
     "dream/dream_lock.py": "a lock file, opened without waiting and never followed",
     "model/builtin/dream/dates.py": SHIPPED,
-    "model/builtin/extract/date_words.py": SHIPPED,
     "store/archive.py": "a member of a zip file that is already open",
     "store/journal.py": "one byte of our own journal, written in place",
     "transcript/transcript.py": "opened for appending, without waiting, and held for a session",

@@ -13,7 +13,7 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
-from memdir.doctor.finding import Finding
+from memdir.doctor import Finding, Severity
 from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.settings import UNTRUSTED
@@ -38,13 +38,11 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
     for refusal in memory.settings.refused:
         what = refusal.name or "the whole file"
         message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
-        if refusal.layer == UNTRUSTED:
-            remedy = "Remove it there, or set it in your user settings"
-            yield Finding("settings", "warning", message, refusal.path, remedy)
-        else:
-            is_unknown = refusal.is_unknown
-            remedy = "Mend it there; `memdir settings` lists every setting"
-            yield Finding("settings", "warning" if is_unknown else "error", message, refusal.path, remedy)
+        is_strangers = refusal.layer == UNTRUSTED
+        own = "Repair it there; `memdir settings` lists every setting"
+        remedy = "Remove it there, or set it in your user settings" if is_strangers else own
+        severity: Severity = "warning" if is_strangers or refusal.is_unknown else "error"
+        yield Finding("settings", severity, message, refusal.path, remedy)
     if not memory.settings.enabled:
         message = f"memory is off: {memory.settings.off_because}"
         yield Finding("settings", "note", message, "", memory.settings.turn_on)

@@ -1,18 +1,24 @@
-"""Checks of single files: can they be read, are they memories, do they hold what no memory should."""
+"""Checks of the memories: what each holds that no memory should, which say the same, which repeat the instructions."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
-from memdir.doctor.finding import Finding
+from memdir.doctor import Finding
 from memdir.recall.verify import Verifier
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory, MemoryStore
 
+SHINGLE = 3  # three words in a row are rarely shared by chance
+SAME = 0.6  # the share of the shorter text's shingles that makes two memories twins
+ECHO = 0.6
+MIN_SHINGLES = 4  # shorter texts agree too easily
+MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
 # Words that mean another day for every reader. Several languages, because people write memories in theirs.
@@ -77,3 +83,38 @@ def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
     if words:
         shown = ", ".join(words[:3])
         yield Finding("date", "note", f"it says {shown}, which means another day later", memory.key, "Write the date")
+
+
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """All runs of three words."""
+    words = "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+    return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
+
+
+def check_twins(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Pairs of memories that share most of their words."""
+    memories = sorted(memories, key=lambda memory: memory.key)
+    texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, text in enumerate(texts):
+        for shingle in text:
+            holders[shingle].append(number)
+    shared: Counter[tuple[int, int]] = Counter()
+    for numbers in holders.values():
+        if len(numbers) <= MAX_SHARED_BY:
+            shared.update((a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :])
+    for (a, b), count in sorted(shared.items()):
+        smaller = min(len(texts[a]), len(texts[b]))
+        if smaller >= MIN_SHINGLES and count >= SAME * smaller:
+            message = f"it says nearly the same as {memories[b].key}"
+            yield Finding("duplicate", "warning", message, memories[a].key, "Merge them, or let the dream do it")
+
+
+def check_echoes(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:
+    """Memories that say what an instruction file already says (T5)."""
+    known = {path: shingles(text) for path, text in instructions.items()}
+    for memory in memories:
+        text = shingles(memory.topic.body)
+        for path, said in known.items():
+            if len(text) >= MIN_SHINGLES and len(text & said) >= ECHO * len(text):
+                yield Finding("echo", "warning", f"it repeats what {path} says", memory.key, "Delete one of the two")

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memdir.model.builtin.extract.dates import Clock, iso_dates, read_dates
+from memdir.text.dates import Clock, iso_dates, read_dates
 
 WEDNESDAY = date(2026, 5, 6)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from memdir.disk.safe_path import INDEX_NAME, is_key
-from memdir.doctor.finding import Finding
+from memdir.doctor import Finding
 from memdir.errors import MemdirError
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.scan import Header
@@ -31,38 +31,24 @@ def check_index(store: MemoryStore) -> Iterator[Finding]:
     index = Index(data)
     present = {header.key for header in own_headers(store)}
     listed = Counter(entry.key for entry in index.entries())
-    missing = sorted(present - listed.keys())
     holds_unread = store.scan(limit=None).holds_unread
-    dead = sorted(key for key in listed.keys() - present if store_lacks(store, key) and not holds_unread(key))
-    twice = sorted(key for key, count in listed.items() if count > 1)
-    told = _told_unverified(store, index)
-    if missing:
-        yield Finding(
-            "index",
-            "warning",
-            f"memories without a line ({len(missing)}): {_some(missing)}",
-            INDEX_NAME,
-            "",
-            fixable=True,
-        )
-    if dead:
-        yield Finding(
-            "index", "warning", f"lines that name no file ({len(dead)}): {_some(dead)}", INDEX_NAME, "", fixable=True
-        )
-    if twice:
-        yield Finding(
-            "index", "warning", f"memories with two lines ({len(twice)}): {_some(twice)}", INDEX_NAME, "", fixable=True
-        )
-    if told:
-        message = f"lines that tell what nobody vouched for ({len(told)}): {_some(told)}"
-        yield Finding("index", "warning", message, INDEX_NAME, "", fixable=True)
+    dead = (key for key in listed.keys() - present if store_lacks(store, key) and not holds_unread(key))
+    for what, keys in (
+        ("memories without a line", present - listed.keys()),
+        ("lines that name no file", dead),
+        ("memories with two lines", (key for key, count in listed.items() if count > 1)),
+        ("lines that tell what nobody vouched for", _told_unverified(store, index)),
+    ):
+        if some := sorted(keys):
+            shown = ", ".join(some[:_SHOWN]) + (" …" if len(some) > _SHOWN else "")
+            yield Finding("index", "warning", f"{what} ({len(some)}): {shown}", INDEX_NAME, fixable=True)
     yield from _check_size(data)
 
 
-def _told_unverified(store: MemoryStore, index: Index) -> list[str]:
+def _told_unverified(store: MemoryStore, index: Index) -> set[str]:
     """Memories of low trust whose line says more than their title and where they are from (L3)."""
     notes = {entry.key: entry for header in own_headers(store) if (entry := entry_for(header.key, header)).is_note}
-    return sorted({line.key for line in index.entries() if line.key in notes and line.hook != notes[line.key].hook})
+    return {line.key for line in index.entries() if line.key in notes and line.hook != notes[line.key].hook}
 
 
 def store_lacks(store: MemoryStore, key: str) -> bool:
@@ -82,7 +68,3 @@ def _check_size(data: bytes) -> Iterator[Finding]:
     if long:
         message = f"{len(long)} lines are longer than {MAX_ENTRY_CHARACTERS} characters"
         yield Finding("index", "note", message, INDEX_NAME, "Move detail into the topic files")
-
-
-def _some(keys: list[str]) -> str:
-    return ", ".join(keys[:_SHOWN]) + (" …" if len(keys) > _SHOWN else "")

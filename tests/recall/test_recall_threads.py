@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memdir.recall.recall_thread import RecallThreads, Stopped
+from memdir.recall.prefetch import RecallThreads
+from memdir.recall.recall import Stopped
 
 A_PROGRAM_THAT_ENDS_WITHOUT_CLOSING = """
 import asyncio, pathlib, sys, threading
-from memdir.recall.recall_thread import RecallThreads, Stopped
+from memdir.recall.prefetch import RecallThreads
+from memdir.recall.recall import Stopped
 
 begun = threading.Event()
 beside = RecallThreads()
@@ -36,14 +38,14 @@ asyncio.run(main())
 """
 
 
-async def test_what_was_found_and_what_went_wrong_both_arrive() -> None:
+def test_what_was_found_and_what_went_wrong_both_arrive() -> None:
     def broken() -> str:
         raise ValueError("no")
 
     beside = RecallThreads()
-    assert await beside.run(lambda: "found") == "found"
+    assert beside.run(lambda: "found").result() == "found"
     with pytest.raises(ValueError, match="no"):
-        await beside.run(broken)
+        beside.run(broken).result()
 
 
 async def test_closing_stops_the_work_between_two_steps_and_waits_for_it() -> None:
@@ -63,7 +65,7 @@ async def test_closing_stops_the_work_between_two_steps_and_waits_for_it() -> No
     await beside.close()
     assert ended.is_set()
     with pytest.raises(Stopped):
-        await running
+        running.result()
 
 
 def test_a_program_that_ends_waits_until_the_work_has_stopped(tmp_path: Path) -> None:
