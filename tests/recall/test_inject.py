@@ -61,11 +61,11 @@ def test_low_trust_is_shown_as_a_quotation(store: MemoryStore) -> None:
 @pytest.mark.parametrize(
     ("mark", "source"),
     [
-        ("trust: Web", "the web or another service"),
-        ("trust: 'web' # x", "the web or another service"),
-        ("trust: web #x", "the web or another service"),
-        ("Trust: web", "the web or another service"),
-        ("trust: mcp", "the web or another service"),
+        ("trust: Web", "the web"),
+        ("trust: 'web' # x", "the web"),
+        ("trust: web #x", "the web"),
+        ("Trust: web", "the web"),
+        ("trust: mcp", "the web"),
         ("trust: hearsay", "an unknown source"),
         ("trust: user, web", "an unknown source"),
         ("trust:", "an unknown source"),

@@ -47,7 +47,7 @@ class Trust(IntEnum):
         return self <= Trust.TOOL
 
 
-def mark_of(memory: Marked) -> str | None:
+def _mark_of(memory: Marked) -> str | None:
     """The class that a file names, however it is written; None for a file without a mark."""
     marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
     if not marks:
@@ -58,7 +58,7 @@ def mark_of(memory: Marked) -> str | None:
 
 def marked_trust(memory: Marked) -> Trust:
     """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
-    mark = mark_of(memory)
+    mark = _mark_of(memory)
     if mark is None:
         return Trust.USER
     return Trust.__members__.get(mark.upper(), Trust.TEAM)
@@ -68,7 +68,17 @@ def doubt_of(memory: Marked) -> str:
     """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
     if not marked_trust(memory).is_low:
         return ""
-    return f"(from {_FROM.get(mark_of(memory) or '', 'an unknown source')}, not verified)"
+    return f"(from {source_of(memory)}, not verified)"
+
+
+def source_of(memory: Marked) -> str:
+    """In words, where a memory of low trust is from."""
+    return _FROM.get(_mark_of(memory) or "", "an unknown source")
+
+
+def is_of_team(scope: str, key: str) -> bool:
+    """Whether a memory lies in the team's directory, where others write too."""
+    return scope == "team" or key.lower().startswith("team/")
 
 
 def with_trust(topic: Topic, trust: Trust) -> Topic:
