@@ -1,12 +1,15 @@
-"""What happened, as typed values (V1). Events carry names, counts and reasons, never the text of a memory."""
+"""What happened, as typed values (V1), and how a host is told of it. Events carry names, counts and reasons, never the
+text of a memory.
+
+What a host hands in is held so that its faults stay its own: a callback, a sink or a clock that fails costs what it was
+to do, never our work. `Exception` only: whoever presses Ctrl-C means all of it.
+"""
 
 from __future__ import annotations
 
 import time
 from _thread import get_ident
 from contextlib import contextmanager
-
-from memdir.host import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _SHORTEST_SECRET = 8  # characters of the shortest one that a rule knows
+_LAST_MOMENT = 253_402_300_800  # the year 10000: no date beyond it can be written down
 
 
 class Event:
@@ -124,6 +128,33 @@ def store_adopted(*, slug_before: str, slug_now: str) -> Event:
     return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)
 
 
+def tell(callback: Callable[..., object] | None, *facts: object) -> None:
+    """Call a host's function that only listens, if there is one."""
+    if callback is None:
+        return
+    try:
+        outcome = callback(*facts)
+        if hasattr(outcome, "send") and hasattr(outcome, "close"):
+            outcome.close()  # a coroutine where a function was asked for: nobody here could wait for it
+    except Exception:  # noqa: BLE001 - it is a host's own code
+        return
+
+
+def careful_clock(clock: Callable[[], float]) -> Callable[[], float]:
+    """A clock whose every answer is a moment that can be written down; the machine's where the host's fails."""
+
+    def now() -> float:
+        try:
+            moment = clock()
+            if 0 <= moment < _LAST_MOMENT:
+                return float(moment)
+        except Exception:  # noqa: BLE001 - it is a host's own code
+            return time.time()
+        return time.time()
+
+    return clock if clock is time.time else now
+
+
 class FanOut:
     """Hands every event to each of the given sinks."""
 
@@ -140,6 +171,16 @@ class NullSink:
 
     def emit(self, event: Event) -> None:
         """Nothing to do."""
+
+
+class LateSink:
+    """A sink that is made when there is something to tell: most hooks have nothing."""
+
+    def __init__(self, make: Callable[[], Sink]) -> None:
+        self._make = make
+
+    def emit(self, event: Event) -> None:
+        self._make().emit(event)
 
 
 class CarefulSink:

@@ -7,8 +7,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, UsageError
-from memdir.events import CleanSink, FanOut, NullSink, careful_sink, request_refused, store_adopted
-from memdir.host import careful_clock
+from memdir.events import CleanSink, FanOut, LateSink, careful_clock, careful_sink, request_refused, store_adopted
 from memdir.layout import Layout, Place
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root
@@ -334,10 +333,14 @@ def open_memory(
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log:
-        from memdir.telemetry.jsonl import JsonlLog
+        sinks.append(LateSink(lambda: _event_log(layout, settings)))
+    return FanOut(sinks)
 
-        sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
-    return FanOut(sinks) if len(sinks) > 1 else sinks[0] if sinks else NullSink()
+
+def _event_log(layout: Layout, settings: Settings) -> Sink:
+    from memdir.telemetry.jsonl import JsonlLog
+
+    return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
 
 
 def _without_secrets(text: str) -> str:

@@ -34,7 +34,7 @@ def test_a_memory_of_today_says_so_and_an_older_one_is_introduced_with_caution(s
 
 
 def test_what_is_gone_is_said_before_the_memory(store: MemoryStore) -> None:
-    text = render_memory(memory(store, "x", age_days=0, now=1e9), now=1e9, missing=[Missing("path", "a.py", "b.py")])
+    text = render_memory(memory(store, "x", age_days=0, now=1e9), now=1e9, missing=[Missing("a.py", "b.py")])
     assert "a.py (renamed to b.py)" in text.split("Memory (saved")[0]
 
 

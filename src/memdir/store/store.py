@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from memdir.disk.atomic import make_folder
 from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
-from memdir.events import HeldSink, NullSink, careful_sink, index_truncated, memory_changed
-from memdir.host import careful_clock
+from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
 from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation, is_waiting

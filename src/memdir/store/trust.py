@@ -64,16 +64,15 @@ def marked_trust(memory: Marked) -> Trust:
     return Trust.__members__.get(mark.upper(), Trust.TEAM)
 
 
+def low_source(memory: Marked) -> str:
+    """Where a memory comes from that nobody here vouched for; empty for one that somebody did."""
+    return _FROM.get(_mark_of(memory) or "", "an unknown source") if marked_trust(memory).is_low else ""
+
+
 def doubt_of(memory: Marked) -> str:
     """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
-    if not marked_trust(memory).is_low:
-        return ""
-    return f"(from {source_of(memory)}, not verified)"
-
-
-def source_of(memory: Marked) -> str:
-    """In words, where a memory of low trust is from."""
-    return _FROM.get(_mark_of(memory) or "", "an unknown source")
+    source = low_source(memory)
+    return f"(from {source}, not verified)" if source else ""
 
 
 def is_of_team(scope: str, key: str) -> bool:
