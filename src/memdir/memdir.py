@@ -167,14 +167,13 @@ class MemDir:
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
         the memories that it was made from (L1)."""
-        from memdir.store.history import lineage
         from memdir.store.undo import history_key, require_history
 
         store = self._open(scope)
         require_history(store)
         store.record_outside_changes()
         prefix = store.place.prefix
-        found = lineage(store.history, prefix + history_key(store, memory))
+        found = store.history.lineage(prefix + history_key(store, memory))
         return {name.removeprefix(prefix): commits for name, commits in found.items()}
 
     # Conversations
@@ -226,9 +225,9 @@ class MemDir:
     def sink(self) -> Sink:
         """Where events go: the host's sink and the event log."""
         if self._sink is None:
-            from memdir.store.clean_sink import CleanSink
+            from memdir.events import CleanSink
 
-            self._sink = CleanSink(_sinks(self.layout, self.settings, self._wiring.sink))
+            self._sink = CleanSink(_sinks(self.layout, self.settings, self._wiring.sink), _without_secrets)
         return self._sink
 
     def emit(self, event: Event) -> None:
@@ -506,17 +505,27 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
 def _careful(clock: Callable[[], float]) -> Callable[[], float]:
     if clock is time.time:
         return clock
-    from memdir.host import careful_clock
+    from memdir.events import careful_clock
 
     return careful_clock(clock)
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
-    from memdir.events import FanOut, NullSink, careful_sink
+    from memdir.events import FanOut, LateSink, careful_sink
 
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log:
-        from memdir.telemetry.jsonl import JsonlLog
+        sinks.append(LateSink(lambda: _event_log(layout, settings)))
+    return FanOut(sinks)
 
-        sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
-    return FanOut(sinks) if len(sinks) > 1 else sinks[0] if sinks else NullSink()
+
+def _event_log(layout: Layout, settings: Settings) -> Sink:
+    from memdir.telemetry.jsonl import JsonlLog
+
+    return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
+
+
+def _without_secrets(text: str) -> str:
+    from memdir.store.secrets import redact  # a hook whose events hold no text loads none of it
+
+    return redact(text)

@@ -18,8 +18,7 @@ from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTa
 from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
-from memdir.events import memory_dreamt, request_refused
-from memdir.host import tell
+from memdir.events import memory_dreamt, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, ToolSpec, Usage
 from memdir.model.raw import Form, conversation_of, finished_call, host_message, tools_of
 from memdir.model.window import context_tokens, window_of

@@ -27,7 +27,8 @@ from memdir.model.model import (
     tool_use_of,
 )
 from memdir.text.speakers import is_host
-from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse, user
+from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, user
+from memdir.transcript.record import blocks_from, content_text
 
 Form = Literal["memdir", "anthropic", "openai"]  # how a host writes its messages
 
@@ -54,7 +55,7 @@ def tools_of(request: Request) -> tuple[ToolSpec, ...]:
     if request.raw is None:
         return request.tools
     given: Any = request.raw.arguments.get("tools") or ()
-    functions = [tool.get("function", tool) for tool in map(_plain, given)]
+    functions = [tool.get("function", tool) for tool in plain_json(list(given))]
     return tuple(
         ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
         for tool in functions
@@ -63,15 +64,15 @@ def tools_of(request: Request) -> tuple[ToolSpec, ...]:
 
 
 def _system_texts(raw: RawCall) -> Iterator[str]:
-    yield _words(raw.arguments.get("instructions" if raw.provider == "openai-responses" else "system"))
+    yield content_text(plain_json(raw.arguments.get("instructions" if raw.provider == RESPONSES else "system")))
     for item in _items(raw):
         if not _is_said(item):
-            yield _words(_plain(item).get("content"))
+            yield content_text(item.get("content"))
 
 
-def _items(raw: RawCall) -> list[object]:
-    sent: Any = raw.arguments["input" if raw.provider == "openai-responses" else "messages"]
-    return [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
+def _items(raw: RawCall) -> list[dict[str, Any]]:
+    sent: Any = raw.arguments["input" if raw.provider == RESPONSES else "messages"]
+    return [{"role": "user", "content": sent}] if isinstance(sent, str) else [plain_json(item) for item in sent]
 
 
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
@@ -85,7 +86,9 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
     UsageError when they are neither Anthropic's nor OpenAI's.
     """
     try:
-        found = _plain(response)
+        found = plain_json(response)
+        if not isinstance(found, dict):
+            raise TypeError(f"{type(response).__name__} is no response")
         provider = _provider(found)
         raw = RawCall(provider, arguments)
         usage = _usage(found.get("usage") or {})
@@ -102,7 +105,7 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
 def reply_of(raw: RawCall, reply: object) -> Message:
     """The host's reply (an SDK object or its dict) as the message that comes after those arguments. It has the id that
     its last part will have when the host sends it again."""
-    found = _plain(reply)
+    found = plain_json(reply)
     parts: list[Any] = [found["choices"][0]["message"]] if "choices" in found else found.get("output", [found])
     at = len(_items(raw))
     messages = [_message(raw.provider, part, at + more) for more, part in enumerate(parts)]
@@ -137,23 +140,24 @@ def host_message(text: str, form: Form) -> Message | dict[str, Any]:
     return user(text, is_meta=True) if form == "memdir" else {"role": "user", "content": text}
 
 
-def _message(provider: Provider, item: object, at: int) -> Message:
-    role: Role = "assistant" if _is_assistant(_plain(item)) else "user"
-    content = tuple(blocks_of(provider, item))
+def _message(provider: Provider, item: Mapping[str, Any], at: int) -> Message:
+    is_assistant = item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
+    role: Role = "assistant" if is_assistant else "user"
+    content = blocks_of(provider, item)
     message = Message(role, content)
     digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
     return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
 
 
-def blocks_of(provider: Provider, item: object) -> Iterator[Block]:
-    """The blocks of a provider's message, or of an item of its response (an SDK object or its dict)."""
-    found = _plain(item)
-    if provider == ANTHROPIC:
-        yield from _anthropic_blocks(found.get("content"))
-    elif provider == RESPONSES:
-        yield from _response_blocks(found)
-    else:
-        yield from _chat_blocks(found)
+def blocks_of(provider: Provider, item: Mapping[str, Any]) -> tuple[Block, ...]:
+    """The blocks of a provider's message, or of an item of its response, in plain JSON."""
+    content = item.get("content")
+    if provider != ANTHROPIC:
+        return tuple(_response_blocks(item) if provider == RESPONSES else _chat_blocks(item))
+    if isinstance(content, str):
+        return blocks_from(content)
+    unmarked = [{name: value for name, value in block.items() if name != "cache_control"} for block in content or ()]
+    return blocks_from(unmarked)
 
 
 def _is_put_in(content: tuple[Block, ...]) -> bool:
@@ -161,69 +165,40 @@ def _is_put_in(content: tuple[Block, ...]) -> bool:
     return bool(content) and all(isinstance(block, Text) and is_host(block.text) for block in content)
 
 
-def _plain(item: object) -> dict[str, Any]:
-    if isinstance(item, Mapping):
-        return dict(item)
-    if not hasattr(item, "model_dump"):
-        raise TypeError(f"{type(item).__name__} is no object of an SDK")
-    dumped: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)
-    return dumped
+def plain_json(value: object) -> Any:
+    """What a host holds as objects of an SDK, mappings and tuples, in the plain types of JSON."""
+    if isinstance(value, Mapping):
+        return {key: plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    return value.model_dump(mode="json", exclude_none=True) if hasattr(value, "model_dump") else value
 
 
-def _is_said(item: object) -> bool:
-    return _plain(item).get("role") not in ("system", "developer")
-
-
-def _is_assistant(item: Mapping[str, Any]) -> bool:
-    return item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
-
-
-def _anthropic_blocks(content: object) -> Iterator[Block]:
-    for raw in [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ()):  # type: ignore[call-overload]
-        block = _plain(raw)
-        match block.get("type"):
-            case "text":
-                yield Text(str(block.get("text", "")))
-            case "tool_use":
-                yield ToolUse(str(block["id"]), str(block["name"]), block.get("input") or {})
-            case "tool_result":
-                is_error = bool(block.get("is_error"))
-                yield ToolResult(str(block["tool_use_id"]), _words(block.get("content")), is_error)
-            case _:
-                kept = {name: value for name, value in block.items() if name != "cache_control"}
-                yield Opaque(ANTHROPIC, json.dumps(kept))
+def _is_said(item: Mapping[str, Any]) -> bool:
+    return item.get("role") not in ("system", "developer")
 
 
 def _chat_blocks(message: Mapping[str, Any]) -> Iterator[Block]:
     if message.get("role") == "tool":
-        yield ToolResult(str(message["tool_call_id"]), _words(message.get("content")))
+        yield ToolResult(str(message["tool_call_id"]), content_text(message.get("content")))
         return
-    words = _words(message.get("content"))
+    words = content_text(message.get("content"))
     if words:
         yield Text(words)
     for call in message.get("tool_calls") or ():
-        found = _plain(call)
-        function = _plain(found["function"])
-        yield tool_use_of(str(found["id"]), str(function["name"]), str(function["arguments"]))
+        function = call["function"]
+        yield tool_use_of(str(call["id"]), str(function["name"]), str(function["arguments"]))
 
 
 def _response_blocks(item: Mapping[str, Any]) -> Iterator[Block]:
     match item.get("type", "message"):
         case "message":
-            words = _words(item.get("content"))
+            words = content_text(item.get("content"))
             if words:
                 yield Text(words)
         case "function_call":
             yield tool_use_of(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
         case "function_call_output":
-            yield ToolResult(str(item["call_id"]), _words(item.get("output")))
+            yield ToolResult(str(item["call_id"]), content_text(item.get("output")))
         case _:
             yield Opaque(RESPONSES, json.dumps(dict(item)))
-
-
-def _words(content: object) -> str:
-    """The text of a content that is a string or a list of parts; parts without text are named."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = (_plain(part) for part in content)  # type: ignore[attr-defined]
-    return "\n".join(str(part.get("text", part.get("refusal", f"[{part.get('type')}]"))) for part in parts)
