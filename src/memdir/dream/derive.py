@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.store.phrases import runs_of, split_words
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.words import runs_of, split_words
 
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 ABROAD = 0.1  # more is asked where only the meaning can tell

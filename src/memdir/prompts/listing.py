@@ -71,7 +71,7 @@ def _index_line(line: str, doubted: dict[str, Header], copied: Runs) -> str:
 
 
 def _runs(text: str) -> Runs:
-    from memdir.store.phrases import runs_of, split_words
+    from memdir.text.words import runs_of, split_words
 
     return runs_of(split_words(text))
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
+from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
-from memdir.text.language import fold, language, tokens
+from memdir.text.language import fold, language, tokens, tongue_of
 from memdir.text.nearness import Sentence, sentences_of
 from memdir.text.phrases import cues
 

@@ -12,20 +12,12 @@ from memdir.errors import PathEscape
 from memdir.model.model import Reply, Request
 from memdir.store.index import Index
 from memdir.store.topic import Topic
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Message, Text, ToolUse
 
 MAX_QUOTED = 3  # memories in one answer
 _INDEX = re.compile(r"^Contents of (?P<path>.+?MEMORY\.md) \(.*\):\n\n(?P<text>(?:.|\n)*)", re.MULTILINE)
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
-# fmt: off
-_COMMON = frozenset((
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has",
-    "have", "how", "i", "in", "is", "it", "me", "my", "not", "of", "on", "or", "our", "should", "so", "that",
-    "the", "their", "there", "they", "this", "to", "us", "was", "we", "were", "what", "when", "where", "which",
-    "who", "why", "will", "with", "would", "you", "your",
-))
-# fmt: on
-
 INTRODUCTION = "I am memdir's built-in model, not a language model: I can only look things up in your memories."
 NOTHING = "I found nothing there about that. With a model configured (`memdir settings`), you get real answers."
 
@@ -56,12 +48,12 @@ def _says(text: str) -> Reply:
 
 
 def _candidates(request: Request) -> Iterator[_Candidate]:
-    wanted = words_of(_question(request))
+    wanted = terms_in(_question(request))
     for text in _texts(request):
         for match in _INDEX.finditer(text):
             folder = os.path.dirname(match["path"])
             for entry in Index(match["text"].encode("utf-8", "replace")).entries():
-                score = len(wanted & words_of(f"{entry.title} {entry.hook} {entry.key}"))
+                score = len(wanted & terms_in(f"{entry.title} {entry.hook} {entry.key}"))
                 if score and _is_memory(entry.key):
                     yield _Candidate(os.path.join(folder, entry.key), entry.render(), score)
 
@@ -82,12 +74,6 @@ def _question(request: Request) -> str:
 def _texts(request: Request) -> Iterator[str]:
     yield from (block.text for block in request.system)
     yield from (message.text for message in request.messages if message.is_meta)
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The words that carry meaning, folded and cut to a common beginning ("deploys" and "deployed" agree)."""
-    found = re.findall(r"[^\W_]+", text.casefold())
-    return frozenset(word[:6] for word in found if word not in _COMMON)
 
 
 def _quotation(message: Message) -> str:

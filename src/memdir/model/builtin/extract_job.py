@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from memdir.model.builtin.chat import words_of
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
 from memdir.model.model import Reply, Request
 from memdir.store.taxonomy import MemoryType, parse_type
 from memdir.store.topic import Topic
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.record import message_fields
 
@@ -138,9 +138,9 @@ def _follow(job: _Job, messages: Sequence[Message]) -> None:
 
 def _concerned(job: _Job) -> list[_Known]:
     """The existing memories that share words with what the user said, nearest first."""
-    said = words_of(" ".join(message.text for message in job.said if message.role == "user" and not message.is_meta))
+    said = terms_in(" ".join(message.text for message in job.said if message.role == "user" and not message.is_meta))
     scored = [
-        (len(said & words_of(f"{known.description} {known.path.rsplit('/', 1)[-1]}")), known)
+        (len(said & terms_in(f"{known.description} {known.path.rsplit('/', 1)[-1]}")), known)
         for known in job.known.values()
     ]
     near = [(score, known) for score, known in scored if score >= _SHARED_WORDS]
