@@ -65,7 +65,7 @@ count = int(sys.argv[1])
 with tempfile.TemporaryDirectory() as place:
     coming, start = notes(count), time.process_time()
     index = IndexStore(place, WordEncoder(open_table()))
-    index.refresh({f"m{n:06}.md": (n + 1, 1000) for n in range(count)}, lambda _: next(coming))
+    index.update({f"m{n:06}.md": (n + 1, 1000) for n in range(count)}, lambda _: next(coming))
     ours, most = time.process_time() - start, peak()
     start = time.process_time()
     fts_table(place + "/floor", notes(count))

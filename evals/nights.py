@@ -23,8 +23,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from evals.nights_plot import draw
-from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.builtin.builtin_model import BuiltinModel

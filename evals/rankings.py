@@ -43,17 +43,17 @@ class Prepared:
         self.encoders = encoders
         self.today = today
         self.keys = [document.key for document in documents]
-        cards = index_documents(documents, encoders.words)
-        self.vectors = {card.key: card.vectors for card in cards}
-        self.segment = Segment(pack(cards, encoders.words.identity, encoders.words.dimensions))
-        self.counts = {card.key: {term: (n >> 8) + (n & 255) for term, n in card.counts.items()} for card in cards}
-        self.lengths = {card.key: card.length for card in cards}  # single terms alone, as the textbook counts
+        indexed = index_documents(documents, encoders.words)
+        self.vectors = {one.key: one.vectors for one in indexed}
+        self.segment = Segment(pack(indexed, encoders.words.identity, encoders.words.dimensions))
+        self.counts = {one.key: {term: (n >> 8) + (n & 255) for term, n in one.counts.items()} for one in indexed}
+        self.lengths = {one.key: one.length for one in indexed}  # single terms alone, as the textbook counts
         self.holders = Counter(term for counts in self.counts.values() for term in counts)
         self.parts = {document.key: document.passages or [_text(document)] for document in documents}
         self.fts = _fts({document.key: _text(document) for document in documents})
         if encoders.pair is not None:
-            cards = index_documents(documents, encoders.pair)
-            self.pair_segment = Segment(pack(cards, encoders.pair.identity, encoders.pair.dimensions))
+            indexed = index_documents(documents, encoders.pair)
+            self.pair_segment = Segment(pack(indexed, encoders.pair.identity, encoders.pair.dimensions))
 
 
 Ranking = Callable[[Prepared, str], Scores]

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
+from memdir.prompts.compose import load_prompt
 from memdir.recall.decide import decide, load_calibration
-from memdir.recall.model_select import select_by_model
+from memdir.recall.model_select import select_request, selected
 from memdir.search.document import Document, day_of, index_documents
 from memdir.search.minilm import PairEncoder, SentenceModel
 from memdir.search.question import Question
@@ -116,11 +117,13 @@ async def _ask_model(world: Path, queries: list[dict[str, Any]]) -> list[list[st
     model = choose_model(memory.settings, memory.environment)
     name = model_name(memory.settings, memory.environment)
     headers = scan(str(world / "memory"), limit=None).headers
+    prompt = load_prompt("recall/select.md")
     try:
-        return [
-            await select_by_model(query["query"], headers, model=model, name=name, recent_tools=query["recent_tools"])
+        asked = [
+            select_request(query["query"], headers, prompt, name=name, recent_tools=query["recent_tools"])
             for query in queries
         ]
+        return [selected(await model.complete(request), headers) for request in asked]
     finally:
         await model.close()
 

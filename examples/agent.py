@@ -46,6 +46,7 @@ async def main(project: str, question: str) -> None:
         system=(SystemBlock(ABOUT_ME, ends_prefix=True), SystemBlock(memory.prompt(), ends_prefix=True)),
         tools=tools.specs,
         messages=(Message("user", (Text(memory.index_context() or "No memories yet."),), is_meta=True), user(question)),
+        job=memory.chat_job(),  # what the built-in model reads in place of the prose
     )
 
     run = await run_agent(request, model, tools, gate, max_turns=20)

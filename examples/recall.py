@@ -31,7 +31,7 @@ async def main(project: str, session_id: str, *texts: str) -> None:
         for recalled in pending.ready():  # joins at the next request, as a message that only the model sees
             messages.append(recalled)
             print(recalled.text)
-        await pending.cancel()  # the turn is over: what is late is not needed
+        pending.cancel()  # the turn is over: what is late is not needed
     await memory.close()
 
 

@@ -35,7 +35,8 @@ async def main(project: str, session_id: str, text: str) -> None:
     if index and not conversation.messages:
         conversation.add(user(index, is_meta=True))
     conversation.add(user(text))
-    request = Request(name, (SystemBlock(memory.prompt(), ends_prefix=True),), messages=conversation.messages)
+    system = (SystemBlock(memory.prompt(), ends_prefix=True),)
+    request = Request(name, system, messages=conversation.messages, job=memory.chat_job())
     reply = await model.complete(request)
     answer = conversation.add(reply.message)
     print(f"agent: {answer.text}")

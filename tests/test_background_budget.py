@@ -129,9 +129,7 @@ async def test_recall_by_a_model_is_counted_and_at_the_cap_the_local_choice_serv
     add_memory(memory.store, "Deploys are frozen until December", kind=None, origin=Origin("test", trust="user"))
     for _ in range(2):
         pending = memory.prefetch("Are deploys frozen until December?")
-        async with asyncio.timeout(20):
-            while not pending._task.done():
-                await asyncio.sleep(0.001)
+        await pending.wait(20)
         pending.ready()
     assert len(model.requests) == 1
     assert [(line.job, line.usage.input) for line in lines(memory)] == [("recall", 1000)]

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
 from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, message_signals, names_tool, signals, tool_terms
-from memdir.search.document import Document, day_of, index_document
+from memdir.search.document import Document, day_of, index_documents
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
 from memdir.search.question import Question
 from memdir.search.ranking import rank
@@ -82,14 +82,15 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 def read_messages(world: Source, vectors: dict[str, np.ndarray], kind: str, encoder: WordEncoder) -> list[Message]:
     """Rank every message of a world with held-out directions and note the signals."""
     heads, wholes, asked = (directions(vectors, kind, world["world"], part) for part in ("d", "f", "q"))
-    cards = []
+    documents = []
     for at, memory in enumerate(world["memories"]):
         mtime_ns = int(datetime.fromisoformat(memory["mtime"].replace("Z", "+00:00")).timestamp()) * 10**9
         fields = {"title": memory["name"], "description": memory["description"], "body": memory["body"]}
-        card = index_document(Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields), encoder)
-        card.vectors = [one for row in (heads[at], wholes[at]) if (one := doc_vector(row.tolist())) is not None]
-        cards.append(card)
-    segment = Segment(pack(cards, encoder.identity, heads.shape[1]))
+        document = Document(memory["file"], kind=memory["type"], mtime_ns=mtime_ns, **fields)
+        [indexed] = index_documents([document], encoder)
+        indexed.vectors = [one for row in (heads[at], wholes[at]) if (one := doc_vector(row.tolist())) is not None]
+        documents.append(indexed)
+    segment = Segment(pack(documents, encoder.identity, heads.shape[1]))
     today = day_of(datetime.fromisoformat(world["now"].replace("Z", "+00:00")).timestamp())
     return [_message(query, asked[at], segment, encoder, today) for at, query in enumerate(world["queries"])]
 

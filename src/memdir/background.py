@@ -10,13 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memdir.agent.tools.tool import memory_tools
-from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, NotDreamt
+from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
-from memdir.dream.lock import last_dream
-from memdir.dream.task import DreamTask
 from memdir.errors import BudgetReached, MemdirError
-from memdir.events import memory_dreamt
-from memdir.host import tell
+from memdir.events import memory_dreamt, tell
 from memdir.model.choose import model_name
 from memdir.model.model import Request, SystemBlock, Usage
 from memdir.model.window import window_of

@@ -26,18 +26,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
     ModelFailure = (
-        Literal[
-            "no_sdk",
-            "no_key",
-            "wrong_key",
-            "no_credit",
-            "no_network",
-            "unknown_model",
-            "context_too_long",
-            "rate_limit",
-            "overloaded",
-        ]
-        | Literal["timeout", "interrupted", "bad_request", "bad_reply"]
+        Literal["no_sdk", "no_key", "wrong_key", "no_credit", "no_network", "unknown_model", "context_too_long"]
+        | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply"]
     )
 
 RETRYABLE = frozenset(("rate_limit", "overloaded", "timeout", "interrupted", "no_network"))

@@ -26,6 +26,17 @@ _OURS = frozenset(("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX))
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
 
+class _Below:
+    """A path below one of the folders that its owner knows."""
+
+    def __init__(self, folder: str, *names: str) -> None:
+        self._folder = folder
+        self._names = names
+
+    def __get__(self, owner: Place | Layout, _: object = None) -> str:
+        return os.path.join(getattr(owner, self._folder), *self._names)
+
+
 class Place:
     """One memory directory and what stands beside it: the lock, the history, the journal (S13, S14).
 
@@ -39,50 +50,20 @@ class Place:
         self.base = base or root
         self.state = state or self.base + STATE_SUFFIX
 
-    @property
-    def index(self) -> str:
-        return os.path.join(self.root, INDEX_NAME)
-
-    @property
-    def lock(self) -> str:
-        return os.path.join(self.state, "lock")
-
-    @property
-    def history(self) -> str:
-        return os.path.join(self.state, "history.git")
-
-    @property
-    def recorded(self) -> str:
-        """What the history's last commit holds: derived from it, to find changes fast."""
-        return os.path.join(self.state, "recorded")
-
-    @property
-    def journal(self) -> str:
-        return os.path.join(self.state, "journal")
-
-    @property
-    def waiting(self) -> str:
-        """Change sets that are on disk and wait for a history that takes them."""
-        return os.path.join(self.state, "waiting")
-
-    @property
-    def identity(self) -> str:
-        return os.path.join(self.state, "identity.json")
+    index = _Below("root", INDEX_NAME)
+    logs = _Below("root", "logs")  # the daily logs of a long-running assistant (K1)
+    lock = _Below("state", "lock")
+    history = _Below("state", "history.git")
+    recorded = _Below("state", "recorded")  # what the history's last commit holds, derived to find changes fast
+    journal = _Below("state", "journal")
+    waiting = _Below("state", "waiting")  # change sets that are on disk and wait for a history that takes them
+    identity = _Below("state", "identity.json")
+    drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property
     def derived(self) -> str:
         """The index that recall derives from the files; it may be deleted at any time. The team's is one of its own."""
         return os.path.join(self.state, "recall", *self.prefix.split("/")[:-1])
-
-    @property
-    def logs(self) -> str:
-        """The daily logs of a long-running assistant (K1)."""
-        return os.path.join(self.root, "logs")
-
-    @property
-    def drafts(self) -> str:
-        """Where text that could not be saved waits for its author."""
-        return os.path.join(self.state, "drafts")
 
     @property
     def prefix(self) -> str:
@@ -105,18 +86,23 @@ class Layout:
         self.project = nfc(canonical_root(folder)) if worktrees == "shared" else self.work_tree
         self.slug = slug_of(self.project)
 
-    @property
-    def projects(self) -> str:
-        return os.path.join(self.home, "projects")
+    projects = _Below("home", "projects")
+    session_memory_config = _Below("home", "session-memory", "config")  # the user's own template and prompt (N5)
+    logs = _Below("home", "logs")
+    event_log = _Below("logs", "events.jsonl")
+    ledger = _Below("logs", "ledger.jsonl")
+    prices = _Below("home", "prices.json")  # the user's own prices of models
+    prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
+    user_settings = _Below("home", "settings.json")
+    default_memory = _Below("project_home", "memory")
+    session_index = _Below("project_home", _SESSION_INDEX)  # derived; it may be deleted at any time (R8)
+    local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
+    project_settings = _Below("work_tree", PROJECT_FOLDER, "settings.json")
 
     @property
     def project_home(self) -> str:
         """What memdir keeps for this project: its memory, its sessions, its local settings."""
         return os.path.join(self.projects, self.slug)
-
-    @property
-    def default_memory(self) -> str:
-        return os.path.join(self.project_home, "memory")
 
     @property
     def user_memory(self) -> Place:
@@ -158,54 +144,9 @@ class Layout:
         """Earlier contents of the files that a session edited (J2)."""
         return os.path.join(self.session_folder(session_id), "file-history")
 
-    @property
-    def session_index(self) -> str:
-        """The index that searching sessions derives from them; it may be deleted at any time (R8)."""
-        return os.path.join(self.project_home, _SESSION_INDEX)
-
     def subagent(self, session_id: str, agent_id: str) -> str:
         """The side chain of a sub-agent (J2)."""
         return os.path.join(self.session_folder(session_id), "subagents", f"agent-{safe_agent_name(agent_id)}.jsonl")
-
-    @property
-    def session_memory_config(self) -> str:
-        """The user's own template and prompt of session memory (N5)."""
-        return os.path.join(self.home, "session-memory", "config")
-
-    @property
-    def logs(self) -> str:
-        return os.path.join(self.home, "logs")
-
-    @property
-    def event_log(self) -> str:
-        return os.path.join(self.logs, "events.jsonl")
-
-    @property
-    def ledger(self) -> str:
-        return os.path.join(self.logs, "ledger.jsonl")
-
-    @property
-    def prices(self) -> str:
-        """The user's own prices of models."""
-        return os.path.join(self.home, "prices.json")
-
-    @property
-    def prompts(self) -> str:
-        """The user's own versions of prompts (P8)."""
-        return os.path.join(self.home, "prompts")
-
-    @property
-    def user_settings(self) -> str:
-        return os.path.join(self.home, "settings.json")
-
-    @property
-    def local_settings(self) -> str:
-        """Settings of this machine for this project. In the home: a file in the repository may be committed."""
-        return os.path.join(self.project_home, "settings.json")
-
-    @property
-    def project_settings(self) -> str:
-        return os.path.join(self.work_tree, PROJECT_FOLDER, "settings.json")
 
     @property
     def instruction_files(self) -> tuple[str, ...]:

@@ -7,12 +7,10 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, UsageError
-from memdir.events import FanOut, NullSink, careful_sink, request_refused, store_adopted
-from memdir.host import careful_clock
+from memdir.events import CleanSink, FanOut, LateSink, careful_clock, careful_sink, request_refused, store_adopted
 from memdir.layout import Layout, Place
-from memdir.recall.shown import ShownBySession
+from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root
-from memdir.store.clean_sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +19,11 @@ if TYPE_CHECKING:
     from memdir.background import Background
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
+    from memdir.model.job import ChatJob
     from memdir.model.model import Model
-    from memdir.recall.prefetch import Prefetch, Show
-    from memdir.recall.recall import Recaller
-    from memdir.recall.recall_thread import Check
-    from memdir.recall.selection import Selection
+    from memdir.recall.prefetch import Prefetch, RecallThreads
+    from memdir.recall.recall import Chooser, Recaller
+    from memdir.recall.selection import LocalChooser
     from memdir.search.index_store import OnProgress
     from memdir.search.session_search import SessionSearch
     from memdir.store.identity import Adoption
@@ -52,7 +50,7 @@ class MemDir:
         self.layout = layout
         self.settings = settings
         self.clock = careful_clock(clock)
-        self.sink = CleanSink(careful_sink(sink))
+        self.sink = CleanSink(careful_sink(sink), _without_secrets)
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
@@ -60,7 +58,9 @@ class MemDir:
         self._chosen_model: Model | None = None
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._background: Background | None = None
-        self._recallers: dict[str, Recaller] = {}
+        self._choosers: dict[str, LocalChooser] = {}
+        self._recallers: dict[tuple[str, bool], Recaller] = {}
+        self._threads: RecallThreads | None = None
         self.shown_by_session = ShownBySession()  # what each session was shown
 
     @property
@@ -110,68 +110,81 @@ class MemDir:
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
-        from memdir.prompts.listing import index_of
 
-        text = index_of(self.store)
+        text = self._index()
         place = shown_line(self.place.index)
         return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
 
-    def recaller(self, scope: str = "project") -> Recaller:
-        """Finds the memories that help with a message (R1)."""
-        if scope not in self._recallers:
+    def chat_job(self) -> ChatJob:
+        """What a request to the built-in model carries beside the conversation, so that it can look things up."""
+        from memdir.model.job import ChatJob
+
+        return ChatJob(self.place.root, self._index() if self.settings.enabled else "")
+
+    def _index(self) -> str:
+        from memdir.prompts.listing import index_of
+
+        return index_of(self.store)
+
+    def chooser(self, scope: str = "project") -> LocalChooser:
+        """Chooses among the memories of a scope on this machine (R3)."""
+        if scope not in self._choosers:
+            from memdir.recall.selection import LocalChooser, LocalSelector
+
+            place = self.place_of(scope)
+            selector, warm = LocalSelector(place.root, place.derived), None
+            if self.settings.recall_encoder == "auto":
+                from memdir.recall.warm_selector import WarmSelector, open_selector
+
+                warm = WarmSelector(lambda check: open_selector(place.root, place.derived, check=check), self.threads())
+            self._choosers[scope] = LocalChooser(place, scope, selector, clock=self.clock, warm=warm)
+        return self._choosers[scope]
+
+    def recaller(self, scope: str = "project", *, is_alone: bool = False) -> Recaller:
+        """Finds the memories that help with a message and renders them (R1): those of a scope by the selector that the
+        settings name (R2, R3), and after the project's the user's own for all projects."""
+        if (scope, is_alone) not in self._recallers:
             from memdir.recall.recall import Recaller
-            from memdir.recall.recall_log import RecallLog
-            from memdir.recall.selection import LocalSelector
+            from memdir.recall.verify import Verifier
 
-            store = self.store_for(scope)
-            selector = LocalSelector(store.root, store.place.derived)
-
-            def opened(check: Check) -> LocalSelector | None:
-                from memdir.recall.warm_selector import open_selector
-
-                return open_selector(store.root, store.place.derived, check=check)
-
-            self._recallers[scope] = Recaller(
-                store,
-                selector,
-                project=self.layout.work_tree,
-                log=RecallLog(store.place.state),
+            others = [self.chooser("user")] if scope == "project" and not is_alone else []
+            self._recallers[scope, is_alone] = Recaller(
+                self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
+                others,
+                self.store_for,
+                Verifier(self.layout.work_tree),
                 sink=self.sink,
                 clock=self.clock,
             )
-            self._recallers[scope].shown_by_session = self.shown_by_session
-            self._recallers[scope].opened = opened if self.settings.recall_encoder == "auto" else None
-        return self._recallers[scope]
+        return self._recallers[scope, is_alone]
+
+    def _model_chooser(self, scope: str) -> Chooser:
+        from memdir.model.choose import model_name
+        from memdir.recall.model_select import ModelChooser
+
+        return ModelChooser(
+            self.chooser(scope),
+            self.store_for(scope),
+            open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
+            name=model_name(self.settings, self.environment),
+            sink=self.sink,
+            overrides=self.layout.prompts,
+        )
+
+    def threads(self) -> RecallThreads:
+        """What recall runs beside a conversation."""
+        from memdir.recall.prefetch import RecallThreads
+
+        self._threads = self._threads or RecallThreads()
+        return self._threads
 
     def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
         from memdir.recall.prefetch import Prefetch
-        from memdir.recall.recall import MAX_RECALLED
 
-        async def find() -> Show:
-            if not self.settings.enabled:
-                return list
-            choice = await self.choose(text, recent_tools=recent_tools, session=session)
-            show = await self.recaller().prepare(choice, session=session, message=text)
-            try:
-                show_own = await own(MAX_RECALLED - len(choice.keys))
-            except (MemdirError, OSError):  # what is wrong with the user's memories costs the project's nothing
-                return show
-            return lambda: show() + show_own()
-
-        async def own(room: int) -> Show:
-            if not room or "user" not in self.recalled_scopes():
-                return list
-            recaller = self.recaller("user")
-            choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
-            choice.keys = choice.keys[:room]
-            return await recaller.prepare(choice, session=session, message=text)
-
-        return Prefetch(find)
-
-    def recalled_scopes(self) -> tuple[str, ...]:
-        """Whose memories join a conversation: the project's first, then the user's own for all projects."""
-        return ("project", "user") if os.path.isdir(self.place_of("user").root) else ("project",)
+        recaller = self.recaller() if self.settings.enabled else None
+        shown = self.shown_by_session.of(session)
+        return Prefetch(recaller, self.threads(), text, recent_tools=recent_tools, shown=shown)
 
     @property
     def asks_model(self) -> bool:
@@ -185,26 +198,6 @@ class MemDir:
         from memdir.model.choose import provider_of
 
         return self._given_model is not None or provider_of(self.settings, self.environment) != "builtin"
-
-    async def choose(
-        self, text: str, *, recent_tools: Sequence[str] = (), session: str = "", scope: str = "project"
-    ) -> Selection:
-        """The memories for a message, by the selector that the settings name (R2, R3)."""
-        recaller = self.recaller(scope)
-        if not (self.asks_model and self._has_model):
-            choice = await recaller.choose_in_time(text, recent_tools=recent_tools, session=session)
-            choice.instead_of_model = "no model is configured" if self.asks_model else ""
-            return choice
-        from memdir.model.choose import model_name
-
-        return await recaller.choose_by_model(
-            text,
-            open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
-            name=model_name(self.settings, self.environment),
-            recent_tools=recent_tools,
-            overrides=self.layout.prompts,
-            session=session,
-        )
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
@@ -263,7 +256,10 @@ class MemDir:
     async def close(self) -> None:
         """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
         chosen, self._chosen_model = self._chosen_model, None
-        for part in (*self._recallers.values(), self._background, chosen):
+        threads, self._threads = self._threads, None
+        self._choosers.clear()
+        self._recallers.clear()
+        for part in (threads, self._background, chosen):
             try:
                 if part is not None:
                     await part.close()
@@ -274,7 +270,10 @@ class MemDir:
         """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
         is no more: of one session, or of all (R1)."""
         self._prompt = None
-        self.shown_by_session.forget(session)
+        if session is None:
+            self.shown_by_session = ShownBySession()
+        else:
+            self.shown_by_session.of(session).forget()
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):
@@ -334,7 +333,17 @@ def open_memory(
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log:
-        from memdir.telemetry.jsonl import JsonlLog
+        sinks.append(LateSink(lambda: _event_log(layout, settings)))
+    return FanOut(sinks)
 
-        sinks.append(JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes))
-    return FanOut(sinks) if len(sinks) > 1 else sinks[0] if sinks else NullSink()
+
+def _event_log(layout: Layout, settings: Settings) -> Sink:
+    from memdir.telemetry.jsonl import JsonlLog
+
+    return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
+
+
+def _without_secrets(text: str) -> str:
+    from memdir.store.secrets import redact  # a hook whose events hold no text loads none of it
+
+    return redact(text)

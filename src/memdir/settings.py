@@ -10,6 +10,7 @@ import os
 import sys
 
 from memdir.disk.plain_file import NotPlain, read_plain, reason_of
+from memdir.disk.shipped import shipped_lines
 from memdir.errors import SettingsError
 from memdir.layout import Layout, nfc
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from memdir.layout import WorktreePolicy
 
-    Kind = Literal["bool", "int", "text", "path", "choice"]
     Layer = Literal["managed", "flags", "local", "user", "project"]
     Value = bool | int | str | None
 
@@ -36,156 +36,23 @@ _FALSE = frozenset(("0", "false", "no", "off"))
 class Option:
     """One setting: its name in files, its type, its default, what it does, and the values a repository may give it."""
 
-    __slots__ = ("attribute", "choices", "default", "doc", "kind", "name", "of_project")
-
-    def __init__(
-        self,
-        name: str,
-        kind: Kind,
-        default: Value,
-        *,
-        doc: str,
-        of_project: tuple[bool, ...] = (),
-        choices: tuple[str, ...] = (),
-    ) -> None:
-        self.name = name
-        self.attribute = "".join(f"_{c.lower()}" if c.isupper() else "_" if c == "." else c for c in name)
-        self.kind = kind
-        self.default = default
-        self.doc = doc
-        self.of_project = of_project
-        self.choices = choices
+    def __init__(self, line: str) -> None:
+        self.name, kinds, default, of_project, self.doc = (part.strip() for part in line.split("|", 4))
+        self.attribute = "".join(f"_{c.lower()}" if c.isupper() else "_" if c == "." else c for c in self.name)
+        self.kind, *choices = kinds.split()
+        self.choices = tuple(choices)
+        self.default: Value = _from_text(self.kind, default) if default else None
+        self.of_project = tuple(value == "true" for value in of_project.split())
 
 
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "memoryEnabled", "bool", True, of_project=(False,), doc="Whether memories are read and written at all (S5)."
-    ),
-    Option(
-        "memoryDirectory",
-        "path",
-        None,
-        doc="The memory directory of the project, `~/` expanded; without it `<home>/projects/<slug>/memory` (S1).",
-    ),
-    Option(
-        "dreamEnabled",
-        "bool",
-        True,
-        of_project=(False,),
-        doc="Whether memories are consolidated in the background (S5).",
-    ),
-    Option(
-        "skipIndex",
-        "bool",
-        False,
-        of_project=(True, False),
-        doc="Write topic files only and leave `MEMORY.md` alone (S12).",
-    ),
-    Option(
-        "worktrees",
-        "choice",
-        "shared",
-        choices=("shared", "isolated"),
-        doc="Whether all worktrees of a repository share one memory, or each has its own (S3, I2).",
-    ),
-    Option("eventLog", "bool", True, doc="Whether events are appended to `<home>/logs/events.jsonl` (V1)."),
-    Option(
-        "eventLogMaxBytes", "int", 1_000_000, doc="The size at which the event log is rotated; three old ones are kept."
-    ),
-    Option(
-        "recall.selector",
-        "choice",
-        "auto",
-        choices=("auto", "local", "model"),
-        doc="Who chooses memories: this machine, a model, or a model where one is configured (R2, R3).",
-    ),
-    Option(
-        "recall.encoder",
-        "choice",
-        "auto",
-        choices=("auto", "words"),
-        doc="Whether a process that stays uses the sentence model of the extra `minilm` where it is installed (R3).",
-    ),
-    Option(
-        "extract.everyTurns",
-        "int",
-        1,
-        doc="Extraction runs after every so many finished turns (X2).",
-    ),
-    Option("dream.hours", "int", 24, doc="Hours between two dreams (D1)."),
-    Option("dream.sessions", "int", 5, doc="Sessions since the last dream that make another one due (D1)."),
-    Option(
-        "dream.maxLostPercent",
-        "int",
-        25,
-        doc="A dream that would lose more of the facts than this is refused (D7).",
-    ),
-    Option(
-        "model.provider",
-        "choice",
-        "auto",
-        choices=("auto", "anthropic", "openai", "command", "builtin"),
-        doc="Who answers. `auto`: the first provider whose key is in the environment, else the built-in model.",
-    ),
-    Option("model.name", "text", None, doc="The model's name at its provider."),
-    Option(
-        "model.baseUrl",
-        "text",
-        None,
-        doc="Another server that speaks the provider's API: Ollama, vLLM, llama.cpp, OpenRouter …",
-    ),
-    Option(
-        "model.api",
-        "choice",
-        "chat",
-        choices=("chat", "responses"),
-        doc="Which of OpenAI's two dialects to speak.",
-    ),
-    Option(
-        "model.command",
-        "choice",
-        "claude",
-        choices=("claude", "codex"),
-        doc="The program that is the model when `model.provider` is `command`.",
-    ),
-    Option(
-        "model.contextTokens",
-        "int",
-        0,
-        doc="The size of the model's window in tokens; 0: what is known of the model by its name.",
-    ),
-    Option(
-        "autoCompact",
-        "bool",
-        True,
-        doc="Whether a conversation is compacted before it outgrows the model's window; without it there is no session "
-        "memory either (N3, N7).",
-    ),
-    Option(
-        "compact.percent",
-        "int",
-        80,
-        doc="The share of the model's window at which a conversation is compacted, in percent (N7).",
-    ),
-    Option(
-        "budget.tokensPerDay",
-        "int",
-        2_000_000,
-        doc="Tokens a day for background work in all projects; 0: no limit (B2).",
-    ),
-    Option(
-        "budget.tokensPerProject",
-        "int",
-        1_000_000,
-        doc="Tokens a day for background work in one project; 0: no limit (B2).",
-    ),
-    Option(
-        "budget.centsPerDay",
-        "int",
-        200,
-        doc="US cents a day for background work, by list price; 0: no limit (B2).",
-    ),
-)
+def _from_text(kind: str, text: str) -> Value:
+    """A flag's text as the value it stands for; left as it is where it stands for none."""
+    if kind == "bool" and text.lower() in _TRUE | _FALSE:
+        return text.lower() in _TRUE
+    return int(text) if kind == "int" and text.isdecimal() else text
+
+
+OPTIONS = tuple(map(Option, shipped_lines("settings.txt")))
 
 
 class Refusal:
@@ -207,22 +74,6 @@ class Refusal:
 
 class Environment:
     """What the process environment says, read once."""
-
-    __slots__ = (
-        "anthropic_key",
-        "bare",
-        "claude_home",
-        "codex_home",
-        "colour",
-        "directory",
-        "disabled",
-        "editor",
-        "home",
-        "is_forgiving",
-        "openai_key",
-        "remote",
-        "width",
-    )
 
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")
@@ -248,16 +99,6 @@ class Environment:
 
 class Settings:
     """The settings in force, frozen, each with the layer it came from."""
-
-    __slots__ = (
-        "_frozen",
-        "enabled",
-        "off_because",
-        "origins",
-        "refused",
-        "turn_on",
-        *(option.attribute for option in OPTIONS),
-    )
 
     memory_enabled: bool
     memory_directory: str | None
@@ -299,15 +140,9 @@ class Settings:
         off_because: str,
         turn_on: str = "",
     ) -> None:
-        put = object.__setattr__
-        for option in OPTIONS:
-            put(self, option.attribute, values.get(option.name, option.default))
-        put(self, "origins", origins)
-        put(self, "refused", refused)
-        put(self, "off_because", off_because)
-        put(self, "turn_on", turn_on)
-        put(self, "enabled", not off_because)
-        put(self, "_frozen", True)
+        self.__dict__.update({option.attribute: values.get(option.name, option.default) for option in OPTIONS})
+        self.__dict__.update(origins=origins, refused=refused, off_because=off_because, turn_on=turn_on)
+        self.__dict__["enabled"] = not off_because
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings are frozen: {name} cannot be changed")
@@ -337,7 +172,7 @@ def load_settings(
     or refused, too, where the environment is forgiving."""
     strict = not environment.is_forgiving
     values: dict[str, Value] = {}
-    origins: dict[str, str] = {}
+    origins: dict[str, Layer] = {}
     refused: list[Refusal] = []
     paths: dict[Layer, str] = {
         "managed": managed_path if managed_path is not None else managed_settings_path(),
@@ -366,7 +201,7 @@ def memory_root(environment: Environment, settings: Settings, layout: Layout) ->
 
 
 def _why_off(
-    environment: Environment, values: Mapping[str, Value], origins: Mapping[str, str], paths: Mapping[Layer, str]
+    environment: Environment, values: Mapping[str, Value], origins: Mapping[str, Layer], paths: Mapping[Layer, str]
 ) -> tuple[str, str]:
     """Why memory is off, and what turns it on again; nothing when it is on."""
     if environment.disabled:
@@ -377,7 +212,7 @@ def _why_off(
         told = "this is a remote session without persistent storage (MEMDIR_REMOTE)"
         return told, "Set MEMDIR_REMOTE_STORAGE to a folder that outlives this machine"
     if values.get("memoryEnabled") is False:
-        layer = next(layer for layer in LAYERS if layer == origins["memoryEnabled"])
+        layer = origins["memoryEnabled"]
         return f"memoryEnabled is false in the {layer} settings ({paths[layer]})", _turned_on(layer, paths)
     return "", ""
 
@@ -440,7 +275,7 @@ def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Va
     if layer == UNTRUSTED and not any(raw is value for value in option.of_project):
         return option, _why_not_of_project(option), None
     if isinstance(raw, str) and layer == "flags":
-        raw = _from_text(option, raw)
+        raw = _from_text(option.kind, raw)
     reason = _fault_of_value(option, raw)
     if reason:
         return option, reason, None
@@ -449,11 +284,9 @@ def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Va
 
 
 def _why_not_of_project(option: Option) -> str:
-    if option.of_project:
-        return (
-            "a repository may set it to false only (S2)" if len(option.of_project) == 1 else "it must be true or false"
-        )
-    return "a repository may not decide it: only that memory or dreaming is off, and whether there is an index (S2)"
+    if not option.of_project:
+        return "a repository may not decide it: only that memory or dreaming is off, and whether there is an index (S2)"
+    return "it must be true or false" if True in option.of_project else "a repository may set it to false only (S2)"
 
 
 def _fault_of_value(option: Option, raw: object) -> str:
@@ -470,15 +303,6 @@ def _fault_of_value(option: Option, raw: object) -> str:
     if option.kind == "path" and not os.path.isabs(_expand(raw, os.environ)):
         return "it must be an absolute path, or start with ~/"
     return ""
-
-
-def _from_text(option: Option, text: str) -> object:
-    """A flag's text as the value it stands for; left as it is where it stands for none."""
-    if option.kind == "bool" and text.lower() in _TRUE | _FALSE:
-        return text.lower() in _TRUE
-    if option.kind == "int" and text.isdigit():
-        return int(text)
-    return text
 
 
 def _nearest(name: str) -> str:

@@ -278,7 +278,7 @@ def test_errors_are_json_where_json_was_asked_for(memdir: Memdir) -> None:
 
 
 def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memdir.cli.path.run", lambda options, context: 1 / 0)
+    monkeypatch.setattr("memdir.cli.for_programs.Path.run", lambda *_: 1 / 0)
     ran = memdir("path")
     assert ran.code == 70
     assert "ZeroDivisionError" in ran.err and "Traceback" not in ran.err
@@ -288,16 +288,16 @@ def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatc
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("help",), ("-h",)])
 def test_the_overview_lists_every_command(memdir: Memdir, words: tuple[str, ...]) -> None:
-    from memdir.cli.commands import MODULES
+    from memdir.cli.entry import command_places
 
     out = memdir(*words).out
-    assert all(f"  {name} " in out for name in MODULES)
+    assert all(f"  {name} " in out for name in command_places())
 
 
 def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
-    from memdir.cli.commands import MODULES
+    from memdir.cli.entry import command_places
 
-    for name in MODULES:
+    for name in command_places():
         ran = memdir("help", name)
         assert ran.code == 0
         assert "examples:\n  " in ran.out, name

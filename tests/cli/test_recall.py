@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.memdir import open_memory
-from memdir.recall import recall as recall_module
+from memdir.recall import model_select
 from tests.conftest import Ran
 from tests.provider_server import KEY, Hang, ProviderServer, Refusal, says
 from tests.search.worlds import BAKERY
@@ -131,7 +131,7 @@ def test_recall_says_why_the_model_did_not_choose(memdir: Memdir, server: Provid
 def test_recall_waits_for_a_model_no_longer_than_a_conversation_does(
     memdir: Memdir, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.05)
+    monkeypatch.setattr(model_select, "MODEL_SECONDS", 0.05)
     server.add(Hang(says("never")))
     ran = memdir("recall", OVEN, *at(server))
     assert "+ real_oven.md" in ran.out

@@ -12,6 +12,7 @@ from typing import Literal
 from memdir.agent.tools.file_tools import ReadTool
 from memdir.errors import ModelError
 from memdir.model.builtin.builtin_model import BuiltinModel
+from memdir.model.job import ChatJob
 from memdir.model.model import Model, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel
 from memdir.model.scripted import calls as scripted_calls
@@ -37,11 +38,10 @@ class Subject(ABC):
 
     def request(self) -> Request:
         """A conversation whose index names one memory, and a question about it."""
-        index = "Contents of /m/MEMORY.md (memory):\n\n- [Deploys](deploys.md) — deploys are frozen\n"
-        context = Message("user", (Text(index),), is_meta=True)
-        return Request(
-            self.name, (SystemBlock("Help.", ends_prefix=True),), (ReadTool.spec,), (context, user("Deploys?"))
-        )
+        job = ChatJob("/m", "- [Deploys](deploys.md) — deploys are frozen\n")
+        context = Message("user", (Text(f"Contents of /m/MEMORY.md (memory):\n\n{job.index}"),), is_meta=True)
+        system = (SystemBlock("Help.", ends_prefix=True),)
+        return Request(self.name, system, (ReadTool.spec,), (context, user("Deploys?")), job=job)
 
     @contextmanager
     def model(self, steps: Sequence[Step], place: Path) -> Iterator[Model]:

@@ -96,7 +96,8 @@ def raw_request(provider: Provider, request: Request) -> Request:
         "openai-chat": chat_arguments,
         "openai-responses": responses_arguments,
     }
-    return Request(request.model, messages=(last,), raw=RawCall(provider, render[provider](plain)))
+    raw = RawCall(provider, render[provider](plain))
+    return Request(request.model, messages=(last,), raw=raw, job=request.job)
 
 
 async def test_a_failure_is_a_model_error_with_a_kind_and_a_remedy(subject: Subject, tmp_path: Path) -> None:

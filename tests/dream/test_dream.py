@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.dream.dream import MAX_LISTED, Dreamer, DreamPlan, DreamReport, NotDreamt
-from memdir.dream.facts import all_facts, facts_of, missing_from
-from memdir.dream.lock import last_dream, take_dream_lock
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import MAX_LISTED, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.dream.dream_check import all_facts, facts_of, missing_from
+from memdir.dream.dream_lock import last_dream, take_dream_lock
 from memdir.errors import BudgetReached, ModelError
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request

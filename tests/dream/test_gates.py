@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from memdir.dream.dream_lock import LOCK_NAME
 from memdir.dream.gates import SCAN_SECONDS, DreamGates, Due, NotDue
-from memdir.dream.lock import LOCK_NAME
 from tests.conftest import Clock
 
 

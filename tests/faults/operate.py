@@ -12,8 +12,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC
 
-from memdir.dream.dream import Dreamer, DreamPlan, NotDreamt
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import Dreamer, DreamPlan, DreamTask, NotDreamt
 from memdir.errors import MemdirError
 from memdir.events import NullSink
 from memdir.memdir import open_memory

@@ -143,7 +143,7 @@ def test_however_far_back_a_long_ledger_has_to_be_read_the_lines_are_the_same(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only its end is read, as far back as needed: a year of work must not slow down every call."""
-    monkeypatch.setattr(ledger_module, "FIRST_TAIL_BYTES", 2000)
+    monkeypatch.setattr(ledger_module, "_OLDER_LINES", 10)
     day = 86400.0
     for number in range(200):
         ledger.add(spent(number * day, number))

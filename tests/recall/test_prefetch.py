@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memdir.memdir import MemDir, open_memory
-from memdir.recall.prefetch import Prefetch, Show
-from memdir.recall.recall import MAX_RECALLED, Recaller
+from memdir.model.model import Reply, Request
+from memdir.recall.prefetch import Prefetch, RecallThreads
+from memdir.recall.recall import MAX_RECALLED, Recaller, RecallRequest
 from memdir.recall.recall_log import LOG_NAME, RecallLog
-from memdir.recall.selection import LocalSelector
+from memdir.recall.selection import LocalChooser, LocalSelector, Selection
+from memdir.recall.verify import Verifier
 from memdir.settings import Environment
+from memdir.transcript.message import Message
 from tests.conftest import Events
 
 if TYPE_CHECKING:
@@ -45,10 +48,8 @@ def write(memory: MemDir, name: str, more: str = "") -> None:
 
 async def joined(pending: Prefetch) -> list[str]:
     """What recall brings, once it is there."""
-    async with asyncio.timeout(20):
-        while not pending.is_done:
-            await asyncio.sleep(0.001)
-    return [message.text for message in pending.ready()]
+    await pending.wait(20)
+    return [message.text for message in pending.ready() if isinstance(message, Message)]
 
 
 @pytest.mark.parametrize(
@@ -158,30 +159,72 @@ async def test_the_conversation_goes_on_while_an_index_is_made(project: Path) ->
     """R4: were it made on the loop, nobody could say that it is done."""
     memory = opened(project)
     slow = Slow(memory.place.root, memory.place.derived)
-    recaller = Recaller(memory.store, slow, project=str(project), log=RecallLog(memory.place.state), sink=memory.sink)
-
-    async def find() -> Show:
-        return await recaller.prepare(await recaller.choose_in_time(PORT))
-
-    pending = Prefetch(find)
-    for _ in range(10):
-        await asyncio.sleep(0)
+    chooser = LocalChooser(memory.place, "project", slow, clock=memory.clock)
+    recaller = Recaller(chooser, (), memory.store_for, Verifier(str(project)), sink=memory.sink)
+    pending = Prefetch(recaller, RecallThreads(), PORT)
+    await pending.wait(0.01)
     assert pending.ready() == []
     slow.done.set()
     assert len(await joined(pending)) == 1
     assert slow.was_waited_for
 
 
+class Waiting:
+    """A chooser that waits for a model's answer, which never comes."""
+
+    scope, root = "project", ""
+
+    async def complete(self, request: object) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def choose(self, request: RecallRequest) -> Selection:
+        assert request.ask is not None
+        request.ask(self, Request("any"), 60)  # type: ignore[arg-type]
+        raise AssertionError
+
+
+async def test_prefetched_memories_join_once_and_as_messages_that_only_the_model_sees(project: Path) -> None:
+    pending = opened(project).prefetch(PORT)
+    await pending.wait(20)
+    messages = pending.ready()
+    assert all(isinstance(one, Message) and one.is_meta and "<system-reminder>" in one.text for one in messages)
+    assert len(messages) == 1
+    assert pending.ready() == []
+
+
+async def test_a_recall_that_fails_finds_nothing(project: Path) -> None:
+    class Broken(LocalSelector):
+        def refresh(self, *, on_progress: OnProgress | None = None) -> int:
+            raise RuntimeError
+
+    memory = opened(project)
+    chooser = LocalChooser(memory.place, "project", Broken(memory.place.root, ""), clock=memory.clock)
+    recaller = Recaller(chooser, (), memory.store_for, Verifier(str(project)), sink=memory.sink)
+    assert await joined(Prefetch(recaller, RecallThreads(), PORT)) == []
+
+
+async def test_a_turn_that_ends_cancels_its_recall_and_the_question_to_a_model(project: Path) -> None:
+    memory = opened(project)
+    recaller = Recaller(Waiting(), (), memory.store_for, Verifier(str(project)), sink=memory.sink)
+    pending = Prefetch(recaller, RecallThreads(), PORT)
+    while pending._asking is None:
+        await asyncio.sleep(0.001)
+    pending.cancel()
+    await pending.wait(20)
+    assert pending.is_done
+    assert pending.ready() == []
+
+
 async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
     """R4: all that takes long was done beside the conversation; only what was forgotten meanwhile is left out."""
     memory = opened(project, files=("port.md", "forgotten.md"))
     pending = memory.prefetch(PORT)
-    while not pending.is_done:
-        await asyncio.sleep(0.001)
+    await pending.wait(20)
     Path(memory.place.root, "port.md").write_text("Changed.")
     Path(memory.place.root, "forgotten.md").unlink()
-    (message,) = pending.ready()
-    assert "port 5433" in message.text
+    (text,) = await joined(pending)
+    assert "port 5433" in text
 
 
 async def test_the_users_own_memories_for_all_projects_join_after_the_projects(project: Path) -> None:

@@ -5,91 +5,127 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Reply, Request
+from memdir.model.model import Model, Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
+from memdir.recall import model_select
 from memdir.recall import recall as recall_module
-from memdir.recall import shown as shown_module
-from memdir.recall.prefetch import Prefetch, Show
-from memdir.recall.recall import Recaller
+from memdir.recall.inject import MAX_SESSION_CHARACTERS
+from memdir.recall.model_select import ModelChooser
+from memdir.recall.prefetch import RecallThreads
+from memdir.recall.recall import Recaller, RecallRequest, Shown, ShownBySession
 from memdir.recall.recall_log import Injection, Pin, RecallLog
-from memdir.recall.selection import LocalSelector
+from memdir.recall.selection import LocalChooser, LocalSelector, Selection
+from memdir.recall.verify import Verifier
+from memdir.recall.warm_selector import WarmSelector
 from memdir.store.store import MemoryStore
 from tests.conftest import NOW, Events
 from tests.search.worlds import BAKERY
+
+if TYPE_CHECKING:
+    from memdir.recall.recall import Chooser
 
 OVEN = "write integration tests for the oven client"
 
 
 @pytest.fixture
-def recaller(store: MemoryStore, events: Events, tmp_path: Path) -> Recaller:
+def bench(store: MemoryStore, events: Events, tmp_path: Path) -> Bench:
     store.ensure()
     for one in BAKERY:
         text = f"---\nname: {one.title}\ndescription: {one.description}\ntype: {one.kind}\n---\n\n{one.description}.\n"
         Path(store.root, one.key).write_text(text, encoding="utf-8")
-    selector = LocalSelector(store.root, str(tmp_path / "index"))
-    log = RecallLog(str(tmp_path / "state"))
-    return Recaller(store, selector, project=str(tmp_path), log=log, sink=events, clock=lambda: NOW)
+    return Bench(store, events, tmp_path)
 
 
-async def by_model(recaller: Recaller, steps: Sequence[Step]) -> list[str]:
-    return (await recaller.choose_by_model(OVEN, open_model=lambda: ScriptedModel(steps), name="any")).keys
+class Bench:
+    """The one way over one store, and what it needs."""
+
+    def __init__(self, store: MemoryStore, events: Events, project: Path) -> None:
+        self.store, self.events, self.project = store, events, project
+        selector = LocalSelector(store.root, store.place.derived)
+        self.local = LocalChooser(store.place, "project", selector, clock=lambda: NOW)
+        self.shown = Shown("s1")
+        self.recaller = self.over(self.local)
+
+    def over(self, chooser: Chooser) -> Recaller:
+        verifier = Verifier(str(self.project))
+        return Recaller(chooser, (), lambda _: self.store, verifier, sink=self.events, clock=lambda: NOW)
+
+    def choose(self, text: str = OVEN) -> list[str]:
+        (selection,) = self.recaller.choose(RecallRequest(text, shown=self.shown))
+        return selection.keys
+
+    def render(self, keys: Sequence[str]) -> list[str]:
+        selection = Selection("project", list(keys), "words")
+        return self.recaller.show(self.recaller.prepare(RecallRequest(OVEN, shown=self.shown), [selection]))
+
+    def by_model(self, model: Model) -> list[str]:
+        sink = self.events
+        chooser = ModelChooser(self.local, self.store, open_model=lambda: model, name="any", sink=sink)
+        (selection,) = self.over(chooser).choose(RecallRequest(OVEN, shown=self.shown))
+        return selection.keys
 
 
-def test_what_was_shown_is_not_chosen_again(recaller: Recaller) -> None:
-    first = recaller.choose(OVEN, session="s").keys
+def by_model(bench: Bench, steps: Sequence[Step]) -> list[str]:
+    return bench.by_model(ScriptedModel(steps))
+
+
+def test_what_was_shown_is_not_chosen_again(bench: Bench) -> None:
+    first = bench.choose()
     assert "real_oven.md" in first
-    assert len(recaller.render(first, session="s")) == len(first)
-    assert not set(first) & set(recaller.choose(OVEN, session="s").keys)
+    assert len(bench.render(first)) == len(first)
+    assert not set(first) & set(bench.choose())
 
 
-def test_a_memory_that_vanished_meanwhile_is_left_out(recaller: Recaller, store: MemoryStore) -> None:
-    keys = recaller.choose(OVEN).keys
+def test_a_memory_that_vanished_meanwhile_is_left_out(bench: Bench, store: MemoryStore) -> None:
+    keys = bench.choose()
     Path(store.root, "real_oven.md").unlink()
-    assert not any("real_oven.md" in text for text in recaller.render(keys))
+    assert not any("real_oven.md" in text for text in bench.render(keys))
 
 
-def test_every_injection_is_logged_and_told(recaller: Recaller, events: Events, tmp_path: Path) -> None:
-    recaller.render(["real_oven.md"], session="s1")
-    (injection,) = RecallLog(str(tmp_path / "state")).injections()
+def test_every_injection_is_logged_and_told(bench: Bench, events: Events, store: MemoryStore) -> None:
+    bench.render(["real_oven.md"])
+    (injection,) = RecallLog(store.place.state).injections()
     assert (injection.session, injection.keys, injection.time) == ("s1", ("real_oven.md",), NOW)
     assert "memory.recall" in events.names
 
 
-def test_what_a_description_names_is_checked_too(recaller: Recaller, store: MemoryStore, tmp_path: Path) -> None:
+def test_what_a_description_names_is_checked_too(bench: Bench, store: MemoryStore, tmp_path: Path) -> None:
     Path(store.root, "named.md").write_text("---\nname: n\ndescription: see src/a.py\ntype: project\n---\n\nx\n")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("")
-    assert "any more" not in recaller.render(["named.md"])[0]
+    assert "any more" not in bench.render(["named.md"])[0]
     (tmp_path / "src" / "a.py").unlink()
-    recaller.shown_by_session.forget()
-    assert "not in the project any more: src/a.py." in recaller.render(["named.md"])[0]
+    bench.shown.forget()
+    assert "not in the project any more: src/a.py." in bench.render(["named.md"])[0]
 
 
-def test_a_session_is_never_flooded(recaller: Recaller, store: MemoryStore) -> None:
+def test_a_session_is_never_flooded(bench: Bench, store: MemoryStore) -> None:
     for number in range(12):
         text = f"---\nname: long {number}\ndescription: d\ntype: project\n---\n\n" + "word " * 4000
         Path(store.root, f"long{number}.md").write_text(text, encoding="utf-8")
-    shown = [recaller.render([f"long{number}.md"]) for number in range(12)]
+    shown = [bench.render([f"long{number}.md"]) for number in range(12)]
     assert "word word" in shown[0][0]
     assert "word word" not in shown[-1][0]
     assert str(Path(store.root, "long11.md")) in shown[-1][0], "what was cut is said, with its path"
-    assert recaller.shown().characters <= recall_module.MAX_SESSION_CHARACTERS + 2_000
+    assert bench.shown.characters <= MAX_SESSION_CHARACTERS + 2_000
 
 
-def test_of_many_sessions_the_oldest_are_forgotten(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_module, "MAX_SESSIONS", 2)
+def test_of_many_sessions_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_module, "MAX_SESSIONS", 2)
+    sessions = ShownBySession()
     for session in ("one", "two", "one", "three"):
-        recaller.render(["freeze.md"], session=session)
-    assert [len(recaller.shown(session).keys("project")) for session in ("one", "three", "two")] == [1, 1, 0]
+        sessions.of(session).add("project", "freeze.md", 10)
+    assert [len(sessions.of(session).keys("project")) for session in ("one", "three", "two")] == [1, 1, 0]
 
 
-async def test_names_a_model_made_up_are_dropped(recaller: Recaller) -> None:
+def test_names_a_model_made_up_are_dropped(bench: Bench) -> None:
     reply = says('{"selected_memories": ["freeze.md", "invented.md", "../../etc/passwd", "freeze.md"]}')
-    assert await by_model(recaller, [reply]) == ["freeze.md"]
+    assert by_model(bench, [reply]) == ["freeze.md"]
 
 
 FREEZE = '{"selected_memories": ["freeze.md"]}'
@@ -107,15 +143,15 @@ FREEZE = '{"selected_memories": ["freeze.md"]}'
         'I choose ["freeze.md"], as [1] says.',
     ],
 )
-async def test_a_list_of_names_is_found_however_it_is_dressed(recaller: Recaller, answer: str) -> None:
-    assert await by_model(recaller, [says(answer)]) == ["freeze.md"]
+def test_a_list_of_names_is_found_however_it_is_dressed(bench: Bench, answer: str) -> None:
+    assert by_model(bench, [says(answer)]) == ["freeze.md"]
 
 
 @pytest.mark.parametrize(
     "answer", ['{"selected_memories": []}', 'None fits: {"selected_memories": []}', "[]", "```\n[]\n```"]
 )
-async def test_an_empty_list_means_that_no_memory_helps(recaller: Recaller, answer: str) -> None:
-    assert await by_model(recaller, [says(answer)]) == []
+def test_an_empty_list_means_that_no_memory_helps(bench: Bench, answer: str) -> None:
+    assert by_model(bench, [says(answer)]) == []
 
 
 @pytest.mark.parametrize(
@@ -132,29 +168,27 @@ async def test_an_empty_list_means_that_no_memory_helps(recaller: Recaller, answ
         "[" * 5000,
     ],
 )
-async def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(recaller: Recaller, answer: str) -> None:
-    assert await by_model(recaller, [says(answer)]) == recaller.choose(OVEN).keys != []
+def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(bench: Bench, answer: str) -> None:
+    assert by_model(bench, [says(answer)]) == bench.choose() != []
 
 
-async def test_what_was_shown_is_not_offered_to_the_model(recaller: Recaller) -> None:
-    recaller.render(["freeze.md"])
+def test_what_was_shown_is_not_offered_to_the_model(bench: Bench) -> None:
+    bench.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])
-    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
+    assert bench.by_model(model) == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
-async def test_what_cannot_be_read_is_not_offered_to_the_model(
-    recaller: Recaller, store: MemoryStore, tmp_path: Path
-) -> None:
+def test_what_cannot_be_read_is_not_offered_to_the_model(bench: Bench, store: MemoryStore, tmp_path: Path) -> None:
     (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
     model = ScriptedModel([says(FREEZE)])
-    assert (await recaller.choose_by_model(OVEN, open_model=lambda: model, name="any")).keys == []
+    assert bench.by_model(model) == []
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
-async def test_a_model_that_fails_leaves_the_choice_to_this_machine(recaller: Recaller) -> None:
-    local = recaller.choose(OVEN).keys
-    assert await by_model(recaller, [ModelError("down", kind="overloaded", remedy="wait")]) == local
+def test_a_model_that_fails_leaves_the_choice_to_this_machine(bench: Bench) -> None:
+    local = bench.choose()
+    assert by_model(bench, [ModelError("down", kind="overloaded", remedy="wait")]) == local
 
 
 class Broken:
@@ -166,8 +200,8 @@ class Broken:
     async def close(self) -> None: ...
 
 
-async def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(recaller: Recaller, events: Events) -> None:
-    assert (await recaller.choose_by_model(OVEN, open_model=Broken, name="any")).keys == recaller.choose(OVEN).keys
+def test_a_mistake_in_a_hosts_model_costs_no_turn_and_is_told(bench: Bench, events: Events) -> None:
+    assert bench.by_model(Broken()) == bench.choose()
     assert [event.fields["reason"] for event in events.events if event.name == "memory.refused"] == ["ValueError"]
 
 
@@ -181,51 +215,20 @@ class Silent:
     async def close(self) -> None: ...
 
 
-async def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
-    recaller: Recaller, monkeypatch: pytest.MonkeyPatch
+def test_a_model_that_takes_too_long_leaves_the_choice_to_this_machine(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall_module, "MODEL_SECONDS", 0.01)
-    chosen = await recaller.choose_by_model(OVEN, open_model=Silent, name="any")
-    assert chosen.keys == recaller.choose(OVEN).keys
+    monkeypatch.setattr(model_select, "MODEL_SECONDS", 0.01)
+    assert bench.by_model(Silent()) == bench.choose()
 
 
-async def test_a_process_that_stays_asks_the_slow_selector_and_falls_back_to_the_quick_one(recaller: Recaller) -> None:
-    local = recaller.choose(OVEN).keys
-    recaller.opened = lambda _: None
-    assert (await recaller.choose_in_time(OVEN)).keys == local
-    assert (await recaller.choose_in_time("thanks, great!")).keys == []
-
-
-async def test_prefetched_memories_join_once_and_only_when_they_are_there(recaller: Recaller) -> None:
-    gate = asyncio.Event()
-
-    async def find() -> Show:
-        await gate.wait()
-        return await recaller.prepare(await recaller.choose_in_time(OVEN))
-
-    pending = Prefetch(find)
-    assert pending.ready() == []
-    gate.set()
-    while not (messages := pending.ready()):
-        await asyncio.sleep(0)
-    assert all(message.is_meta and "<system-reminder>" in message.text for message in messages)
-    assert pending.ready() == []
-
-
-async def test_a_recall_that_fails_finds_nothing() -> None:
-    async def find() -> Show:
-        raise ModelError("down", kind="overloaded", remedy="wait")
-
-    pending = Prefetch(find)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert pending.ready() == []
-
-
-async def test_a_turn_that_ends_cancels_its_recall() -> None:
-    pending = Prefetch(lambda: asyncio.sleep(60, lambda: ["late.md"]))
-    await pending.cancel()
-    assert pending.ready() == []
+def test_a_process_that_stays_asks_the_slow_selector_and_falls_back_to_the_quick_one(bench: Bench) -> None:
+    warm = WarmSelector(lambda _: None, RecallThreads())
+    selector = LocalSelector(bench.store.root, bench.store.place.derived)
+    stays = LocalChooser(bench.store.place, "project", selector, clock=lambda: NOW, warm=warm)
+    found = stays.choose(RecallRequest(OVEN))
+    assert (found.keys, found.by) == (bench.choose(), "words")
+    assert stays.choose(RecallRequest("thanks, great!")).keys == []
 
 
 def test_of_a_message_pinned_twice_the_newer_counts(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from memdir.model.model import Model, Reply, Request, SystemBlock
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan
-from memdir.remember.outcome import Skipped
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState
+from memdir.remember.turn import Skipped
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.resume import resume

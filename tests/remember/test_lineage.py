@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from memdir.model.scripted import ScriptedModel, calls, says
-from memdir.remember.evidence import Evidence
+from memdir.remember.evidence import Evidence, Said, has_prose, take_apart
 from memdir.remember.lineage import Verdict, judge, trace
-from memdir.remember.lines import Said, has_prose, take_apart
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.speakers import Speaker

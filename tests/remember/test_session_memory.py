@@ -15,11 +15,9 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
-from memdir.remember.notes import SECTION_TOKENS, Notes, titles_of
-from memdir.remember.outcome import Skipped
-from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_memory import SECTION_TOKENS, Notes, SessionMemory, titles_of
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn
+from memdir.remember.turn import FinishedTurn, Skipped
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
 from memdir.transcript.transcript import Transcript

@@ -10,7 +10,7 @@ import pytest
 
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.selection import LocalSelector
-from memdir.search.index_store import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_RECORDS
+from memdir.search.index_store import BASE_NAME, JOURNAL_NAME, MAX_JOURNAL_SEGMENTS
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 from memdir.transcript.conversation import Conversation
@@ -38,7 +38,7 @@ class Bakery:
         for one in BAKERY[4:]:
             self.write(one.key, TEXT.format(one))
             selector.refresh()
-        for number in range(MAX_JOURNAL_RECORDS + 2 - len(BAKERY[4:])):  # one change after it was folded
+        for number in range(MAX_JOURNAL_SEGMENTS + 2 - len(BAKERY[4:])):  # one change after it was folded
             self.write(f"{number}.md", f"Order number {number} of rye bread.\n")
             selector.refresh()
 

@@ -12,7 +12,7 @@ from memdir.search.document import Document
 from memdir.search.index_store import (
     BASE_NAME,
     JOURNAL_NAME,
-    MAX_JOURNAL_RECORDS,
+    MAX_JOURNAL_SEGMENTS,
     TOLD_EVERY,
     TOLD_FROM_BYTES,
     IndexStore,
@@ -46,7 +46,7 @@ def test_a_second_process_finds_what_the_first_one_indexed(tmp_path: Path, encod
     )
     again = IndexStore(str(tmp_path), encoder)
     assert best(again, encoder, "zeppelin") == "a.md"
-    assert again.refresh(again.stamps(), lambda _: None) == 0
+    assert again.update(again.stamps(), lambda _: None) == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"MDSEGM01 and then nothing", os.urandom(4096)])
@@ -95,27 +95,14 @@ def test_changed_new_and_deleted_files_are_seen_by_the_next_refresh(tmp_path: Pa
     assert "c.md" not in selector.search("ferry timetable", limit=10)
 
 
-def test_one_known_change_needs_no_scan(tmp_path: Path, encoder: WordEncoder) -> None:
-    root = tmp_path / "memory"
-    write(root, "a.md", "zeppelin hangar")
-    selector = LocalSelector(str(root), str(tmp_path / "index"), encoder=encoder)
-    selector.refresh()
-    write(root, "b.md", "violin case")
-    selector.update("b.md")
-    assert selector.search("violin", limit=1) == ["b.md"]
-    (root / "b.md").unlink()
-    selector.update("b.md")
-    assert "b.md" not in selector.search("violin", limit=5)
-
-
 def test_many_small_changes_are_folded_together(tmp_path: Path, encoder: WordEncoder) -> None:
     derived = IndexStore(str(tmp_path), encoder)
     derived.add([Document("base.md", description="tea")])
-    for number in range(3 * MAX_JOURNAL_RECORDS):
+    for number in range(3 * MAX_JOURNAL_SEGMENTS):
         derived.add([Document(f"{number}.md", description=f"zeppelin number {number}", body="x" * number)])
-    assert len(derived.segments) <= 1 + MAX_JOURNAL_RECORDS
+    assert len(derived.segments) <= 1 + MAX_JOURNAL_SEGMENTS
     again = IndexStore(str(tmp_path), encoder)
-    assert len(again.stamps()) == 1 + 3 * MAX_JOURNAL_RECORDS
+    assert len(again.stamps()) == 1 + 3 * MAX_JOURNAL_SEGMENTS
     assert best(again, encoder, "zeppelin number 7") == "7.md"
 
 
@@ -176,8 +163,8 @@ def test_what_was_indexed_before_somebody_broke_it_off_is_kept(tmp_path: Path, e
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        IndexStore(str(tmp_path), encoder).refresh(current, documents.get, on_progress=break_off)
+        IndexStore(str(tmp_path), encoder).update(current, documents.get, on_progress=break_off)
     again = IndexStore(str(tmp_path), encoder)
     assert len(again.stamps()) == 2 * TOLD_EVERY
-    assert again.refresh(current, documents.get) == TOLD_EVERY
+    assert again.update(current, documents.get) == TOLD_EVERY
     assert again.stamps() == current

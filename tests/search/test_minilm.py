@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
-from memdir.recall.recall_thread import RecallThreads
-from memdir.recall.selection import LocalSelector
+from memdir.recall.prefetch import RecallThreads
+from memdir.recall.selection import LocalSelector, Recalled
 from memdir.recall.warm_selector import WarmSelector, open_selector
 from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, WordPiece, is_installed
 from memdir.search.vectors import WordEncoder
@@ -77,41 +77,44 @@ def test_its_index_is_kept_apart_from_the_one_that_hooks_read(tmp_path: Path) ->
     assert again.refresh() == 0  # nothing is embedded twice
 
 
-async def test_a_selector_that_is_not_installed_is_not_asked_again() -> None:
+FOUND = Recalled(None, None, None)  # type: ignore[arg-type]
+
+
+def test_a_selector_that_is_not_installed_is_not_asked_again() -> None:
     opened: list[int] = []
 
     def none(_: object) -> None:
         opened.append(1)
 
     staying = WarmSelector(none, RecallThreads())
-    assert await staying.ask(lambda _: ["a.md"]) is None
-    assert await staying.ask(lambda _: ["a.md"]) is None
+    assert staying.ask(lambda _: FOUND) is None
+    assert staying.ask(lambda _: FOUND) is None
     assert opened == [1]
 
 
-async def test_a_selector_that_cannot_be_loaded_counts_as_missing() -> None:
+def test_a_selector_that_cannot_be_loaded_counts_as_missing() -> None:
     def broken(_: object) -> LocalSelector:
         raise ImportError("no such runtime")
 
-    assert await WarmSelector(broken, RecallThreads()).ask(lambda _: ["a.md"]) is None
+    assert WarmSelector(broken, RecallThreads()).ask(lambda _: FOUND) is None
 
 
-async def test_an_answer_that_is_late_is_not_waited_for_and_a_second_question_meanwhile_is_refused(
+def test_an_answer_that_is_late_is_not_waited_for_and_a_second_question_meanwhile_is_refused(
     tmp_path: Path,
 ) -> None:
     held = threading.Event()
     staying = WarmSelector(lambda _: LocalSelector(str(tmp_path), str(tmp_path / "index")), RecallThreads())
 
-    def slow(_: LocalSelector) -> list[str]:
+    def slow(_: LocalSelector) -> Recalled:
         held.wait(20)
-        return ["late.md"]
+        return FOUND
 
-    assert await staying.ask(slow, max_seconds=0.05) is None
-    assert await staying.ask(lambda _: ["quick.md"]) is None  # still busy
+    assert staying.ask(slow, max_seconds=0.05) is None
+    assert staying.ask(lambda _: FOUND) is None  # still busy
     held.set()
-    while (found := await staying.ask(lambda _: ["next.md"])) is None:
+    while (found := staying.ask(lambda _: FOUND)) is None:
         pass
-    assert found == ["next.md"]
+    assert found is FOUND
 
 
 A_HOST_THAT_ENDS_WHILE_MEMORIES_ARE_EMBEDDED = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.search.memory_search import search
+from memdir.search.memory_search import plain_search as search
 
 
 @pytest.fixture

@@ -35,5 +35,5 @@ def test_what_is_gone_leaves_no_trace(encoder: WordEncoder) -> None:
     gone = {divmod(at, 50) for at in range(0, len(DOCUMENTS), 3)}
     left = [document for at, document in enumerate(DOCUMENTS) if at % 3]
     assert merge(parts, gone) == packed(left, encoder)
-    everything = {(at, card) for at, part in enumerate(parts) for card in range(part.cards)}
+    everything = {(at, number) for at, part in enumerate(parts) for number in range(part.documents)}
     assert merge(parts, everything) == packed([], encoder)

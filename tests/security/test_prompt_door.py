@@ -15,15 +15,16 @@ from pathlib import Path
 import pytest
 
 import memdir
-from memdir.dream.dream import DreamReport
-from memdir.dream.task import DreamTask
+from memdir.dream.dream import DreamReport, DreamTask
 from memdir.memdir import MemDir, open_memory
 from memdir.model.command import render_prompt
 from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.recall.inject import render_memory
-from memdir.recall.model_select import select_by_model
+from memdir.recall.model_select import select_request, selected
+from memdir.recall.recall import RecallRequest
+from memdir.recall.selection import Selection
 from memdir.recall.verify import Verifier
 from memdir.remember.compaction import Compacted
 from memdir.remember.extract import Extracted
@@ -126,13 +127,13 @@ def test_section_and_index(world: World) -> None:
     assert "[two]" not in world.memory.index_context(), "no memory may have such a name"
 
 
-async def test_recall(world: World) -> None:
+def test_recall(world: World) -> None:
     recaller = world.memory.recaller()
-    found = recaller.choose("how does the deploy of billing work?")
+    (found,) = recaller.choose(RecallRequest("how does the deploy of billing work?"))
     keys = [header.key for header in world.memory.store.scan().headers]
     assert found.keys
-    for session, choice in (("one", found.keys), ("two", keys)):
-        show = recaller.render(choice, session=session, message="how?")
+    for choice in (found, Selection("project", keys, "words")):
+        show = recaller.show(recaller.prepare(RecallRequest("how?"), [choice]))
         assert show
         for text in show:
             assert text.startswith("<system-reminder>\n") and text.endswith("\n</system-reminder>")
@@ -156,7 +157,9 @@ async def test_the_model_s_choice(world: World) -> None:
         return says('{"selected_memories": ' + str(listed).replace("'", '"') + "}")
 
     model = ScriptedModel([chooses])  # type: ignore[list-item]
-    chosen = await select_by_model(f"deploy? {TEXT}", headers, model=model, name="m", recent_tools=[NAME, TEXT])
+    prompt = load_prompt("recall/select.md")
+    request = select_request(f"deploy? {TEXT}", headers, prompt, name="m", recent_tools=[NAME, TEXT])
+    chosen = selected(await model.complete(request), headers)
     assert_all_held(model)
     assert hostile in chosen, "a name that was defused still leads to its file"
 
@@ -254,7 +257,7 @@ PLACES = {
     "agent/tools/tool.py": "results of tools, shown",
     "background.py": "the section, rendered",
     "dream/dream.py": "rendered",
-    "model/plain_reply.py": "the model's own reply, taken over as plain values",
+    "model/careful.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",
     "recall/model_select.py": "shown, and the manifest",
     "recall/prefetch.py": "recalled memories, from recall/inject.py",

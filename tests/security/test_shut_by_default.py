@@ -133,7 +133,7 @@ CONFIRMS: dict[str, tuple[Callable[[object], object], bool]] = {
 async def test_a_dream_is_written_only_when_somebody_plainly_says_so(
     project: Path, confirm: Callable[[object], bool | Awaitable[bool]], is_written: bool
 ) -> None:
-    from memdir.dream.task import DreamTask
+    from memdir.dream.dream import DreamTask
 
     memory = open_memory(project, flags={"model.provider": "builtin"})
     memory.start()

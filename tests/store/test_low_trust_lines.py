@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.doctor.catalogue import check_index
 from memdir.doctor.examine import mend
+from memdir.doctor.index_checks import check_index
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.index import Entry

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from evals import secrets as secrets_eval
 from memdir.store.secrets import SecretMatch, find_secrets, redact
-from memdir.store.secrets.formats import FORMATS
+from memdir.store.secrets.tables import rules
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -89,7 +89,7 @@ def is_taken_out(text: str, value: str) -> bool:
 # Formats
 
 
-@pytest.mark.parametrize(("kind", "pattern"), [(row[0], row[2]) for row in FORMATS])
+@pytest.mark.parametrize(("kind", "pattern"), [(row[0], row[2]) for row in rules("formats")])
 def test_every_format_of_the_table_is_found(kind: str, pattern: str) -> None:
     rng = random.Random(pattern)
     surroundings = [
@@ -105,8 +105,8 @@ def test_every_format_of_the_table_is_found(kind: str, pattern: str) -> None:
 
 
 def test_the_table_is_wide_and_its_literals_are_in_what_its_patterns_match() -> None:
-    assert len({kind for kind, _, _ in FORMATS}) > 200
-    for _, literals, pattern in FORMATS:
+    assert len({kind for kind, _, _ in rules("formats")}) > 200
+    for _, literals, pattern in rules("formats"):
         token = drawn_from(pattern, random.Random(pattern))
         assert any(literal in token for literal in literals), pattern
 
@@ -474,7 +474,7 @@ def test_importing_the_scanner_compiles_nothing() -> None:
         text=True,
         check=True,
     )
-    assert "memdir.store.secrets.formats" in done.stdout.split()
+    assert "memdir.store.secrets.rules" in done.stdout.split()
     assert not {"re", "json", "typing", "dataclasses", "pathlib"} & set(done.stdout.split())
 
 

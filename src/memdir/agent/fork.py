@@ -8,18 +8,21 @@ from dataclasses import dataclass, replace
 from memdir.agent.gate import Gate
 from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
+from memdir.model.job import TypedJob
 from memdir.model.model import CachePolicy, Model, Request, Usage
 from memdir.transcript.message import Message, user
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, a name for events and the ledger, and how long it may take."""
+    """What a fork is to do: the text of its one message, a name for events and the ledger, how long it may take, and
+    the facts that the text was rendered from."""
 
     text: str
     label: str
     max_turns: int
     prompt_hash: str = ""
+    typed: TypedJob | None = None
 
 
 @dataclass(frozen=True)
@@ -42,18 +45,15 @@ class ForkReport:
     def usage(self) -> Usage:
         return self.run.usage
 
-    @property
-    def files_touched(self) -> tuple[str, ...]:
-        return self.run.files_touched
-
     def counts(self) -> dict[str, int | float]:
         """Its cost in figures, for events."""
+        usage = self.usage
         return {
-            "input": self.usage.input,
-            "output": self.usage.output,
-            "cache_read": self.usage.cache_read,
-            "cache_created": self.usage.cache_created,
-            "cache_hit_percent": round(self.usage.hit_percent, 1),
+            "input": usage.input,
+            "output": usage.output,
+            "cache_read": usage.cache_read,
+            "cache_created": usage.cache_created,
+            "cache_hit_percent": round(usage.hit_percent, 1),
             "turns": self.run.turns,
         }
 
@@ -63,7 +63,7 @@ class ForkReport:
         return self.run.ending == "done"
 
 
-def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) -> Request:
+def fork_request(parent: Request, text: str, *, since: Sequence[Message] = (), job: TypedJob | None = None) -> Request:
     """The parent's request, what was said since it was sent, and the job.
 
     The cache breakpoint stays where the parent's last one was: the fork reads what the parent wrote and writes nothing
@@ -71,7 +71,7 @@ def fork_request(parent: Request, job: str, *, since: Sequence[Message] = ()) ->
     """
     last = parent.cache.last_message if parent.cache.last_message is not None else len(parent.messages) - 1
     cache = CachePolicy(last_message=last, key=parent.cache.key)
-    return replace(parent, messages=(*parent.messages, *since, user(job, is_meta=True)), cache=cache)
+    return replace(parent, messages=(*parent.messages, *since, user(text, is_meta=True)), cache=cache, job=job)
 
 
 async def fork(
@@ -85,7 +85,7 @@ async def fork(
 ) -> ForkReport:
     """Run a job beside the conversation. Nothing it reads or writes reaches the parent; no transcript is kept."""
     run = await run_agent(
-        fork_request(parent, job.text, since=since),
+        fork_request(parent, job.text, since=since, job=job.typed),
         tools.model,
         tools.tools,
         tools.gate,

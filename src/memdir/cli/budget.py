@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     memory = context.memory
     now = memory.clock()
     days = [day_of(midnight(now, days=-back)) for back in range(options.days - 1, -1, -1)]
-    spents = list(Ledger(memory.layout.ledger).since(midnight(now, days=1 - options.days)))
+    spents = Ledger(memory.layout.ledger).since(midnight(now, days=1 - options.days))
     keys: dict[str, Callable[[Spent], str]] = {
         "day": lambda spent: day_of(spent.time),
         "job": lambda spent: spent.job,
@@ -65,14 +65,14 @@ class _Page:
         project: str,
     ) -> None:
         from memdir.model.budget import Prices
-        from memdir.model.ledger import Sum, sums
+        from memdir.model.ledger import Sum, sums, total
 
         self._days = days
         self._groups = groups
         self._caps = caps
         today = [spent for spent in spents if spent.time and _is_of(spent, days[-1])]
-        self._total = sums(spents, lambda _: "").get("", Sum())
-        self._today = sums(today, lambda _: "").get("", Sum())
+        self._total = total(spents)
+        self._today = total(today)
         self._here = sums(today, lambda spent: spent.project).get(project, Sum())
         self._priced_at = Prices().date
 

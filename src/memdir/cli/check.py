@@ -56,7 +56,9 @@ def _is_of(pin: Pin, scope: str) -> bool:
 
 def _replayed(pin: Pin, memory: MemDir, scope: str) -> list[str]:
     """What comes back now, in the scope that the case was pinned in."""
-    return memory.recaller(pin.scope or scope).choose(pin.query, recent_tools=pin.recent_tools).keys
+    from memdir.recall.recall import RecallRequest
+
+    return memory.chooser(pin.scope or scope).choose(RecallRequest(pin.query, recent_tools=pin.recent_tools)).keys
 
 
 def _never_shown(log: RecallLog, memory: MemDir, scope: str, context: Context) -> list[str] | None:

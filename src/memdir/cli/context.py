@@ -11,8 +11,7 @@ from memdir.settings import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
-
+    from memdir.cli.entry import Command
     from memdir.events import Event
     from memdir.layout import Place
     from memdir.memdir import MemDir
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
 HELP_WIDTH = 100  # the width the help texts and examples are written for
 
 
-def build_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
-    """The parser of one command: its module's docstring is the description, `EXAMPLES` the epilogue."""
-    from memdir.cli.commands import HELP
-
-    description = (module.__doc__ or HELP[name]).strip()
-    examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
+def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
+    """The parser of one command: its docstring is the description, `EXAMPLES` the epilogue."""
+    description = "\n".join(line.strip() for line in (command.__doc__ or "").splitlines()).strip()
+    examples = "\n".join(f"  {line}" for line in command.EXAMPLES)
     parser = argparse.ArgumentParser(
         prog=f"memdir {name}",
         description=description,
@@ -35,7 +32,7 @@ def build_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    module.configure(parser)
+    command.configure(parser)
     common = parser.add_argument_group("common options")
     common.add_argument("--project", metavar="DIR", default=".", help="the project's folder (default: this one)")
     common.add_argument("--home", metavar="DIR", help="memdir's home (default: MEMDIR_HOME or ~/.memdir)")

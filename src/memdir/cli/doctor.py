@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
+    from memdir.doctor import Finding
     from memdir.doctor.examine import Diagnosis
-    from memdir.doctor.finding import Finding
 
 EXAMPLES = ("memdir doctor", "memdir doctor --fix", "memdir doctor --json | jq '.findings[].check'")
 _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}

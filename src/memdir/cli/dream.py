@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.dream.dream import DreamReport, NotDreamt
-    from memdir.dream.task import DreamTask
+    from memdir.dream.dream import DreamReport, DreamTask, NotDreamt
 
 EXAMPLES = ("memdir dream --dry-run", "memdir dream --yes", "memdir dream --since 2026-11-01")
 
@@ -34,8 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     import asyncio
 
-    from memdir.dream.dream import DreamReport
-    from memdir.dream.task import DreamTask
+    from memdir.dream.dream import DreamReport, DreamTask
 
     memory = context.start()
     since = _moment(options.since) if options.since else None

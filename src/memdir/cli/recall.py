@@ -8,8 +8,7 @@ from __future__ import annotations
 from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import MemdirError
-from memdir.recall.recall import MAX_RECALLED
-from memdir.recall.selection import Selection
+from memdir.recall.recall import RecallRequest, Shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.memdir import MemDir
     from memdir.recall.decide import Judgement
-    from memdir.recall.selection import Recalled
+    from memdir.recall.selection import Recalled, Selection
 
 EXAMPLES = (
     'memdir recall "can we release on Friday?"',
@@ -60,34 +59,28 @@ def run(options: argparse.Namespace, context: Context) -> int:
     _settle_selector(options)
     memory = context.require_enabled()
     expected = _expected(options, context)
-    recaller = memory.recaller(options.scope)
-    choice = _asked(options, memory) if memory.asks_model else None
+    recaller = memory.recaller(options.scope, is_alone=options.pin)  # a pinned case is of one scope
     with context.progress("indexing memories") as on_progress:
-        recalled = recaller.choose(options.text, recent_tools=options.tool, on_progress=on_progress)
-    choice = Selection(recalled.keys, "words") if choice is None else choice
-    own = _own(options, memory, room=MAX_RECALLED - len(choice.keys))
+        request = RecallRequest(options.text, recent_tools=options.tool, shown=Shown("cli"), on_progress=on_progress)
+        selections = recaller.choose(request)
+        choice = selections[0]
+        explained = choice.explained or memory.chooser(options.scope).choose(request).explained
+    assert explained is not None
+    if memory.asks_model and choice.by != "model":
+        choice.instead_of_model = choice.instead_of_model or "no model is configured"
+    own = [key for selection in selections[1:] for key in selection.keys]
     if options.pin:
-        _pin(options, tuple(recalled.keys) if expected is None else expected, context)
+        _pin(options, tuple(choice.keys) if expected is None else expected, context)
     if options.json:
-        context.print_json({**_plain(options.text, choice, recalled), "recalledOfUser": own})
+        context.print_json({**_plain(options.text, choice, explained), "recalledOfUser": own})
     elif options.render:
-        texts = recaller.render(choice, session="cli", message=options.text)
-        if own:
-            texts += memory.recaller("user").render(own, session="cli", message=options.text)
-        for text in texts:
+        for text in recaller.show(recaller.prepare(request, selections)):
             context.terminal.line(clean(text, keep_newlines=True))
         if recaller.not_logged:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:
-        _print(options, choice, recalled, own, context)
+        _print(options, choice, explained, own, context)
     return 0
-
-
-def _own(options: argparse.Namespace, memory: MemDir, *, room: int) -> list[str]:
-    """What the user's memories for all projects add, as in a conversation; a pinned case is of one scope."""
-    if options.pin or options.scope != "project" or "user" not in memory.recalled_scopes():
-        return []
-    return memory.recaller("user").choose(options.text, recent_tools=options.tool).keys[:room]
 
 
 def _settle_selector(options: argparse.Namespace) -> None:
@@ -101,19 +94,6 @@ def _settle_selector(options: argparse.Namespace) -> None:
     if selector:
         options.set.append(f"recall.selector={selector}")
     options.set.append("recall.encoder=words")  # a command ends before the sentence model is loaded (ADR 0021)
-
-
-def _asked(options: argparse.Namespace, memory: MemDir) -> Selection:
-    """The choice of the model, or of this machine where the model fails, as in a conversation."""
-    import asyncio
-
-    async def ask() -> Selection:
-        try:
-            return await memory.choose(options.text, recent_tools=options.tool, scope=options.scope)
-        finally:
-            await memory.close()
-
-    return asyncio.run(ask())
 
 
 def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] | None:

@@ -1,7 +1,4 @@
-"""Find memories, the team's too: those that hold all of the words first, then those that are near in words or meaning.
-A past day ("yesterday", "last Friday") speaks for what was written then.
-
---sessions looks in past conversations and daily logs instead, by words and by meaning."""
+"""Finds memories, or places in past conversations."""
 
 from __future__ import annotations
 
@@ -14,49 +11,53 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.search.memory_search import Match
-
-EXAMPLES = (
-    "memdir search deploy friday",
-    "memdir search grafana --scope user",
-    "memdir search auth --sessions --json",
-    "memdir search --sessions rollback two weeks ago",
-)
+    from memdir.search.session_search import Hit
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
-    add_limit(parser)
-    parser.add_argument("--sessions", action="store_true", help="in past conversations and daily logs")
-    add_scope(parser)
-    add_json(parser)
+class Search:
+    """Find memories, the team's too: those that hold all of the words first, then those near in words or meaning. A
+    past day ("yesterday", "last Friday") speaks for what was written then.
 
+    --sessions looks in past conversations and daily logs instead, by words and by meaning."""
 
-def run(options: argparse.Namespace, context: Context) -> int:
-    if options.sessions:
-        from memdir.cli.sessions import search as in_sessions
+    EXAMPLES = (
+        "memdir search deploy friday",
+        "memdir search grafana --scope user",
+        "memdir search auth --sessions --json",
+        "memdir search --sessions rollback two weeks ago",
+    )
 
-        return in_sessions.run(options, context)
-    from memdir.search.memory_search import search_memories
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
+        add_limit(parser)
+        parser.add_argument("--sessions", action="store_true", help="in past conversations and daily logs")
+        add_scope(parser)
+        add_json(parser)
 
-    query = " ".join(options.words)
-    memory = context.require_enabled()
-    place = memory.place_of(options.scope)
-    with context.progress("indexing memories") as on_progress:
-        matches = search_memories(
-            place.root, place.derived, query, limit=options.limit, now=memory.clock(), on_progress=on_progress
-        )
-    if options.json:
-        context.print_json({"query": query, "matches": [_plain(match) for match in matches]})
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        if options.sessions:
+            return SearchSessions().run(options, context)
+        from memdir.search.memory_search import search_memories
+
+        query = " ".join(options.words)
+        memory = context.require_enabled()
+        place = memory.place_of(options.scope)
+        with context.progress("indexing memories") as on_progress:
+            matches = search_memories(
+                place.root, place.derived, query, limit=options.limit, now=memory.clock(), on_progress=on_progress
+            )
+        if options.json:
+            context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
+            return 0 if matches else 1
+        words = query.split()
+        for match in matches:
+            _print_match(match, words, context)
+        if not matches:
+            context.terminal.line(f"No memory holds {clean(query)!r}.")
         return 0 if matches else 1
-    words = query.split()
-    for match in matches:
-        _print(match, words, context)
-    if not matches:
-        context.terminal.line(f"No memory holds {clean(query)!r}.")
-    return 0 if matches else 1
 
 
-def _print(match: Match, words: list[str], context: Context) -> None:
+def _print_match(match: Match, words: list[str], context: Context) -> None:
     terminal = context.terminal
     words = [*words, *match.forms]
     kind = str(match.topic.kind or "-")
@@ -66,11 +67,57 @@ def _print(match: Match, words: list[str], context: Context) -> None:
         terminal.line(f"    {terminal.highlighted(clean(match.snippet), words)}")
 
 
-def _plain(match: Match) -> dict[str, object]:
+def _plain_match(match: Match) -> dict[str, object]:
     return {
         "file": match.key,
         "type": match.topic.kind,
         "description": match.topic.description,
         "snippet": match.snippet,
         "score": match.score,
+    }
+
+
+class SearchSessions:
+    """Find places in past conversations and daily logs, by words and by meaning, as `memdir search --sessions` does."""
+
+    EXAMPLES = ('memdir sessions search "flaky migration"', "memdir sessions search redis timeout --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
+        add_limit(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        query = " ".join(options.words)
+        memory = context.memory
+        with context.progress("indexing conversations") as on_progress:
+            searched = memory.session_search(on_progress=on_progress)
+        hits = searched.search(query, limit=options.limit, now=memory.clock())
+        if options.json:
+            context.print_json({"query": query, "matches": [_plain_hit(hit) for hit in hits]})
+            return 0 if hits else 1
+        for hit in hits:
+            _print_hit(hit, query.split(), context)
+        if not hits:
+            context.terminal.line(f"No conversation or daily log has anything like {clean(query)!r}.")
+        return 0 if hits else 1
+
+
+def _print_hit(hit: Hit, words: list[str], context: Context) -> None:
+    terminal = context.terminal
+    where = f"session {hit.session[:8]}  {hit.role} {hit.message[:8]}" if hit.session else "daily log"
+    when = hit.moment[:16].replace("T", " ")
+    terminal.line(f"{terminal.style(clean(where), 'yellow')}  {terminal.dim(clean(when))}")
+    terminal.line(f"    {terminal.highlighted(clean(hit.snippet), words)}")
+
+
+def _plain_hit(hit: Hit) -> dict[str, object]:
+    return {
+        "session": hit.session or None,
+        "message": hit.message or None,
+        "role": hit.role or None,
+        "time": hit.moment,
+        "path": hit.path,
+        "snippet": hit.snippet,
+        "score": hit.score,
     }

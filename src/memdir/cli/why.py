@@ -35,9 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.cli.history_path import history_key
-    from memdir.cli.log import plain
-    from memdir.store.history import lineage
+    from memdir.cli.history import history_key, plain_commit
     from memdir.store.undo import require_history
 
     store = context.store()
@@ -45,10 +43,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
     store.record_outside_changes()
     key = history_key(store, options.memory)
     prefix = store.place.prefix
-    found = {name.removeprefix(prefix): commits for name, commits in lineage(store.history, prefix + key).items()}
+    found = {name.removeprefix(prefix): commits for name, commits in store.history.lineage(prefix + key).items()}
     if options.json:
         told = {
-            name: [{**plain(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
+            name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
             for name, commits in found.items()
         }
         context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
@@ -113,7 +111,7 @@ def _plain_source(commit: Commit, key: str, context: Context) -> dict[str, objec
     wanted = _messages_of(commit, key)
     if not wanted:
         return None
-    from memdir.cli.sessions.show import plain_messages
+    from memdir.cli.session_read import plain_messages
 
     path, found = _found(commit, wanted, context)
     messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
@@ -132,7 +130,7 @@ def _messages_of(commit: Commit, key: str) -> list[str]:
 
 def _found(commit: Commit, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
     """The transcript of a change's session, wherever an agent keeps it, and those of the messages that are in it."""
-    from memdir.cli.sessions.choose import sessions
+    from memdir.cli.sessions import sessions
     from memdir.transcript.session_list import find_messages
 
     session = commit.trailers.get("Session", "")

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
-from memdir.doctor.catalogue import check_index, own_headers
-from memdir.doctor.files import check_claims, check_memory, remedy_for
-from memdir.doctor.finding import ORDER, Finding
-from memdir.doctor.likeness import check_echoes, check_twins
+from memdir.doctor import ORDER, Finding
+from memdir.doctor.index_checks import check_index, own_headers
+from memdir.doctor.memory_checks import check_claims, check_echoes, check_memory, check_twins, remedy_for
 from memdir.doctor.surroundings import (
     check_bash,
     check_drafts,

@@ -13,13 +13,13 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
-from memdir.doctor.finding import Finding
+from memdir.doctor import Finding, Severity
 from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
-from memdir.store.journal import damaged_journals, put_off_before
-from memdir.store.repair import closed_parts, damaged_histories, unlike_written
+from memdir.store.journal import found_aside, waiting_journals
+from memdir.store.repair import closed_parts, unlike_written
 from memdir.store.scan import MAX_FILE_BYTES, large_files, unnameable_files, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
@@ -38,13 +38,11 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
     for refusal in memory.settings.refused:
         what = refusal.name or "the whole file"
         message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
-        if refusal.layer == UNTRUSTED:
-            remedy = "Remove it there, or set it in your user settings"
-            yield Finding("settings", "warning", message, refusal.path, remedy)
-        else:
-            is_unknown = refusal.is_unknown
-            remedy = "Mend it there; `memdir settings` lists every setting"
-            yield Finding("settings", "warning" if is_unknown else "error", message, refusal.path, remedy)
+        is_strangers = refusal.layer == UNTRUSTED
+        own = "Repair it there; `memdir settings` lists every setting"
+        remedy = "Remove it there, or set it in your user settings" if is_strangers else own
+        severity: Severity = "warning" if is_strangers or refusal.is_unknown else "error"
+        yield Finding("settings", severity, message, refusal.path, remedy)
     if not memory.settings.enabled:
         message = f"memory is off: {memory.settings.off_because}"
         yield Finding("settings", "note", message, "", memory.settings.turn_on)
@@ -86,7 +84,7 @@ def check_history(store: MemoryStore) -> Iterator[Finding]:
     for path in unlike_written(store.place):
         message = "it is not as memdir wrote it. memdir never reads it, but git would obey it there"
         yield Finding("history", "note", message, path, "", fixable=True)
-    for folder in damaged_histories(store.place):
+    for folder in found_aside(store.place.history):
         message = "a damaged history was set aside; a new one began with the files as they were"
         yield Finding("set-aside", "note", message, folder, "docs/how-to/history-set-aside.md tells what to do with it")
 
@@ -122,11 +120,11 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
     if os.path.lexists(store.place.journal):
         message = "a change was cut short, or is not in the history yet; the next one completes it"
         yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
-    waiting = put_off_before(store.place.waiting)
+    waiting = waiting_journals(store.place.waiting)
     if waiting:
         message = f"{len(waiting)} changes are on disk and not in the history yet; it takes them once it works again"
         yield Finding("journal", "warning", message, store.place.waiting, "", fixable=True)
-    for path in damaged_journals(store.place):
+    for path in found_aside(store.place.journal):
         message = "what should have been a change on its way to disk was damaged and is set aside"
         if os.path.islink(path):
             message = "a link stood where memdir keeps its own files; it was not followed, and is set aside"

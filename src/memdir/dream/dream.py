@@ -6,31 +6,32 @@ import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
 from memdir.agent.fork import ForkReport, ForkTools, Job, fork
-from memdir.agent.gate import memory_gate
+from memdir.agent.gate import WRITING, memory_gate
+from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.check import MAX_LOST_SHARE, fault_of_dream
-from memdir.dream.derive import times_of, trace_sources
-from memdir.dream.lock import DreamLock, take_dream_lock
-from memdir.dream.task import DreamTask
+from memdir.dream.dream_check import MAX_LOST_SHARE, fault_of_dream, times_of, trace_sources
+from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
-from memdir.events import memory_dreamt
+from memdir.events import memory_dreamt, tell
+from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest
+from memdir.prompts.listing import manifest, told_now
 from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
+from memdir.transcript.message import Message
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -39,6 +40,7 @@ MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
 MAX_REASON = 500  # characters of the model's own words in the history
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
+Phase = Literal["starting", "updating", "done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,36 @@ class NotDreamt:
 
 
 Confirm = Callable[[DreamReport], bool | Awaitable[bool]]
+
+
+@dataclass
+class DreamTask:
+    """Where a dream is: phase, sessions under review, turns taken, files touched. `kill` stops it and rolls it back."""
+
+    sessions: int
+    on_change: Callable[[DreamTask], None] | None = None
+    phase: Phase = "starting"
+    turns: int = 0
+    files: list[str] = field(default_factory=list)
+    abort: Abort = field(default_factory=Abort)
+
+    def saw(self, message: Message) -> None:
+        """Follow the fork's messages."""
+        if message.role == "assistant":
+            self.turns += 1
+            touched = [str(use.input.get("file_path", "")) for use in message.tool_uses if use.name in WRITING]
+            self.files += [path for path in touched if path not in self.files]
+            self._move("updating" if self.files else self.phase)
+
+    def finish(self, phase: Phase) -> None:
+        self._move(phase)
+
+    def kill(self) -> None:
+        self.abort.set("stopped by the user")
+
+    def _move(self, phase: Phase) -> None:
+        self.phase = phase
+        tell(self.on_change, self)
 
 
 @dataclass
@@ -159,19 +191,21 @@ class Dreamer:
 
     def _job(self, tools: Toolbox) -> Job:
         store = self.plan.stores[0]
+        found = store.scan(limit=MAX_LISTED)
+        folder = MemoryFolder(store.root, store.scope, tuple(found.headers), found.total)
+        now = minute_of(self.clock(), self.plan.zone)
+        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
             bash=told_of_bash(tools),
-            directory=store.root,
-            sessions_directory=self.plan.sessions_folder,
-            sessions="\n".join(f"- {shown_line(session)}" for session in self.plan.sessions) or "(none)",
-            manifest=_listing(store),
+            directory=folder.root,
+            sessions_directory=job.sessions_folder,
+            sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
+            manifest=_listing(folder),
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        moment = datetime.fromtimestamp(self.clock(), self.plan.zone).astimezone(self.plan.zone)
-        today = f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}."
-        return Job(f"{text}\n{today}\n", "dream", self.plan.max_turns, prompt.hash)
+        return Job(f"{text}\n{told_now(now)}", "dream", self.plan.max_turns, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
@@ -204,11 +238,10 @@ class Dreamer:
         return outcome
 
 
-def _listing(store: MemoryStore) -> str:
-    """The memories as the job lists them: the newest, and how many there are besides."""
-    scan = store.scan(limit=MAX_LISTED)
-    older = scan.total - len(scan.headers)
-    listed = manifest(scan.headers, scope=store.scope) or "(none)"
+def _listing(folder: MemoryFolder) -> str:
+    """The memories as the prompt lists them: the newest, and how many there are besides."""
+    older = folder.total - len(folder.headers)
+    listed = manifest(folder.headers, scope=folder.scope) or "(none)"
     return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memdir.dream.lock import last_dream
+from memdir.dream.dream_lock import last_dream
 
 MIN_HOURS = 24.0  # a night
 MIN_SESSIONS = 5  # others than the current one, touched since

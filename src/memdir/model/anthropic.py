@@ -6,21 +6,16 @@ Blocks of a reply that we do not know are kept as they came.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from memdir.errors import ModelError
-from memdir.model.failures import broke_off, from_connection, from_status, missing_sdk
-from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, Usage
+from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, Usage, tool_use_of
 from memdir.model.raw import plain_request
-from memdir.model.stream import ToolInput
+from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
-
-if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
 
 MAX_SYSTEM_MARKS = 2  # of the four breakpoints the API allows; the messages need the other two
 _CACHE_MARK: Mapping[str, Json] = {"type": "ephemeral"}
@@ -29,10 +24,28 @@ _NOT_SENT_AGAIN = frozenset(("stream", "timeout"))
 _NO_CONTENT = "(no content)"  # the API takes no empty message
 # Models up to 4.5 are given a number of thinking tokens; later ones refuse that and judge for themselves.
 _COUNTS_THINKING = re.compile(r"claude-3|claude-(?:opus|sonnet|haiku)-4(?:-[015]|-20|@|$)")
+_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "end_turn",
+    "stop_sequence": "end_turn",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "refusal": "refusal",
+}
+USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+# Kinds of deltas: the field of the block that each one lengthens, and its own with the piece.
+_GROWING = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("input", "partial_json"),
+}
 
 
-class AnthropicModel:
+class AnthropicModel(SdkModel):
     """A `Model` that asks Anthropic, or anyone who speaks its API."""
+
+    provider = "Anthropic"
 
     def __init__(self, *, api_key: str, base_url: str = "") -> None:
         if not api_key:
@@ -41,34 +54,13 @@ class AnthropicModel:
                 kind="no_key",
                 remedy="Set ANTHROPIC_API_KEY, or choose another model with the setting model.provider",
             )
-        try:
-            import anthropic
-        except ImportError as error:
-            raise missing_sdk("anthropic") from error
-        self._client: AsyncAnthropic = anthropic.AsyncAnthropic(
-            api_key=api_key,
-            base_url=base_url or None,
-            max_retries=0,  # retrying is ours: model/retry.py
-        )
+        sdk = load_sdk("anthropic")
+        super().__init__(sdk.AsyncAnthropic(api_key=api_key, base_url=base_url or None, max_retries=0))
 
-    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+    def call(self, request: Request, on_text: OnText) -> tuple[Any, dict[str, Any], MessageReader]:
         arguments = call_arguments(request)
-        reader = StreamReader(on_text)
-        try:
-            async with asyncio.timeout(request.settings.longest_seconds):
-                await self._read(arguments, request.settings.timeout_seconds, reader)
-        except Exception as error:
-            raise _translated(error, request.model) from error
-        return reader.reply()
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def _read(self, arguments: dict[str, Any], timeout_seconds: float, reader: StreamReader) -> None:
-        messages: Any = self._client.beta.messages if "betas" in arguments else self._client.messages
-        async with await messages.create(**arguments, stream=True, timeout=timeout_seconds) as events:
-            async for event in events:
-                reader.take(event)
+        endpoint = self._client.beta.messages if "betas" in arguments else self._client.messages
+        return endpoint, {**arguments, "stream": True}, MessageReader(on_text)
 
 
 def call_arguments(request: Request) -> dict[str, Any]:
@@ -165,43 +157,14 @@ def _render_block(block: Block) -> dict[str, Any] | None:
             return json.loads(text) if provider == ANTHROPIC else None
 
 
-def _translated(error: Exception, model: str) -> ModelError:
-    import anthropic
-
-    if isinstance(error, ModelError):
-        return error
-    if not isinstance(error, anthropic.APIStatusError):
-        return from_connection(error, provider="Anthropic")
-    codes = tuple(str(code) for code in (error.type,) if code)
-    told = error.api_message or str(error.message)
-    headers = error.response.headers
-    status = error.response.status_code
-    return from_status(status, told, codes=codes, model=model, provider="Anthropic", headers=headers)
-
-
-_STOP_REASONS: dict[str, StopReason] = {
-    "end_turn": "end_turn",
-    "stop_sequence": "end_turn",
-    "tool_use": "tool_use",
-    "max_tokens": "max_tokens",
-    "model_context_window_exceeded": "max_tokens",
-    "refusal": "refusal",
-}
-_USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-# Kinds of deltas, and the field of the block that each one lengthens.
-_GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-
-
-class StreamReader:
+class MessageReader(ReplyReader):
     """Takes the events of one stream, in order."""
 
-    def __init__(self, on_text: Callable[[str], None] | None) -> None:
-        self._on_text = on_text
-        self._blocks: dict[int, _Growing] = {}
+    def __init__(self, on_text: OnText = None) -> None:
+        super().__init__(on_text)
+        self._blocks: dict[int, _GrowingBlock] = {}
         self._usage: dict[str, int] = {}
-        self._stop = ""
-        self._model = ""
-        self._id = ""
+        self._stop = self._model = self._id = ""
         self._is_complete = False
 
     def take(self, event: Any) -> None:
@@ -210,50 +173,36 @@ class StreamReader:
                 self._model, self._id = event.message.model, event.message.id
                 self._count(event.message.usage)
             case "content_block_start":
-                dumped = event.content_block.model_dump(mode="json", exclude_none=True)
-                self._blocks[event.index] = _Growing(dumped)
-                if dumped["type"] == "text":
-                    self._tell(dumped.get("text", ""))
-            case "content_block_delta":
-                self._extend(self._blocks.get(event.index), event.delta)
+                block = _GrowingBlock(event.content_block.model_dump(mode="json", exclude_none=True))
+                self._blocks[event.index] = block
+                self.tell(block.start.get("text"))
+            case "content_block_delta" if event.index in self._blocks and event.delta.type in _GROWING:
+                field, piece = _GROWING[event.delta.type]
+                words = getattr(event.delta, piece)
+                self._blocks[event.index].pieces.setdefault(field, []).append(words)
+                if field == "text":
+                    self.tell(words)
             case "message_delta":
                 self._stop = event.delta.stop_reason or self._stop
                 self._count(event.usage)
             case "message_stop":
                 self._is_complete = True
 
-    def _extend(self, block: _Growing | None, delta: Any) -> None:
-        if block is None:
-            return
-        if delta.type == "input_json_delta":
-            block.pieces.setdefault("input", []).append(delta.partial_json)
-        elif delta.type in _GROWING:
-            name = _GROWING[delta.type]
-            block.pieces.setdefault(name, []).append(getattr(delta, name))
-            if name == "text":
-                self._tell(delta.text)
-
-    def _tell(self, text: str) -> None:
-        if text and self._on_text:
-            self._on_text(text)
-
     def _count(self, usage: Any) -> None:
         """Counts are told at the beginning and again, brought up to date, at the end."""
-        for name in _USAGE_FIELDS:
-            value = getattr(usage, name, None)
-            if value is not None:
-                self._usage[name] = value
+        found = {name: getattr(usage, name, None) for name in USAGE_FIELDS}
+        self._usage |= {name: count for name, count in found.items() if count is not None}
 
-    def reply(self) -> Reply:
+    def reply(self) -> Reply | None:
         if not self._is_complete:
-            raise broke_off("Anthropic")
+            return None
         content = tuple(block.finished() for _, block in sorted(self._blocks.items()))
-        usage = Usage(*(self._usage.get(name, 0) for name in _USAGE_FIELDS))
+        usage = Usage(*(self._usage.get(name, 0) for name in USAGE_FIELDS))
         stop = _STOP_REASONS.get(self._stop, "other")
         return Reply(Message("assistant", content, self._id), stop, usage, self._model)
 
 
-class _Growing:
+class _GrowingBlock:
     """A content block and the pieces that came after its beginning."""
 
     def __init__(self, start: dict[str, Any]) -> None:
@@ -261,18 +210,10 @@ class _Growing:
         self.pieces: dict[str, list[str]] = {}
 
     def finished(self) -> Block:
-        if self.start["type"] == "tool_use":
-            return self._input().tool_use()
-        block = dict(self.start)
-        for name, pieces in self.pieces.items():
-            if name == "input":  # of a tool that the provider runs itself
-                block[name] = dict(self._input().tool_use().input)
-            else:
-                block[name] = block.get(name, "") + "".join(pieces)
+        block, grown = dict(self.start), {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        if block["type"] == "tool_use":
+            return tool_use_of(block["id"], block["name"], grown.get("input", ""), block.get("input"))
+        if "input" in grown:  # of a tool that the provider runs itself
+            block["input"] = dict(tool_use_of(block["id"], block["name"], grown.pop("input")).input)
+        block |= {name: block.get(name, "") + text for name, text in grown.items()}
         return Text(block["text"]) if block["type"] == "text" else Opaque(ANTHROPIC, json.dumps(block))
-
-    def _input(self) -> ToolInput:
-        given = self.start.get("input")
-        tool = ToolInput(self.start["id"], self.start["name"], given if isinstance(given, dict) else {})
-        tool.add("".join(self.pieces.get("input", ())))
-        return tool

@@ -21,7 +21,7 @@ from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
 from memdir.events import Event, NullSink
 from memdir.model.careful import is_count
 from memdir.model.failures import RetryingModel
-from memdir.model.ledger import Ledger, Spent
+from memdir.model.ledger import Ledger, Spent, total
 from memdir.model.model import Model, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -116,14 +116,12 @@ class Budget:
     def check(self, project: str) -> None:
         """BudgetReached when a cap is reached; its `resumes_at` is the next midnight of local time."""
         now = self.clock()
-        today = list(self.ledger.since(midnight(now)))
-        tokens = sum(spent.usage.prompt + spent.usage.output for spent in today)
-        here = sum(spent.usage.prompt + spent.usage.output for spent in today if spent.project == project)
-        money = sum(spent.money or 0.0 for spent in today)
+        spents = self.ledger.since(midnight(now))
+        today, here = total(spents), total(spent for spent in spents if spent.project == project)
         for used, cap, words in (
-            (tokens, self.caps.tokens_per_day, "tokens a day"),
-            (here, self.caps.tokens_per_project, "tokens a day for this project"),
-            (money, self.caps.money_per_day, "dollars a day"),
+            (today.tokens, self.caps.tokens_per_day, "tokens a day"),
+            (here.tokens, self.caps.tokens_per_project, "tokens a day for this project"),
+            (today.money, self.caps.money_per_day, "dollars a day"),
         ):
             if cap and used >= cap:
                 told = f"background work has used {used:,.10g} of {cap:,.10g} {words}"

@@ -29,27 +29,27 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
 
     Only what is chosen is loaded: every recall asks who the provider is.
     """
+    model: Model
+    base_url = settings.model_base_url or ""
     match provider_of(settings, environment):
         case "anthropic":
             from memdir.model.anthropic import AnthropicModel
-            from memdir.model.failures import RetryingModel
 
-            base_url = settings.model_base_url or ""
-            return RetryingModel(AnthropicModel(api_key=environment.anthropic_key, base_url=base_url))
+            model = AnthropicModel(api_key=environment.anthropic_key, base_url=base_url)
         case "openai":
-            from memdir.model.failures import RetryingModel
             from memdir.model.openai import Dialect, OpenAIModel
 
             dialect: Dialect = "responses" if settings.model_api == "responses" else "chat"
-            base_url = settings.model_base_url or ""
-            return RetryingModel(OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect))
+            model = OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect)
         case "command":
             from memdir.model.command import CommandModel, Program
-            from memdir.model.failures import RetryingModel
 
             program: Program = "codex" if settings.model_command == "codex" else "claude"
-            return RetryingModel(CommandModel(program, folder=environment.home))
+            model = CommandModel(program, folder=environment.home)
         case _:
             from memdir.model.builtin.builtin_model import BuiltinModel
 
             return BuiltinModel()
+    from memdir.model.failures import RetryingModel
+
+    return RetryingModel(model)

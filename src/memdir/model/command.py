@@ -18,10 +18,10 @@ from memdir.disk.atomic import make_folder
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
 from memdir.errors import ModelError
+from memdir.model.anthropic import USAGE_FIELDS
 from memdir.model.failures import failed, from_status
-from memdir.model.model import Reply, Request, StopReason, Usage
+from memdir.model.model import Reply, Request, StopReason, Usage, tool_use_of
 from memdir.model.raw import plain_request
-from memdir.model.stream import ToolInput
 from memdir.prompts.compose import AsSaid, load_prompt
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 
@@ -171,8 +171,7 @@ def claude_reply(output: bytes, model: str) -> Reply:
         raise failed("bad_reply", "claude printed something that is no JSON") from error
     if found.get("is_error"):
         raise _refused("claude", str(found.get("result") or found.get("errors") or found.get("subtype")))
-    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    counted = Usage(*(int(usage.get(name) or 0) for name in names))
+    counted = Usage(*(int(usage.get(name) or 0) for name in USAGE_FIELDS))
     return _reply(found.get("structured_output") or found.get("result") or "", counted, model)
 
 
@@ -239,16 +238,15 @@ def _reply(answer: Json, usage: Usage, model: str) -> Reply:
         return Reply(Message("assistant", (Text(text),)), "end_turn", usage, model)
     content: list[Block] = [Text(str(parsed["text"]))] if parsed.get("text") else []
     calls = parsed["tool_calls"]
-    content += [_tool_use(call) for call in (calls if isinstance(calls, list) else []) if isinstance(call, dict)]
+    content += [_call_of(call) for call in (calls if isinstance(calls, list) else []) if isinstance(call, dict)]
     stop: StopReason = "tool_use" if any(isinstance(block, ToolUse) for block in content) else "end_turn"
     return Reply(Message("assistant", tuple(content)), stop, usage, model)
 
 
-def _tool_use(call: dict[str, Json]) -> ToolUse:
+def _call_of(call: dict[str, Json]) -> ToolUse:
     arguments = call.get("arguments") or "{}"
-    tool = ToolInput(f"call_{uuid.uuid4().hex[:12]}", str(call.get("name", "")))
-    tool.add(arguments if isinstance(arguments, str) else json.dumps(arguments))
-    return tool.tool_use()
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return tool_use_of(f"call_{uuid.uuid4().hex[:12]}", str(call.get("name", "")), text)
 
 
 def _as_object(answer: Json) -> dict[str, Json] | None:

@@ -4,97 +4,51 @@ provider calls passing, with growing pauses, never a storm (B2)."""
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from memdir.disk.shipped import shipped_text
 from memdir.errors import ModelError
 from memdir.model.model import Model, Reply, Request
 
 if TYPE_CHECKING:
     from memdir.errors import ModelFailure
 
-# What providers call their errors: Anthropic's types, OpenAI's codes and types, llama.cpp's type.
-_BY_CODE: dict[str, ModelFailure] = {
-    "authentication_error": "wrong_key",
-    "invalid_api_key": "wrong_key",
-    "permission_error": "wrong_key",
-    "billing_error": "no_credit",
-    "insufficient_quota": "no_credit",
-    "not_found_error": "unknown_model",
-    "model_not_found": "unknown_model",
-    "context_length_exceeded": "context_too_long",
-    "exceed_context_size_error": "context_too_long",
-    "request_too_large": "context_too_long",
-    "rate_limit_error": "rate_limit",
-    "rate_limit_exceeded": "rate_limit",
-    "api_error": "overloaded",
-    "overloaded_error": "overloaded",
-    "server_error": "overloaded",
-    "timeout_error": "overloaded",
-}
-_BY_STATUS: dict[int, ModelFailure] = {
-    401: "wrong_key",
-    402: "no_credit",
-    403: "wrong_key",
-    404: "unknown_model",
-    408: "overloaded",
-    409: "overloaded",
-    413: "context_too_long",
-    425: "overloaded",
-    429: "rate_limit",
-}
-# Where a code is missing or says no more than "bad request", the message has to tell.
-_BY_WORDS: tuple[tuple[str, ModelFailure], ...] = (
-    ("prompt is too long", "context_too_long"),
-    ("context length", "context_too_long"),
-    ("context window", "context_too_long"),
-    ("context size", "context_too_long"),
-    ("maximum context", "context_too_long"),
-    ("too many tokens", "context_too_long"),
-    ("credit balance", "no_credit"),
-    ("not a valid model", "unknown_model"),
-    ("model not found", "unknown_model"),
-    ("api key", "wrong_key"),
-    ("usage limit", "rate_limit"),
-    ("hit your limit", "rate_limit"),
-    ("rate limit", "rate_limit"),
-    ("overloaded", "overloaded"),
-)
-_REMEDIES: dict[ModelFailure, str] = {
-    "wrong_key": "Check the API key: it is wrong, expired, or may not use this model",
-    "no_credit": "Add credit to the account, or choose another model with the setting model.provider",
-    "unknown_model": "Check the setting model.name ({model!r}) and the setting model.baseUrl",
-    "context_too_long": "Compact or shorten the conversation, or use a model with a larger context",
-    "rate_limit": "Wait, or raise the limit with the provider",
-    "overloaded": "The provider has a problem: try again later",
-    "bad_request": "The provider refused the request as it is",
-    "no_network": "Check the network, a proxy, and the setting model.baseUrl",
-    "timeout": "Try again later",
-    "interrupted": "Try again",
-    "bad_reply": "Check that the setting model.baseUrl names a server that speaks this API",
-}
-
+_OF_CONNECTION = frozenset(("APIConnectionError", "APIResponseValidationError"))
 _BROKEN_OFF = frozenset(("RemoteProtocolError", "LocalProtocolError", "ReadError", "WriteError", "CloseError"))
 _BAD_ADDRESS = frozenset(("UnsupportedProtocol", "InvalidURL"))
 _UNREACHABLE = frozenset(("ConnectError", "ProxyError", "NetworkError", "APIConnectionError"))
 
 
-def missing_sdk(package: str) -> ModelError:
-    """The provider's SDK is an extra that is not installed."""
-    remedy = f"Install it: pip install 'memdir[{package}]'"
-    return ModelError(f"the package {package} is not installed", kind="no_sdk", remedy=remedy)
+@cache
+def _table() -> dict[ModelFailure, dict[str, Any]]:
+    """What providers call each kind of failure, and its remedy. Codes are Anthropic's types, OpenAI's codes and types,
+    llama.cpp's type; words of the message tell where a code is missing or says no more than "bad request"."""
+    table: dict[ModelFailure, dict[str, Any]] = json.loads(shipped_text("model/failures.json"))
+    return table
 
 
 def failed(kind: ModelFailure, told: str, *, model: str = "", retry_after: float | None = None) -> ModelError:
     """An error of a kind, with the remedy for that kind."""
-    return ModelError(told, kind=kind, remedy=_REMEDIES[kind].format(model=model), retry_after=retry_after)
+    return ModelError(told, kind=kind, remedy=_table()[kind]["remedy"].format(model=model), retry_after=retry_after)
 
 
-def broke_off(provider: str) -> ModelError:
-    """The stream ended before the reply did."""
-    return failed("interrupted", f"the reply of {provider} broke off in the middle")
+def from_sdk(error: Exception, *, model: str, provider: str) -> ModelError:
+    """The error behind whatever an SDK raised; both name their classes and fields alike."""
+    if isinstance(error, ModelError):
+        return error
+    names = {known.__name__ for known in type(error).__mro__}
+    if "APIError" not in names or names & _OF_CONNECTION:
+        return from_connection(error, provider=provider)
+    response = getattr(error, "response", None)  # none where the stream told the error
+    status, headers = (response.status_code, response.headers) if response is not None else (200, {})
+    codes = tuple(str(code) for name in ("code", "type") if (code := getattr(error, name, None)))
+    told = str(getattr(error, "api_message", None) or getattr(error, "message", error))
+    return from_status(status, told, codes=codes, model=model, provider=provider, headers=headers)
 
 
 def from_status(
@@ -107,15 +61,15 @@ def from_status(
 
 
 def _kind_of(status: int, message: str, codes: tuple[str, ...]) -> ModelFailure:
-    for code in codes:
-        if code in _BY_CODE:
-            return _BY_CODE[code]
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    table = _table().items()
+    for name, told in (*(("codes", code) for code in codes), ("statuses", status)):
+        known = next((kind for kind, failure in table if told in failure.get(name, ())), None)
+        if known:
+            return known
     if status >= 500:
         return "overloaded"
-    otherwise: ModelFailure = "bad_request" if status >= 400 else "interrupted"
-    return next((kind for words, kind in _BY_WORDS if words in message), otherwise)
+    by_words = (kind for kind, failure in table if any(words in message for words in failure.get("words", ())))
+    return next(by_words, "bad_request" if status >= 400 else "interrupted")
 
 
 def from_connection(error: Exception, *, provider: str) -> ModelError:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from functools import reduce
 
 from memdir.disk.atomic import append_bytes, disk_error, make_folder
 from memdir.disk.plain_file import open_plain
 from memdir.model.model import Usage
+from memdir.transcript.reader import lines_backwards
 
-FIRST_TAIL_BYTES = 1 << 18  # about a day of busy background work; doubled until it reaches far enough back
-# Processes append in the order they finish, not in the order of their clocks: how far two lines may be out of order.
-_DISORDER_SECONDS = 3600.0
+# Read back until so many lines in a row are older: processes append in the order they finish, and clocks may be wrong.
+_OLDER_LINES = 1000
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,22 @@ class Ledger:
         gap = b"" if self._ends_whole() else b"\n"
         append_bytes(self._path, gap + json.dumps(_plain(spent)).encode("utf-8") + b"\n")
 
-    def since(self, moment: float) -> Iterator[Spent]:
+    def since(self, moment: float) -> list[Spent]:
         """What was spent since then, in the order written; lines that cannot be read are skipped."""
-        for line in self._tail(moment - _DISORDER_SECONDS).split(b"\n"):
-            spent = _parse(line)
-            if spent is not None and spent.time >= moment:
-                yield spent
+        found: list[Spent] = []
+        older = 0
+        try:
+            for spent in filter(None, map(_parse, lines_backwards(self._path))):
+                if spent.time >= moment:
+                    found.append(spent)
+                    older = 0
+                elif (older := older + 1) > _OLDER_LINES:
+                    break
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise disk_error(error, "read", self._path) from error
+        return found[::-1]
 
     def _ends_whole(self) -> bool:
         try:
@@ -57,42 +68,14 @@ class Ledger:
         except OSError:  # there is none yet, or it is empty
             return True
 
-    def _tail(self, moment: float) -> bytes:
-        """The end of the file, far enough back to hold everything since then."""
-        try:
-            with open_plain(self._path) as file:
-                size = file.seek(0, os.SEEK_END)
-                wanted = FIRST_TAIL_BYTES
-                while True:
-                    file.seek(max(0, size - wanted))
-                    data = file.read()
-                    if wanted >= size or _starts_before(data, moment):
-                        return data
-                    wanted *= 2
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise disk_error(error, "read", self._path) from error
-
-
-def _starts_before(data: bytes, moment: float) -> bool:
-    """Whether the first whole line in a tail is older than a moment."""
-    spents = (_parse(line) for line in data.split(b"\n")[1:])
-    first = next((spent for spent in spents if spent is not None), None)
-    return first is not None and first.time < moment
-
 
 def _plain(spent: Spent) -> dict[str, object]:
-    usage = spent.usage
     line: dict[str, object] = {
         "time": datetime.fromtimestamp(spent.time, UTC).isoformat(timespec="milliseconds"),
         "job": spent.job,
         "project": spent.project,
         "model": spent.model,
-        "input": usage.input,
-        "output": usage.output,
-        "cache_read": usage.cache_read,
-        "cache_created": usage.cache_created,
+        **asdict(spent.usage),
         "money": spent.money,
     }
     return {**line, "failure": spent.failure} if spent.failure else line
@@ -101,7 +84,7 @@ def _plain(spent: Spent) -> dict[str, object]:
 def _parse(line: bytes) -> Spent | None:
     try:
         found = json.loads(line)
-        usage = Usage(*(int(found[name]) for name in ("input", "output", "cache_read", "cache_created")))
+        usage = Usage(*(int(found[kind.name]) for kind in fields(Usage)))
         money = None if found["money"] is None else float(found["money"])
         moment = datetime.fromisoformat(found["time"]).timestamp()
         job, project, model = (str(found[name]) for name in ("job", "project", "model"))
@@ -123,7 +106,7 @@ class Sum:
     @property
     def tokens(self) -> int:
         """What counts against a cap."""
-        return self.usage.prompt + self.usage.output
+        return self.usage.total
 
     def with_call(self, spent: Spent) -> Sum:
         return Sum(
@@ -133,6 +116,11 @@ class Sum:
             self.money + (spent.money or 0.0),
             self.unpriced + (spent.money is None),
         )
+
+
+def total(spents: Iterable[Spent]) -> Sum:
+    """The sum of all calls."""
+    return reduce(Sum.with_call, spents, Sum())
 
 
 def sums(spents: Iterable[Spent], key: Callable[[Spent], str]) -> dict[str, Sum]:

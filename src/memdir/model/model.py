@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from memdir.transcript.message import Json, Message
+from memdir.transcript.message import Json, Message, ToolUse
+
+if TYPE_CHECKING:
+    from memdir.model.job import TypedJob
 
 DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
+_SHOWN = 200  # characters of arguments that cannot be read
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal", "other"]
 Provider = Literal["anthropic", "openai-chat", "openai-responses"]
 ANTHROPIC: Provider = "anthropic"
@@ -66,7 +71,7 @@ class RawCall:
 
 @dataclass(frozen=True)
 class Request:
-    """Exactly what a provider gets. A fork is the parent's request and one message more."""
+    """Exactly what a provider gets, but for the job. A fork is the parent's request and one message more."""
 
     model: str
     system: tuple[SystemBlock, ...] = ()
@@ -75,6 +80,7 @@ class Request:
     settings: ModelSettings = field(default_factory=ModelSettings)
     cache: CachePolicy = field(default_factory=CachePolicy)
     raw: RawCall | None = None
+    job: TypedJob | None = None  # for the built-in model: the facts of which the last message is the prose
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,11 @@ class Usage:
         return self.input + self.cache_read + self.cache_created
 
     @property
+    def total(self) -> int:
+        """All tokens sent and received: what fills a context, and what counts against a cap."""
+        return self.prompt + self.output
+
+    @property
     def hit_percent(self) -> float:
         """The share of the prompt that came from the cache."""
         return 100.0 * self.cache_read / self.prompt if self.prompt else 0.0
@@ -113,6 +124,20 @@ class Reply:
     stop_reason: StopReason
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+
+
+def tool_use_of(tool_id: str, name: str, arguments: str, given: Mapping[str, Json] | None = None) -> ToolUse:
+    """The call of a tool whose arguments came as JSON text; `given` where there are none. What is no JSON object is a
+    fault that the model is told."""
+    if not arguments.strip():
+        return ToolUse(tool_id, name, given or {})
+    try:
+        parsed = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        return ToolUse(tool_id, name, {}, f"the arguments are not valid JSON ({error}): {arguments[:_SHOWN]}")
+    if not isinstance(parsed, dict):
+        return ToolUse(tool_id, name, {}, f"the arguments are not a JSON object: {arguments[:_SHOWN]}")
+    return ToolUse(tool_id, name, parsed)
 
 
 class Model(Protocol):

@@ -6,105 +6,22 @@ Two dialects, chat completions and responses, each rendered deterministically (G
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from memdir.errors import ModelError
-from memdir.model.failures import broke_off, from_connection, from_status, missing_sdk
-from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage
-from memdir.model.raw import plain_request
-from memdir.model.stream import ToolInput
+from memdir.model.failures import from_status
+from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage, tool_use_of
+from memdir.model.raw import blocks_of, plain_json, plain_request
+from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 Dialect = Literal["chat", "responses"]
 _LOCAL_KEY = "none"  # local servers ask for no key, the SDK insists on one
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com")
-
-
-class OpenAIModel:
-    """A `Model` that asks OpenAI or a server that speaks its API."""
-
-    def __init__(self, *, api_key: str, base_url: str = "", dialect: Dialect = "chat") -> None:
-        if not api_key and not base_url:
-            raise ModelError(
-                "there is no key for OpenAI",
-                kind="no_key",
-                remedy="Set OPENAI_API_KEY, or model.baseUrl for a server of your own",
-            )
-        try:
-            import openai
-        except ImportError as error:
-            raise missing_sdk("openai") from error
-        self._dialect: Dialect = dialect
-        self._client: AsyncOpenAI = openai.AsyncOpenAI(
-            api_key=api_key or _LOCAL_KEY,
-            base_url=base_url or None,
-            max_retries=0,  # retrying is ours: model/retry.py
-        )
-        self._is_openai = str(self._client.base_url.host).endswith(_OWN_HOSTS)
-
-    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
-        if request.raw is not None and request.raw.provider == ANTHROPIC:
-            request = plain_request(request)
-        is_chat = _dialect_of(request, self._dialect) == "chat"
-        try:
-            async with asyncio.timeout(request.settings.longest_seconds):
-                return await (self._chat if is_chat else self._responses)(request, on_text)
-        except Exception as error:
-            raise _translated(error, request.model) from error
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def _chat(self, request: Request, on_text: Callable[[str], None] | None) -> Reply:
-        reader = ChatReader(on_text)
-        arguments = chat_arguments(request, is_openai=self._is_openai)
-        await _read(self._client.chat.completions, arguments, request, reader)
-        return reader.reply()
-
-    async def _responses(self, request: Request, on_text: Callable[[str], None] | None) -> Reply:
-        reader = ResponseReader(on_text, request.model)
-        await _read(self._client.responses, responses_arguments(request), request, reader)
-        return reader.reply()
-
-
-async def _read(
-    endpoint: Any, arguments: dict[str, Any], request: Request, reader: ChatReader | ResponseReader
-) -> None:
-    """Read a reply, in pieces unless a host's own arguments ask for it whole: they are sent again as they were."""
-    if not arguments.get("stream"):
-        reader.take_whole(await endpoint.create(**arguments, timeout=request.settings.longest_seconds))
-        return
-    async with await endpoint.create(**arguments, timeout=request.settings.timeout_seconds) as stream:
-        async for event in stream:
-            reader.take(event)
-
-
-def _dialect_of(request: Request, configured: Dialect) -> Dialect:
-    if request.raw is None:
-        return configured
-    return "responses" if request.raw.provider == "openai-responses" else "chat"
-
-
-def _translated(error: Exception, model: str) -> ModelError:
-    import openai
-
-    if isinstance(error, ModelError):
-        return error
-    if not isinstance(error, openai.APIError) or isinstance(error, openai.APIConnectionError):
-        return from_connection(error, provider="The server")
-    response = getattr(error, "response", None)
-    codes = tuple(str(code) for code in (error.code, error.type) if code)
-    status, headers = (response.status_code, response.headers) if response is not None else (200, {})
-    return from_status(status, error.message, codes=codes, model=model, provider="The server", headers=headers)
-
-
 _CHAT_NOT_SENT = frozenset(("timeout",))
+_RESPONSES_NOT_SENT = frozenset(("timeout", "background"))  # a fork waits for its reply
 _WITH_USAGE = {"include_usage": True}
 _FINISH: dict[str, StopReason] = {
     "stop": "end_turn",
@@ -113,6 +30,32 @@ _FINISH: dict[str, StopReason] = {
     "length": "max_tokens",
     "content_filter": "refusal",
 }
+
+
+class OpenAIModel(SdkModel):
+    """A `Model` that asks OpenAI or a server that speaks its API."""
+
+    provider = "The server"
+
+    def __init__(self, *, api_key: str, base_url: str = "", dialect: Dialect = "chat") -> None:
+        if not api_key and not base_url:
+            raise ModelError(
+                "there is no key for OpenAI",
+                kind="no_key",
+                remedy="Set OPENAI_API_KEY, or model.baseUrl for a server of your own",
+            )
+        sdk = load_sdk("openai")
+        super().__init__(sdk.AsyncOpenAI(api_key=api_key or _LOCAL_KEY, base_url=base_url or None, max_retries=0))
+        self._dialect: Dialect = dialect
+        self._is_openai = str(self._client.base_url.host).endswith(_OWN_HOSTS)
+
+    def call(self, request: Request, on_text: OnText) -> tuple[Any, dict[str, Any], ReplyReader]:
+        if request.raw is not None and request.raw.provider == ANTHROPIC:
+            request = plain_request(request)
+        if (request.raw.provider == RESPONSES) if request.raw else (self._dialect == "responses"):
+            return self._client.responses, responses_arguments(request), ResponseReader(on_text, request.model)
+        arguments = chat_arguments(request, is_openai=self._is_openai)
+        return self._client.chat.completions, arguments, ChatReader(on_text)
 
 
 def chat_arguments(request: Request, *, is_openai: bool = True) -> dict[str, Any]:
@@ -168,86 +111,71 @@ def arguments_text(use: ToolUse) -> str:
     return json.dumps(use.input, ensure_ascii=False, separators=(",", ":"))
 
 
-class ChatReader:
-    """Puts the chunks of one chat stream together."""
+class ChatReader(ReplyReader):
+    """Puts the chunks of one chat stream together to the message that it is when it comes whole."""
 
-    def __init__(self, on_text: Callable[[str], None] | None) -> None:
-        self._on_text = on_text
+    def __init__(self, on_text: OnText = None) -> None:
+        super().__init__(on_text)
         self._text: list[str] = []
-        self._tools: list[ToolInput] = []
-        self._by_index: dict[int, ToolInput] = {}
-        self._finish = ""
+        self._calls: list[_GrowingCall] = []
+        self._by_index: dict[int | None, _GrowingCall] = {}
+        self._finish = self._model = self._id = ""
         self._usage = Usage()
-        self._model = ""
-        self._id = ""
 
-    def take(self, chunk: Any) -> None:
-        self._model, self._id = chunk.model or self._model, chunk.id or self._id
-        if chunk.usage:
-            self._usage = _usage(chunk.usage)
-        for choice in (chunk.choices or ())[:1]:
+    def take(self, event: Any) -> None:
+        self._model, self._id = event.model or self._model, event.id or self._id
+        self._usage = _usage(event.usage) if event.usage else self._usage
+        for choice in (event.choices or ())[:1]:
             self._finish = choice.finish_reason or self._finish
-            if choice.delta:
-                self._take_delta(choice.delta)
+            message = getattr(choice, "delta", None) or getattr(choice, "message", None)  # in pieces, or whole
+            if message:
+                self._take_message(message)
 
-    def take_whole(self, completion: Any) -> None:
-        """A reply that did not come in pieces."""
-        self._model, self._id, self._usage = completion.model, completion.id, _usage(completion.usage)
-        [choice, *_] = completion.choices
-        self._finish = choice.finish_reason
-        self._hear(choice.message.content or choice.message.refusal)
-        for call in choice.message.tool_calls or ():
-            tool = ToolInput(call.id, call.function.name)
-            tool.add(call.function.arguments)
-            self._tools.append(tool)
-
-    def _hear(self, words: str | None) -> None:
+    def _take_message(self, message: Any) -> None:
+        words = message.content or message.refusal
         if words:
             self._text.append(words)
-            if self._on_text:
-                self._on_text(words)
+            self.tell(words)
+        for piece in message.tool_calls or ():
+            call = self._call_of(piece.id, getattr(piece, "index", None))
+            if piece.function:
+                call.name = call.name or piece.function.name or ""
+                call.arguments.append(piece.function.arguments or "")
 
-    def _take_delta(self, delta: Any) -> None:
-        self._hear(delta.content or delta.refusal)
-        for call in delta.tool_calls or ():
-            tool = self._tool(call)
-            if call.function:
-                tool.name = tool.name or call.function.name or ""
-                tool.add(call.function.arguments or "")
-
-    def _tool(self, call: Any) -> ToolInput:
+    def _call_of(self, call_id: str | None, index: int | None) -> _GrowingCall:
         """The call that a piece belongs to. Some servers number every call 0: a new id begins a new call."""
-        tool = self._by_index.get(call.index)
-        if tool is None or (call.id and call.id != tool.id):
-            tool = ToolInput(call.id or f"call_{len(self._tools)}", "")
-            self._by_index[call.index] = tool
-            self._tools.append(tool)
-        return tool
+        call = self._by_index.get(index)
+        if call is None or (call_id and call_id != call.id):
+            call = self._by_index[index] = _GrowingCall(call_id or f"call_{len(self._calls)}")
+            self._calls.append(call)
+        return call
 
-    def reply(self) -> Reply:
+    def reply(self) -> Reply | None:
         if not self._finish:
-            raise broke_off("the server")
+            return None
         words = "".join(self._text)
-        content: list[Block] = [Text(words)] if words else []
-        content += [tool.tool_use() for tool in self._tools]
-        stop = "tool_use" if self._tools else _FINISH.get(self._finish, "other")
-        return Reply(Message("assistant", tuple(content), self._id), stop, self._usage, self._model)
+        uses = tuple(tool_use_of(call.id, call.name, "".join(call.arguments)) for call in self._calls)
+        content: tuple[Block, ...] = (Text(words), *uses) if words else uses
+        stop = "tool_use" if uses else _FINISH.get(self._finish, "other")
+        return Reply(Message("assistant", content, self._id), stop, self._usage, self._model)
 
 
-def _usage(usage: Any) -> Usage:
-    if usage is None:
-        return Usage()
-    return split_usage(usage.prompt_tokens, usage.completion_tokens, getattr(usage, "prompt_tokens_details", None))
+@dataclass
+class _GrowingCall:
+    """A tool call whose name and arguments come in pieces."""
+
+    id: str
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
 
 
-def split_usage(prompt: int | None, output: int | None, details: Any) -> Usage:
+def _usage(usage: Any, *, sent: str = "prompt", got: str = "completion") -> Usage:
     """OpenAI counts cached tokens as a part of the prompt; we count them beside it."""
+    details = getattr(usage, f"{sent}_tokens_details", None)
     read = getattr(details, "cached_tokens", 0) or 0
     created = getattr(details, "cache_write_tokens", 0) or 0
-    return Usage(max(0, (prompt or 0) - read - created), output or 0, read, created)
-
-
-_RESPONSES_NOT_SENT = frozenset(("timeout", "background"))  # a fork waits for its reply
+    prompt, output = (getattr(usage, f"{name}_tokens", 0) or 0 for name in (sent, got))
+    return Usage(max(0, prompt - read - created), output, read, created)
 
 
 def responses_arguments(request: Request) -> dict[str, Any]:
@@ -312,71 +240,51 @@ def render_items(message: Message) -> list[dict[str, Any]]:
     return items
 
 
-class ResponseReader:
+class ResponseReader(ReplyReader):
     """Hands on the words as they come; the whole response stands in the last event."""
 
-    def __init__(self, on_text: Callable[[str], None] | None, model: str) -> None:
-        self._on_text = on_text
+    def __init__(self, on_text: OnText, model: str) -> None:
+        super().__init__(on_text)
         self._model = model
         self._response: Any = None
 
     def take(self, event: Any) -> None:
-        match event.type:
+        match getattr(event, "type", "whole"):
             case "response.output_text.delta" | "response.refusal.delta":
-                if event.delta and self._on_text:
-                    self._on_text(event.delta)
-            case "response.completed" | "response.incomplete":
-                self._response = event.response
-            case "response.failed":
-                raise self._failed(event.response.error)
+                self.tell(event.delta)
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._end(event.response)
             case "error":
                 raise self._failed(event)
+            case "whole":
+                self._end(event)
+                self.tell(event.output_text)
 
-    def take_whole(self, response: Any) -> None:
-        """A reply that did not come in pieces."""
+    def _end(self, response: Any) -> None:
         if response.status == "failed":
             raise self._failed(response.error)
         self._response = response
-        if response.output_text and self._on_text:
-            self._on_text(response.output_text)
 
-    def _failed(self, failure: Any) -> Exception:
+    def _failed(self, failure: Any) -> ModelError:
         message = str(getattr(failure, "message", "") or "no reason given")
         code = str(getattr(failure, "code", "") or "")
         return from_status(200, message, codes=(code,), model=self._model, provider="The server", headers={})
 
-    def reply(self) -> Reply:
+    def reply(self) -> Reply | None:
         response = self._response
         if response is None:
-            raise broke_off("the server")
-        content = [block for item in response.output for block in _blocks(item)]
-        usage = _response_usage(response.usage)
-        message = Message("assistant", tuple(content), response.id)
-        return Reply(message, _stop_reason(response, content), usage, response.model)
+            return None
+        content = tuple(block for item in response.output for block in blocks_of(RESPONSES, plain_json(item)))
+        message = Message("assistant", content, response.id)
+        usage = _usage(response.usage, sent="input", got="output")
+        return Reply(message, _stop_reason(response, message), usage, response.model)
 
 
-def _blocks(item: Any) -> list[Block]:
-    if item.type == "message":
-        words = (part.text if part.type == "output_text" else getattr(part, "refusal", "") for part in item.content)
-        return [Text(text) for text in words if text]
-    if item.type == "function_call":
-        tool = ToolInput(item.call_id, item.name)
-        tool.add(item.arguments)
-        return [tool.tool_use()]
-    return [Opaque(RESPONSES, json.dumps(item.model_dump(mode="json", exclude_none=True)))]
-
-
-def _stop_reason(response: Any, content: list[Block]) -> StopReason:
-    if any(isinstance(block, ToolUse) for block in content):
+def _stop_reason(response: Any, message: Message) -> StopReason:
+    if message.tool_uses:
         return "tool_use"
     if response.status == "incomplete":
         reason = getattr(response.incomplete_details, "reason", "")
         return "refusal" if reason == "content_filter" else "max_tokens"
     parts = (part for item in response.output if item.type == "message" for part in item.content)
     return "refusal" if any(part.type == "refusal" for part in parts) else "end_turn"
-
-
-def _response_usage(usage: Any) -> Usage:
-    if usage is None:
-        return Usage()
-    return split_usage(usage.input_tokens, usage.output_tokens, usage.input_tokens_details)

@@ -40,7 +40,7 @@ class ContextCount:
     def tokens(self, request: Request, reply: Message, usage: Usage | None = None) -> int:
         """The tokens that request and reply fill: the provider's figure when it reports one, else an estimate."""
         if usage is not None and usage.prompt:
-            return usage.prompt + usage.output
+            return usage.total
         known, self._messages = self._messages, {}
         total = self._overhead(request)
         for message in (*request.messages, reply):

@@ -1,19 +1,31 @@
-"""The model selector (R2): one side request over the manifest, told to be choosy; names it made up are dropped."""
+"""The model selector (R2): one side request over the manifest, told to be choosy; names it made up are dropped.
+
+Whatever goes wrong with it leaves the choice to this machine.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from memdir.errors import ModelError
-from memdir.model.model import Model, ModelSettings, Request, SystemBlock
+from memdir.errors import MemdirError, ModelError
+from memdir.events import request_refused
+from memdir.model.model import Model, ModelSettings, Reply, Request, SystemBlock
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown, shown_line
 from memdir.prompts.listing import keys_by_name, manifest
+from memdir.recall.recall import MAX_RECALLED, RecallRequest, Stopped
+from memdir.recall.selection import LocalChooser, Selection, is_readable
 from memdir.store.scan import Header
+from memdir.store.store import MemoryStore
 from memdir.transcript.message import Json, user
 
-MAX_SELECTED = 5
+if TYPE_CHECKING:
+    from memdir.events import Sink
+
+MODEL_SECONDS = 6.0  # a side request that takes longer is not worth waiting for
 MAX_TOKENS = 256  # a short list of names
 MAX_READ = 8_000  # characters of an answer: what is longer was not asked for
 TIMEOUT_SECONDS = 10.0
@@ -28,34 +40,89 @@ SCHEMA: dict[str, Json] = {
 _DECODER = json.JSONDecoder()
 
 
-def select_prompt(overrides: str = "") -> Prompt:
-    """What the model is told; the user's own version below `overrides` comes first (P8)."""
-    return load_prompt("recall/select.md", overrides=overrides)
+class ModelChooser:
+    """Lets a model choose among the memories of one store; the local choice serves when there is none in time (R2)."""
+
+    def __init__(
+        self,
+        local: LocalChooser,
+        store: MemoryStore,
+        *,
+        open_model: Callable[[], Model],
+        name: str,
+        sink: Sink,
+        overrides: str = "",
+    ) -> None:
+        self.scope = local.scope
+        self.root = local.root
+        self._local = local
+        self._store = store
+        self._open_model = open_model
+        self._name = name
+        self._sink = sink
+        self._overrides = overrides
+
+    def choose(self, request: RecallRequest) -> Selection:
+        """The model's choice; the local one when it fails, is late or answers something else."""
+        try:
+            prompt = load_prompt("recall/select.md", overrides=self._overrides)  # the user's own comes first (P8)
+            headers = self._headers(request)
+            asked = select_request(request.text, headers, prompt, name=self._name, recent_tools=request.recent_tools)
+            reply = (request.ask or ask_alone)(self._open_model(), asked, MODEL_SECONDS)
+            return Selection(self.scope, selected(reply, headers), "model", prompt_hash=prompt.hash)
+        except Stopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
+            reason = error.kind if isinstance(error, ModelError) else type(error).__name__
+            self._sink.emit(request_refused(what="recall by a model", reason=reason))  # an error may quote the request
+            selection = self._local.choose(request)
+            selection.instead_of_model = _told(error)
+            return selection
+
+    def _headers(self, request: RecallRequest) -> list[Header]:
+        """What a model may choose from."""
+        surfaced = request.shown.keys(self.scope)
+        found = self._store.scan().headers
+        return [one for one in found if one.key not in surfaced and is_readable(self.root, one.key)]
 
 
-async def select_by_model(
-    query: str,
-    headers: Sequence[Header],
-    *,
-    model: Model,
-    name: str,
-    recent_tools: Sequence[str] = (),
-    prompt: Prompt | None = None,
-) -> list[str]:
-    """The keys of the memories that the model is certain about. Raises ModelError, also for an answer that
-    holds no list of names; the caller falls back."""
-    prompt = prompt or select_prompt()
+def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
+    """Ask where no loop runs, as a command does: the model is asked once and let go."""
+
+    async def answer() -> Reply:
+        try:
+            return await asyncio.wait_for(model.complete(request), seconds)
+        finally:
+            await model.close()
+
+    return asyncio.run(answer())
+
+
+def select_request(
+    query: str, headers: Sequence[Header], prompt: Prompt, *, name: str, recent_tools: Sequence[str] = ()
+) -> Request:
+    """The side request that asks for the memories the model is certain about."""
     used = ", ".join([shown_line(tool) for tool in recent_tools])
     tools = f"\n\nRecently used tools: {used}" if used else ""
-    request = Request(
+    return Request(
         name,
         (SystemBlock(prompt.render()),),
         messages=(user(f"Message:\n{shown(query)}\n\nMemories:\n{manifest(headers)}{tools}"),),
         settings=ModelSettings(max_tokens=MAX_TOKENS, json_schema=SCHEMA, timeout_seconds=TIMEOUT_SECONDS),
     )
-    reply = await model.complete(request)
+
+
+def selected(reply: Reply, headers: Sequence[Header]) -> list[str]:
+    """The keys that an answer names. ModelError for an answer that holds no list of names."""
     known = keys_by_name(headers)
-    return [known[name] for name in _names(reply.message.text) if name in known][:MAX_SELECTED]
+    return [known[name] for name in _names(reply.message.text) if name in known][:MAX_RECALLED]
+
+
+def _told(error: Exception) -> str:
+    """Why a model did not choose, in words for the person who asks."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {MODEL_SECONDS:g} s"
+    return str(error) if isinstance(error, MemdirError) else f"{type(error).__name__}: {error}"
 
 
 def _names(text: str) -> list[str]:

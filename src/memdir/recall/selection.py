@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import os
+from _thread import allocate_lock  # a hook should not load all of threading
+
+from memdir.disk.safe_path import resolve_found
+from memdir.errors import PathEscape
 from memdir.search.document import day_of
-from memdir.search.memory_index import MemoryIndex
+from memdir.search.index_store import MemoryIndex
 from memdir.search.ranking import KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Literal
 
+    from memdir.layout import Place
     from memdir.recall.decide import Calibration, Decision
+    from memdir.recall.recall import RecallRequest
+    from memdir.recall.warm_selector import WarmSelector
     from memdir.search.question import Question
     from memdir.search.ranking import Ranking
     from memdir.search.vectors import Encoder
 
-    Chooser = Literal["words", "sentences", "model", ""]  # nobody: names that a host put together
+    ChosenBy = Literal["words", "sentences", "model"]
 
-
-class Selection:
-    """The memories that were chosen: by the table of words, by the sentence model beside it, or by a model."""
-
-    __slots__ = ("by", "instead_of_model", "keys", "prompt_hash")
-
-    def __init__(self, keys: list[str], by: Chooser, *, prompt_hash: str = "") -> None:
-        self.keys = keys
-        self.by: Chooser = by
-        self.prompt_hash = prompt_hash  # what a model was told
-        self.instead_of_model = ""  # why the model that should have chosen did not
+MAX_ROUNDS = 4  # of choosing anew because something chosen cannot be read
 
 
 class Recalled:
@@ -44,6 +42,29 @@ class Recalled:
     @property
     def keys(self) -> list[str]:
         return self.decision.chosen
+
+
+class Selection:
+    """The memories of one scope that were chosen: by the table of words, by the sentence model beside it, or by a
+    model. `explained` is there when this machine chose."""
+
+    __slots__ = ("by", "explained", "instead_of_model", "keys", "prompt_hash", "scope")
+
+    def __init__(
+        self,
+        scope: str,
+        keys: list[str],
+        by: ChosenBy,
+        *,
+        explained: Recalled | None = None,
+        prompt_hash: str = "",
+    ) -> None:
+        self.scope = scope
+        self.keys = keys
+        self.by: ChosenBy = by
+        self.explained = explained
+        self.prompt_hash = prompt_hash  # what a model was told
+        self.instead_of_model = ""  # why the model that should have chosen did not
 
 
 class LocalSelector(MemoryIndex):
@@ -66,3 +87,54 @@ class LocalSelector(MemoryIndex):
         question, ranking = self.ranked(text, keep=KEPT + len(surfaced), today=today)
         decision = decide(question, ranking, learned, today=today, recent_tools=recent_tools, surfaced=surfaced)
         return Recalled(question, ranking, decision)
+
+
+class LocalChooser:
+    """Chooses among the memories of one scope: by the sentence model where it is there and ready, else by words."""
+
+    def __init__(
+        self,
+        place: Place,
+        scope: str,
+        selector: LocalSelector,
+        *,
+        clock: Callable[[], float],
+        warm: WarmSelector | None = None,
+    ) -> None:
+        self.root = place.root
+        self.scope = scope
+        self._selector = selector
+        self._clock = clock
+        self._warm = warm
+        self._choosing = allocate_lock()  # one choice at a time: the index is not made for two
+
+    def choose(self, request: RecallRequest) -> Selection:
+        """The local choice, with everything that explains it."""
+        if self._warm is not None:
+            found = self._warm.ask(lambda selector: self._recall(selector, request))
+            if found is not None:
+                return Selection(self.scope, found.keys, "sentences", explained=found)
+            request.check()  # closed meanwhile: nothing new is begun
+        with self._choosing:
+            found = self._recall(self._selector, request)
+        return Selection(self.scope, found.keys, "words", explained=found)
+
+    def _recall(self, selector: LocalSelector, request: RecallRequest) -> Recalled:
+        """What the selector chooses among the memories that can be read: another one never takes a place."""
+        selector.refresh(on_progress=request.on_progress)
+        now, surfaced = self._clock(), request.shown.keys(self.scope)
+        for _ in range(MAX_ROUNDS):
+            recalled = selector.recall(request.text, now=now, recent_tools=request.recent_tools, surfaced=surfaced)
+            unreadable = [key for key in recalled.keys if not is_readable(self.root, key)]
+            if not unreadable:
+                break
+            surfaced = surfaced.union(unreadable)
+        return recalled
+
+
+def is_readable(root: str, key: str) -> bool:
+    """Whether a memory may be read: what leads out of its directory may not."""
+    try:
+        return os.access(resolve_found(root, key), os.R_OK)
+    except PathEscape:
+        return False

@@ -6,19 +6,20 @@ caller answers from the table alone.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 
-from memdir.recall.recall_thread import Stopped
+from memdir.recall.recall import Stopped
+from memdir.recall.selection import LocalSelector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memdir.recall.recall_thread import Check, RecallThreads
-    from memdir.recall.selection import LocalSelector
+    from memdir.recall.prefetch import RecallThreads
+    from memdir.recall.selection import Recalled
 
+    Check = Callable[[], None]  # raises Stopped when the work is no longer wanted
     Opened = Callable[[Check], LocalSelector | None]
 
 MAX_SECONDS = 1.0  # a loaded selector answers in hundredths; the first question of a process may load it
@@ -34,48 +35,39 @@ class WarmSelector:
         self._is_missing = False
         self._busy = threading.Lock()
 
-    async def ask(
-        self, question: Callable[[LocalSelector], list[str]], *, max_seconds: float = MAX_SECONDS
-    ) -> list[str] | None:
+    def ask(
+        self, question: Callable[[LocalSelector], Recalled], *, max_seconds: float = MAX_SECONDS
+    ) -> Recalled | None:
         """The selector's answer; None when it is missing, busy or late, or fails. Stopped when its owner closes."""
         if self._is_missing or not self._busy.acquire(blocking=False):
             return None
 
-        def work() -> list[str] | None:
+        def work() -> Recalled | None:
             try:
                 return self._answer(question)
+            except Stopped:
+                raise
+            except Exception:  # noqa: BLE001 - the runtime has exceptions of its own; the table still answers
+                return None
             finally:
                 self._busy.release()
 
         try:
-            return await asyncio.wait_for(self._threads.run(work), max_seconds)
+            return self._threads.run(work).result(max_seconds)
         except TimeoutError:
             return None
 
-    def _answer(self, question: Callable[[LocalSelector], list[str]]) -> list[str] | None:
+    def _answer(self, question: Callable[[LocalSelector], Recalled]) -> Recalled | None:
         if self._selector is None:
-            self._selector = self._open()
+            self._is_missing = True  # and stays so, where the runtime or the weights do not load
+            self._selector = self._opened(self._threads.check)
             self._is_missing = self._selector is None
         self._threads.check()
-        try:
-            return question(self._selector) if self._selector is not None else None
-        except Stopped:
-            raise
-        except Exception:  # noqa: BLE001 - the runtime has exceptions of its own; the table still answers
-            return None
-
-    def _open(self) -> LocalSelector | None:
-        try:
-            return self._opened(self._threads.check)
-        except Stopped:
-            raise
-        except Exception:  # noqa: BLE001 - the runtime or the weights do not load here
-            return None
+        return question(self._selector) if self._selector is not None else None
 
 
 def open_selector(root: str, place: str, *, check: Check | None = None) -> LocalSelector | None:
     """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
-    from memdir.recall.selection import LocalSelector
     from memdir.search.minilm import PairEncoder, SentenceModel, is_installed
     from memdir.text.embedding import open_table
 

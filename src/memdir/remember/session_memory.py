@@ -1,10 +1,14 @@
-"""Session memory: a rolling summary of one session, kept by a fork, so that the session survives compaction (N1–N6)."""
+"""Session memory: a rolling summary of one session, kept by a fork, so that the session survives compaction (N1–N6).
+
+The headings of the template are the sections of the notes. A line that looks like a heading but is none of them is part
+of the text.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,16 +20,15 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
-from memdir.events import session_memory_updated
-from memdir.host import tell
+from memdir.events import session_memory_updated, tell
+from memdir.model.job import NotesJob, NotesSection
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
-from memdir.remember.notes import SECTION_TOKENS, TOTAL_TOKENS, Notes
-from memdir.remember.outcome import Skipped
 from memdir.remember.session_state import MAX_STATE_BYTES, SessionState
-from memdir.remember.turn import FinishedTurn, messages_after
+from memdir.remember.turn import FinishedTurn, Skipped, messages_after
 from memdir.store.secrets import redact
+from memdir.transcript.tokens import estimate_text
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -36,6 +39,9 @@ MORE_CALLS = 3  # tool calls since, unless the agent has come to a halt (N3)
 MAX_TURNS = 4  # read, edit, done, and one to mend an edit that did not fit
 SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under way
 TITLE_SECTION = "Session Title"
+SECTION_TOKENS = 2_000  # of one section; more crowds out the others
+TOTAL_TOKENS = 12_000  # of the notes: what a context after compaction can well afford
+CUT = "… (cut here: the rest is in {path})"
 
 
 @dataclass(frozen=True)
@@ -156,15 +162,16 @@ class SessionMemory:
     def _job(self) -> Job:
         config = self.session.layout.session_memory_config
         prompt = load_prompt("session_memory/update.md", own=os.path.join(config, "prompt.md"))
-        notes = self.notes()
+        notes = self.notes() or Notes.parse(self._template(), self._template())
+        job = NotesJob(self.path, notes.sections)
         values = {
-            "path": self.path,
+            "path": job.path,
             "section_tokens": f"{SECTION_TOKENS:,}",
             "total_tokens": f"{TOTAL_TOKENS:,}",
-            "reminders": notes.reminders() if notes else "",
+            "reminders": notes.reminders(),
         }
         text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash)
+        return Job(text, "session-memory", MAX_TURNS, prompt.hash, job)
 
     def _template(self) -> str:
         own = os.path.join(self.session.layout.session_memory_config, "template.md")
@@ -180,3 +187,95 @@ class SessionMemory:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(session_memory_updated(work={}, skipped=reason))
         return Skipped(reason)
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Notes in the form of a template."""
+
+    sections: tuple[NotesSection, ...]
+
+    @staticmethod
+    def parse(text: str, template: str) -> Notes:
+        return Notes(tuple(_sections(text, titles_of(template))))
+
+    @property
+    def tokens(self) -> int:
+        return sum(section.tokens for section in self.sections)
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(section.body for section in self.sections)
+
+    def body(self, title: str) -> str:
+        return next((section.body for section in self.sections if section.title == title), "")
+
+    def oversized(self) -> list[NotesSection]:
+        """The sections that are too long; when only the whole is, the three longest."""
+        long = [section for section in self.sections if section.tokens > SECTION_TOKENS]
+        if not long and self.tokens > TOTAL_TOKENS:
+            long = sorted(self.sections, key=lambda section: -section.tokens)[:3]
+        return long
+
+    def fault(self, template: str) -> str:
+        """Why these are no notes any more; empty when every section of the template is there, in order."""
+        titles = [section.title for section in self.sections]
+        return "" if titles == titles_of(template) else "a heading is missing or moved"
+
+    def shortened(self, path: str) -> str:
+        """The notes for a context, each section within its limit."""
+        parts = [NotesSection(s.title, "", _cut(s.body, path)).text for s in self.sections if s.body]
+        return "\n".join(parts)
+
+    def reminders(self) -> str:
+        """What the next update is told about sections that are too long (N4)."""
+        long = self.oversized()
+        if not long:
+            return ""
+        listed = "\n".join(f'- "{s.title}": about {s.tokens:,} tokens, {SECTION_TOKENS:,} are allowed' for s in long)
+        prompt = load_prompt("session_memory/oversized.md")
+        return prompt.render(total=f"{self.tokens:,}", total_tokens=f"{TOTAL_TOKENS:,}", sections=listed)
+
+
+def titles_of(template: str) -> list[str]:
+    """The headings of a template."""
+    return [line[2:].strip() for line in template.splitlines() if line.startswith("# ")]
+
+
+def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
+    title = ""
+    lines: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        heading = line[2:].strip() if line.startswith("# ") else ""
+        if heading in titles and heading:
+            if title:
+                yield _section(title, lines)
+            title, lines = heading, []
+        else:
+            lines.append(line)
+    if title:
+        yield _section(title, lines)
+
+
+def _section(title: str, lines: list[str]) -> NotesSection:
+    found = "\n".join(lines).strip("\n")
+    first, _, rest = found.partition("\n")
+    if first.startswith("_") and first.rstrip().endswith("_"):
+        return NotesSection(title, first, rest.strip())
+    return NotesSection(title, "", found.strip())
+
+
+def _cut(body: str, path: str) -> str:
+    """A section's text cut at the end of a line, with a word about where the rest is."""
+    if estimate_text(body) <= SECTION_TOKENS:
+        return body
+    kept: list[str] = []
+    room = SECTION_TOKENS
+    for line in body.splitlines():
+        room -= estimate_text(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    if not kept:
+        kept.append(body[: SECTION_TOKENS * 2])
+    return "\n".join([*kept, CUT.format(path=path)])

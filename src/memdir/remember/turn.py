@@ -1,16 +1,22 @@
-"""A finished turn, as the host hands it over."""
+"""A finished turn, as the host hands it over, and why nothing was done about it."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdir.agent.file_access import FileState
 from memdir.agent.gate import WRITING
 from memdir.model.model import Request
-from memdir.model.raw import conversation_of
+from memdir.model.raw import conversation_of, plain_request
 from memdir.transcript.message import Message
+
+# How hosts put an instruction file into a conversation.
+_INSTRUCTIONS = re.compile(
+    r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,17 @@ def wrote_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> 
                 if any(real.startswith(root) for root in real_roots):
                     return True
     return False
+
+
+def instructions_in(request: Request) -> str:
+    """What instruction files say that the host put before or into the conversation: nobody need remember that."""
+    plain = plain_request(request)
+    texts = [block.text for block in plain.system] + [message.text for message in plain.messages if message.is_meta]
+    return "\n".join(match[1] for text in texts for match in _INSTRUCTIONS.finditer(text))
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Nothing was run, and why."""
+
+    reason: str

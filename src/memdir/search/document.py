@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 PASSAGE_WORDS = 90  # what one averaged vector can still tell apart
 KINDS = ("", "user", "feedback", "project", "reference")
-IN_TITLE = 256  # two counts in one small number: a card holds hundreds of them
+IN_TITLE = 256  # two counts in one small number: a document holds hundreds of them
 MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
 MAX_PASSAGES = 64  # a longer document is known by its first parts
 WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
 MAX_DATES = 4
 MAX_KNOWN_WORDS = 50_000  # of texts that are indexed together: a few MB
-NO_DAY = 0
 HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
 
 _USAGE_TEXT = (
@@ -83,7 +82,7 @@ class IndexedDocument:
         self.size = size
         self.counts: dict[
             int, int
-        ] = {}  # a term's fingerprint -> its count in the body, plus IN_TITLE for each in the head
+        ] = {}  # of a term, by its fingerprint: in the body, plus IN_TITLE for each in the head
         self.length = 0
         self.vectors: list[DocVector] = []
         self.usage = 0
@@ -122,63 +121,52 @@ def index_documents(
     known = Terms() if known is None else known
     made = [_make(document, known) for document in documents]
     directions = iter(encoder.doc_vectors([part for _, parts in made for part in parts]))
-    for card, parts in made:
-        card.vectors = [found for _ in parts if (found := next(directions)) is not None]
-    return [card for card, _ in made]
-
-
-def index_document(document: Document, encoder: Encoder) -> IndexedDocument:
-    """What is kept of one document."""
-    return index_documents([document], encoder)[0]
+    for indexed, parts in made:
+        indexed.vectors = [found for _ in parts if (found := next(directions)) is not None]
+    return [indexed for indexed, _ in made]
 
 
 def _make(document: Document, known: Terms) -> tuple[IndexedDocument, list[Part]]:
-    """A card still without directions, and the parts that are to get one."""
+    """What is kept, still without directions, and the parts that are to get one."""
     kind = KINDS.index(document.kind) if document.kind in KINDS else 0
-    card = IndexedDocument(document.key, kind, document.mtime_ns, document.size)
+    made = IndexedDocument(document.key, kind, document.mtime_ns, document.size)
     title = f"{document.title}. {document.description}"
     head = split_words(title)
     stem_of_name = document.key.rsplit("/", 1)[-1].removesuffix(".md") if document.key.endswith(".md") else ""
     passages = [(part, split_words(part)) for part in _passages_of(document)]
     bodies = [split_words(document.body)] if document.passages is not None else [words for _, words in passages]
-    _count(card, known.counted([*head, *split_words(stem_of_name)]), IN_TITLE)
-    _count(card, [term for words in bodies for term in known.counted(words)], 1)
-    card.length = sum([(count >> 8) + (count & MAX_COUNT) for count in card.counts.values()])
+    _count(made, known.counted([*head, *split_words(stem_of_name)]), IN_TITLE)
+    _count(made, [term for words in bodies for term in known.counted(words)], 1)
+    made.length = sum([(count >> 8) + (count & MAX_COUNT) for count in made.counts.values()])
     if sum(map(len, bodies)) > WHOLE_WORDS:  # in a note all words are about one thing; in a talk they meet by chance
-        _count(card, [pair for words in bodies for pair in known.pairs(words)], 1)
-    if head:
-        card.kind |= HAS_HEAD
-    title_words = frozenset(head)
-    card.usage = len(title_words & _USAGE) - _GOTCHA_WEIGHT * len(title_words & _GOTCHA)
-    card.dates = days_in(f"{document.description} {document.body}")[:MAX_DATES]
-    return card, _parts((title, head) if head else None, passages)
+        _count(made, [pair for words in bodies for pair in known.pairs(words)], 1)
+    made.kind |= HAS_HEAD if head else 0
+    made.usage = len(_USAGE.intersection(head)) - _GOTCHA_WEIGHT * len(_GOTCHA.intersection(head))
+    made.dates = days_in(f"{document.description} {document.body}")[:MAX_DATES]
+    return made, _parts((title, head) if head else None, passages)
 
 
 def _passages_of(document: Document) -> list[str]:
     """The parts of the body that get a vector of their own: paragraphs joined up to a readable length."""
     if document.passages is not None:
         return document.passages
-    out: list[str] = []
-    held: list[str] = []
+    out: list[list[str]] = []
     count = 0
     for part in document.body.split("\n"):
         words = len(part.split())
-        if not words:
-            continue
-        if held and count + words > PASSAGE_WORDS:
-            out.append(" ".join(held))
-            held, count = [], 0
-        held.append(part)
-        count += words
-    if held:
-        out.append(" ".join(held))
-    return out
+        if words and out and count + words <= PASSAGE_WORDS:
+            out[-1].append(part)
+            count += words
+        elif words:
+            out.append([part])
+            count = words
+    return [" ".join(parts) for parts in out]
 
 
-def _count(card: IndexedDocument, found: list[int], step: int) -> None:
+def _count(document: IndexedDocument, found: list[int], step: int) -> None:
     from collections import Counter  # a start that reads no file does not need it
 
-    counts = card.counts
+    counts = document.counts
     for fingerprint, count in Counter(found).items():
         held = counts.get(fingerprint, 0)
         room = MAX_COUNT - (held >> 8 if step == IN_TITLE else held & MAX_COUNT)
@@ -213,7 +201,7 @@ def days_in(text: str) -> list[int]:
 def _ordinal(year: int, month: int, day: int) -> int:
     """Days since year 1, near enough to compare; importing datetime would cost a hook a millisecond."""
     if not (1900 <= year <= 2200 and 1 <= month <= 12 and 1 <= day <= 31):
-        return NO_DAY
+        return 0
     if month <= 2:
         year, month = year - 1, month + 12
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 306

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import read_plain
-from memdir.search.memory_index import MemoryIndex
+from memdir.search.document import day_of
+from memdir.search.index_store import MemoryIndex
 from memdir.store.scan import MAX_MEMORY_BYTES, walk
 from memdir.store.topic import Topic
 from memdir.text.stems import term_of
@@ -17,147 +18,106 @@ from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from memdir.search.index_store import OnProgress
     from memdir.search.question import Question
     from memdir.search.ranking import Ranking
 
-
 MAX_RESULTS = 20
+MIN_SIMILARITY = 0.5  # of a memory that shares no word with the query
+MIN_COVERAGE = 0.5  # of what the query's known words weigh: one common word of many is no match
+SNIPPET_CHARACTERS = 160
 _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
-_SNIPPET_CHARACTERS = 160
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Match:
     """One memory that fits, with the line that shows why."""
 
-    __slots__ = ("forms", "key", "mtime_ns", "score", "snippet", "topic")
+    __slots__ = ("_text", "forms", "key", "mtime_ns", "snippet", "topic", "words")
 
-    def __init__(self, key: str, score: int, snippet: str, topic: Topic, mtime_ns: int) -> None:
-        self.forms: tuple[str, ...] = ()  # words of the file that the query means and does not hold
+    def __init__(self, key: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> None:
         self.key = key
-        self.score = score
-        self.snippet = snippet
-        self.topic = topic
+        self.topic = Topic(data)
         self.mtime_ns = mtime_ns
+        self.words = words  # of the query, case folded
+        self._text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
+        self.show_by(())
 
-    def holds_all(self, words: tuple[str, ...]) -> bool:
-        """Whether every one of these words, case folded, stands in the file or its name."""
-        text = (self.key + self.topic.data.decode("utf-8", "replace")).casefold()
-        return all(word in text for word in words)
+    @property
+    def held(self) -> int:
+        """How many of the query's words stand in the file or its name."""
+        return sum([word in self._text for word in self.words])
 
-    def show_by(self, words: tuple[str, ...], forms: tuple[str, ...]) -> None:
+    @property
+    def score(self) -> int:
+        title = f"{self.key} {self.topic.name} {self.topic.description}".casefold()
+        return sum(self._text.count(word) + _TITLE_WEIGHT * (word in title) for word in self.words)
+
+    def show_by(self, forms: tuple[str, ...]) -> None:
         """Let the snippet show other forms of the query's words, too."""
         self.forms = forms
-        self.snippet = _snippet(self.topic, words + forms)
-
-
-def search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
-    """Memories that hold all words of the query; where none does, those that hold the most of them."""
-    words = tuple(dict.fromkeys(query.casefold().split()))
-    if not words:
-        return []
-    count_hits = _counter(words)
-    found: list[tuple[int, str, bytes, str]] = []
-    most = 1
-    for key, entry in walk(root):
-        data = _read(entry.path)
-        hits = count_hits(key, data)
-        if hits >= most:
-            most = hits
-            found.append((hits, key, data, entry.path))
-    matches = [_match(key, data, path, words) for hits, key, data, path in found if hits == most]
-    matches.sort(key=lambda match: (-match.score, -match.mtime_ns, match.key))
-    return matches[:limit]
-
-
-def match_in(root: str, key: str, words: tuple[str, ...]) -> Match | None:
-    """One memory that somebody else found, as a match; None when it is gone."""
-    path = os.path.join(root, key)
-    data = _read(path)
-    return _match(key, data, path, words) if data else None
-
-
-def _counter(words: tuple[str, ...]) -> Callable[[str, bytes], int]:
-    """Counts the words that a file or its name holds. ASCII is looked for in the bytes: decoding costs more."""
-    needles = [word.encode("utf-8", "replace") for word in words]
-    is_plain = all(word.isascii() for word in words)
-
-    def count(key: str, data: bytes) -> int:
-        if is_plain and data.isascii() and key.isascii():
-            lowered = key.encode("ascii").lower() + data.lower()
-            return sum([needle in lowered for needle in needles])
-        text = (key + data.decode("utf-8", "replace")).casefold()
-        return sum([word in text for word in words])
-
-    return count
-
-
-def _match(key: str, data: bytes, path: str, words: tuple[str, ...]) -> Match:
-    topic = Topic(data)
-    text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
-    title = f"{key} {topic.name} {topic.description}".casefold()
-    score = sum(text.count(word) + _TITLE_WEIGHT * (word in title) for word in words)
-    try:
-        mtime_ns = os.stat(path).st_mtime_ns
-    except OSError:
-        mtime_ns = 0  # deleted since it was read
-    return Match(key, score, _snippet(topic, words), topic, mtime_ns)
-
-
-def _snippet(topic: Topic, words: tuple[str, ...]) -> str:
-    """The line of the body that holds the most words."""
-    lines = [line.strip() for line in topic.body.splitlines() if line.strip()]
-    best = max(lines, key=lambda line: sum(word in line.casefold() for word in words), default="")
-    if not any(word in best.casefold() for word in words):
-        return ""
-    first = min((at for word in words if (at := best.casefold().find(word)) >= 0), default=0)
-    start = max(0, first - _SNIPPET_CHARACTERS // 2)
-    return ("…" if start else "") + best[start : start + _SNIPPET_CHARACTERS]
-
-
-def _read(path: str) -> bytes:
-    """A file's text; nothing for what cannot be read or is no memory."""
-    try:
-        return read_plain(path, max_bytes=MAX_MEMORY_BYTES, follow=False)
-    except OSError:
-        return b""
-
-
-MIN_SIMILARITY = 0.5  # of a memory that shares no word with the query
-MIN_COVERAGE = 0.5  # of what the query's known words weigh: one common word of many is no match
+        words = (*self.words, *forms)
+        line = snippet(self.topic.body, words)
+        self.snippet = line if any(word in line.casefold() for word in words) else ""
 
 
 def search_memories(
     root: str, place: str, query: str, *, limit: int, now: float, on_progress: OnProgress | None = None
 ) -> list[Match]:
     """At most `limit` memories below `root`; `place` is the folder of the derived index, `now` the time of asking."""
-    words = tuple(dict.fromkeys(query.casefold().split()))
+    words = words_of(query)
     index = MemoryIndex(root, place)
     index.refresh(on_progress=on_progress)
-    question, ranking = index.rank(query, limit=limit, now=now)
-    near = [match for key in _fitting(question, ranking) if (match := match_in(root, key, words)) is not None]
-    if not near:
-        near = search(root, query, limit=limit)
-    near = sorted(near, key=lambda match: not match.holds_all(words))[:limit]
-    _add_forms(near, words, ranking)
+    question, ranking = index.ranked(query, keep=limit, today=day_of(now))
+    near = [match for key in _fitting(question, ranking) if (match := _match(root, key, words)) is not None]
+    near = near or plain_search(root, query, limit=limit)
+    near = sorted(near, key=lambda match: match.held < len(words))[:limit]
+    _add_forms(near, ranking)
     return near
 
 
-def _add_forms(matches: list[Match], words: tuple[str, ...], ranking: Ranking) -> None:
-    """Tell by which words of its own a memory was found where it does not hold the query's: slips, other endings."""
-    matched = {candidate.key: frozenset(candidate.matched) for candidate in ranking.candidates}
-    for match in matches:
-        terms = matched.get(match.key)
-        if terms and not match.holds_all(words):
-            own = split_words(match.topic.data.decode("utf-8", "replace"))
-            forms = dict.fromkeys(word for word in own if word not in words and term_of(word) in terms)
-            match.show_by(words, tuple(forms))
+def plain_search(root: str, query: str, *, limit: int = MAX_RESULTS) -> list[Match]:
+    """Memories that hold all words of the query in any case; where none does, those that hold the most of them."""
+    words = words_of(query)
+    found: list[Match] = []
+    most = 1
+    for key, _ in walk(root):
+        match = _match(root, key, words)
+        if match is not None and match.held >= most:
+            found = found if match.held == most else []
+            most = match.held
+            found.append(match)
+    return sorted(found, key=lambda match: (-match.score, -match.mtime_ns, match.key))[:limit]
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """What is looked for in texts, each word once and case folded."""
+    return tuple(dict.fromkeys(query.casefold().split()))
+
+
+def snippet(text: str, words: Sequence[str]) -> str:
+    """The line that holds most of the words, cut around the first of them."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    best = max(lines, key=lambda line: count_words(line, words), default="")
+    folded = best.casefold()
+    first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
+    start = max(0, first - SNIPPET_CHARACTERS // 2)
+    return ("…" if start else "") + best[start : start + SNIPPET_CHARACTERS]
+
+
+def count_words(text: str, words: Sequence[str]) -> int:
+    folded = text.casefold()
+    return sum(word in folded for word in words)
+
+
+def _match(root: str, key: str, words: tuple[str, ...]) -> Match | None:
+    """A memory as a match; None for what cannot be read or is none."""
+    path = os.path.join(root, key)
+    try:
+        return Match(key, read_plain(path, max_bytes=MAX_MEMORY_BYTES, follow=False), os.stat(path).st_mtime_ns, words)
+    except OSError:
+        return None
 
 
 def _fitting(question: Question, ranking: Ranking) -> list[str]:
@@ -171,3 +131,13 @@ def _fitting(question: Question, ranking: Ranking) -> list[str]:
         if (candidate.matched and sum([weights.get(term, 0.0) for term in candidate.matched]) >= MIN_COVERAGE * known)
         or candidate.similarity >= MIN_SIMILARITY
     ]
+
+
+def _add_forms(matches: list[Match], ranking: Ranking) -> None:
+    """Tell by which words of its own a memory was found where it does not hold the query's: slips, other endings."""
+    matched = {candidate.key: frozenset(candidate.matched) for candidate in ranking.candidates}
+    for match in matches:
+        terms = matched.get(match.key)
+        if terms and match.held < len(match.words):
+            own = split_words(match.topic.data.decode("utf-8", "replace"))
+            match.show_by(tuple(dict.fromkeys(w for w in own if w not in match.words and term_of(w) in terms)))

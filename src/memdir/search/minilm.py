@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from math import sqrt
+from zlib import crc32
 
 from memdir.disk.shipped import shipped_bytes, shipped_path, shipped_text
 from memdir.search.vectors import doc_vector, query_vector
@@ -29,7 +30,13 @@ SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time
 MODEL_PATH = shipped_path("search/data/minilm.onnx")
-VOCABULARY_PATH = shipped_path("search/data/minilm.vocab.txt")
+VOCABULARY = "search/data/minilm.vocab.txt"
+
+MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
+CLASSIFY, SEPARATE, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
+_CONTINUED = "##"
+_CACHED_WORDS = 50_000  # the vocabulary of a large store
+_IDEOGRAPHS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
 
 
 class SentenceModel:
@@ -39,10 +46,9 @@ class SentenceModel:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         self._session: Any = onnxruntime.InferenceSession(MODEL_PATH, options, providers=["CPUExecutionProvider"])
-        self._tokens = WordPiece.read(VOCABULARY_PATH)
+        self._tokens = WordPiece(shipped_text(VOCABULARY).split("\n"))
         self._check = check
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -71,12 +77,13 @@ class PairEncoder:
     """The table and the sentence model side by side."""
 
     name = "pair"
+    dimensions = DIMENSIONS + SENTENCE_DIMENSIONS
+    meaning_weight = MEANING_WEIGHT
 
     def __init__(self, table: Table, model: SentenceModel) -> None:
         self.table = table
-        self.identity = table.identity ^ _stamp(MODEL_PATH)
-        self.dimensions = DIMENSIONS + SENTENCE_DIMENSIONS
-        self.meaning_weight = MEANING_WEIGHT
+        # It changes with the weights: an index made by others is of no use.
+        self.identity = table.identity ^ crc32(shipped_bytes(MODEL_PATH)) & 0x7FFFFFFF
         self._model = model
 
     def query_vector(self, part: Part) -> QueryVector | None:
@@ -106,30 +113,12 @@ def _beside(total: WordSum | None, sentence: Sequence[float]) -> list[float]:
     return first + [theirs * value for value in sentence]
 
 
-def _stamp(path: str) -> int:
-    """A number that changes with the weights: an index made by others is of no use."""
-    from zlib import crc32
-
-    return crc32(shipped_bytes(path)) & 0x7FFFFFFF
-
-
-MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
-CLASSIFY, SEPARATE, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
-_CONTINUED = "##"
-_CACHED_WORDS = 50_000  # the vocabulary of a large store
-_IDEOGRAPHS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
-
-
 class WordPiece:
     """The tokenizer over one vocabulary; remembers the words it has cut."""
 
     def __init__(self, vocabulary: list[str]) -> None:
         self._ids = {piece: at for at, piece in enumerate(vocabulary)}
         self._cut: dict[str, list[int]] = {}
-
-    @classmethod
-    def read(cls, path: str) -> WordPiece:
-        return cls(shipped_text(path).split("\n"))
 
     def ids(self, text: str, limit: int) -> list[int]:
         """At most `limit` token ids, the two marks at the ends included."""

@@ -6,7 +6,6 @@ Serves memories, sessions, turns and facts alike. It orders and explains; whethe
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from heapq import nlargest, nsmallest
 from math import cos, log, pi
 
@@ -18,78 +17,22 @@ if TYPE_CHECKING:
     from memdir.search.segment import Facts, Segment
     from memdir.search.vectors import QueryVector
 
-    Seen = tuple[float, float, int, int]  # word score, rough similarity, segment, card
+    Seen = tuple[float, float, int, int]  # word score, rough similarity, segment, number in it
 
-MIN_SHARE = 0.5  # of the older one's score: less is another subject
-SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
-STEP = 1e-6  # enough to stand before
-
-
-class Candidate:
-    """One document that might help, with everything that speaks for or against it."""
-
-    __slots__ = (
-        "card", "coverage", "facts", "key", "matched", "rarest", "score", "segment", "similarity", "title_coverage",
-        "title_similarity",
-        "whole_similarity", "word_score",
-    )  # fmt: skip
-
-    def __init__(self, segment: Segment, card: int) -> None:
-        self.segment = segment
-        self.card = card
-        self.key = segment.key(card)
-        self.facts: Facts = segment.facts(card)
-        self.matched: list[str] = []
-        self.word_score = 0.0
-        self.coverage = 0.0  # share of the question's term weight that the card holds
-        self.title_coverage = 0.0
-        self.rarest = 0.0
-        self.title_similarity = 0.0
-        self.whole_similarity = 0.0
-        self.similarity = 0.0  # the mean of both
-        self.score = 0.0
-
-
-class Ranking:
-    """Candidates, best first, and what is known of the question against all cards."""
-
-    __slots__ = ("candidates", "cards", "middle_similarity", "term_weights", "unknown_terms")
-
-    def __init__(self) -> None:
-        self.candidates: list[Candidate] = []
-        self.cards = 0
-        self.middle_similarity = 0.0
-        self.term_weights: dict[str, float] = {}
-        self.unknown_terms: list[str] = []  # of the question: in no card at all
-
-
-def put_newer_first(best: Sequence[Candidate], angle: float) -> bool:
-    """Raise the first newer claim above the one it replaces; whether there was any.
-
-    Only one: with every pair set right, claims that are merely alike change places too.
-    """
-    for place, older in enumerate(best):
-        for newer in best[place + 1 :]:
-            if newer.facts.mtime_ns <= older.facts.mtime_ns or newer.score < MIN_SHARE * older.score:
-                continue
-            if _alike(older, newer, angle) >= SAME_SUBJECT:
-                newer.score = older.score + STEP
-                return True
-    return False
-
-
-def _alike(one: Candidate, other: Candidate, angle: float) -> float:
-    """How near two memories are, by the signs of their last parts."""
-    if not _is_claim(one.facts) or not _is_claim(other.facts):
-        return 0.0
-    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
-    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
-
-
-def _is_claim(facts: Facts) -> bool:
-    """A memory or one statement; a talk of many parts is a record, and a newer one does not replace it."""
-    return facts.rows == 1 or (facts.rows > 1 and facts.has_head)
-
+SATURATION = 0.8  # BM25 k1: how soon repeats of a word stop counting
+LENGTH_PENALTY = 0.35  # BM25 b
+TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is about
+WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
+MEANING_FLOOR_MARGIN = 0.25  # a best similarity less than this above the middle is not stretched to 1
+WORD_CANDIDATES = 20  # judged exactly for their words,
+NEAR_ROWS = 32  # and for their meaning,
+KEPT = 14  # of which so many are compared exactly and judged
+PARTS_COMPARED = 3  # of a long document: only its nearest parts are compared exactly
+MOMENT_WEIGHT = 0.5  # of a document of the very day that the question names
+FAR = 1 << 20  # a document without a direction is far from everything
+SAMPLE = 512  # rows that tell where the middle is
+COMMON_SHARE = 0.25  # of the documents: a term in more of them says little and costs most
+MANY = 1000  # documents: below this every term is cheap
 
 RARITY_POWER = 1.3  # rare terms count more than their information alone would say
 GENERAL_SHARE = 0.4  # of a term's weight: how rare it is in text at large
@@ -99,35 +42,101 @@ MIN_REPAIRED = 5  # shorter words have too many neighbours,
 MAX_REPAIRED = 12  # longer ones too many to try
 MAX_REPAIRS = 2  # unknown words of a message that are tried as typos
 
+SUPERSEDING_PLACES = 5  # only among the best is the order of claims looked at
+MIN_SHARE = 0.5  # of the older one's score: less is another subject
+SAME_SUBJECT = 0.45  # similarity from which two memories are about one thing
+STEP = 1e-6  # enough to stand before
 
-def weigh_terms(question: Question, segments: Sequence[Segment], cards: int) -> tuple[dict[str, float], list[str]]:
-    """The weight of each term, and the terms that no card holds."""
-    held = {term: sum([segment.count(term) for segment in segments]) for term in question.terms}
+
+class Candidate:
+    """One document that might help, with everything that speaks for or against it."""
+
+    def __init__(self, segment: Segment, number: int) -> None:
+        self.segment = segment
+        self.number = number
+        self.key = segment.key(number)
+        self.facts: Facts = segment.facts(number)
+        self.matched: list[str] = []
+        self.word_score = 0.0
+        self.coverage = 0.0  # share of the question's term weight that the document holds
+        self.title_coverage = 0.0
+        self.rarest = 0.0
+        self.title_similarity = 0.0
+        self.whole_similarity = 0.0
+        self.similarity = 0.0  # the mean of both
+        self.score = 0.0
+
+
+class Ranking:
+    """Candidates, best first, and what is known of the question against all documents."""
+
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        self.documents = 0
+        self.middle_similarity = 0.0
+        self.term_weights: dict[str, float] = {}
+        self.unknown_terms: list[str] = []  # of the question: in no document at all
+
+
+def rank(
+    question: Question, segments: Sequence[Segment], *, gone: Collection[tuple[int, int]] = (), keep: int = KEPT
+) -> Ranking:
+    """Order all documents of all segments; `gone` are (segment, number) pairs that no longer count."""
+    ranking = Ranking()
+    ranking.documents = sum([segment.documents for segment in segments]) - len(gone)
+    if ranking.documents <= 0:
+        return ranking
+    ranking.term_weights, ranking.unknown_terms = weigh_terms(question, segments, ranking.documents)
+    average = max(1.0, sum([segment.total_length for segment in segments]) / ranking.documents)
+    distances = [_distances(question, segment) for segment in segments]
+    angle = pi / (question.vector.dimensions if question.vector else 1)
+    ranking.middle_similarity = _middle(distances, angle)
+    found: list[Seen] = []
+    for at, segment in enumerate(segments):
+        scores = _word_scores(segment, ranking.term_weights, average)
+        for number, distance in _first_look(segment, scores, distances[at]).items():
+            if not gone or (at, number) not in gone:
+                found.append((scores.get(number, 0.0), cos(angle * distance), at, number))
+    fair = WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values())
+    ceiling = max([*[one[0] for one in found], fair, 1e-9])
+    if len(found) > keep:
+        found = _best(question, segments, found, ceiling, ranking.middle_similarity)[:keep]
+    for words, _, at, number in found:
+        candidate = Candidate(segments[at], number)
+        candidate.word_score = words
+        if question.vector is not None and candidate.facts.rows:
+            _compare(candidate, question.vector, distances[at])
+        _add_coverage(candidate, ranking.term_weights)
+        ranking.candidates.append(candidate)
+    _add_up(ranking, question, ceiling, angle)
+    return ranking
+
+
+def weigh_terms(question: Question, segments: Sequence[Segment], documents: int) -> tuple[dict[str, float], list[str]]:
+    """The weight of each term, and the terms that no document holds."""
+    held = {term: _count(term, segments) for term in question.terms}
     unknown = [term for term, count in held.items() if not count]
     for pair in question.pairs:  # long documents hold pairs; where none does, they say nothing
-        count = sum([segment.count(pair) for segment in segments])
-        if count:
+        if count := _count(pair, segments):
             held[pair] = count
     common = question.terms
-    if unknown:
-        _repair(held, [term for term in unknown if not common[term]], segments)
-    most = log(1 + (cards + 0.5) / 0.5)
+    typos = [term for term in unknown if not common[term] and MIN_REPAIRED <= len(term) <= MAX_REPAIRED]
+    for term in [term for term in typos if term.isalpha()][:MAX_REPAIRS]:
+        # A word that nobody knows is looked up as a slip of a word that the store holds.
+        repaired, count = next(((word, n) for word in _one_edit_away(term) if (n := _count(word, segments))), ("", 0))
+        if count:
+            held[repaired] = count
+    most = log(1 + (documents + 0.5) / 0.5)
     weights = {}
     for term, count in held.items():
-        here = log(1 + max(0, cards - count + 0.5) / (count + 0.5)) / most
+        here = log(1 + max(0, documents - count + 0.5) / (count + 0.5)) / most
         general = log(1 + GENERAL_TEXTS / (1 + 2 ** (common.get(term, 0) / 2))) / MOST_GENERAL
         weights[term] = here**RARITY_POWER * (1 - GENERAL_SHARE + GENERAL_SHARE * min(1.0, general))
     return weights, unknown
 
 
-def _repair(held: dict[str, int], strange: list[str], segments: Sequence[Segment]) -> None:
-    """A word that nobody knows is looked up as a slip of a word that the store holds."""
-    typos = [term for term in strange if MIN_REPAIRED <= len(term) <= MAX_REPAIRED and term.isalpha()]
-    for term in typos[:MAX_REPAIRS]:
-        for repaired in _one_edit_away(term):
-            if any(segment.holds(repaired) for segment in segments):
-                held[repaired] = sum(segment.count(repaired) for segment in segments)
-                break
+def _count(term: str, segments: Sequence[Segment]) -> int:
+    return sum([segment.count(term) for segment in segments])
 
 
 def _one_edit_away(word: str) -> list[str]:
@@ -141,126 +150,6 @@ def _one_edit_away(word: str) -> list[str]:
     return dropped + swapped + added + replaced
 
 
-SATURATION = 0.8  # BM25 k1: how soon repeats of a word stop counting
-LENGTH_PENALTY = 0.35  # BM25 b
-TITLE_WEIGHT = 2.0  # a word in name or description says what the memory is about
-WORD_CEILING_SHARE = 0.2  # of a perfect word match: below it the best word score does not count as a full one
-MEANING_FLOOR_MARGIN = 0.25  # a best similarity less than this above the middle is not stretched to 1
-WORD_CANDIDATES = 20  # judged exactly for their words,
-NEAR_ROWS = 32  # and for their meaning,
-KEPT = 14  # of which so many are compared exactly and judged
-PARTS_A_CARD = 3  # of a long document only its nearest parts are compared exactly
-SUPERSEDING_PLACES = 5  # only among the best is the order of claims looked at
-MOMENT_WEIGHT = 0.5  # of a document of the very day that the question names
-FAR = 1 << 20  # a card without a direction is far from everything
-SAMPLE = 512  # rows that tell where the middle is
-COMMON_SHARE = 0.25  # of the cards: a term in more of them says little and costs most
-MANY_CARDS = 1000  # below this every term is cheap
-
-
-def rank(
-    question: Question,
-    segments: Sequence[Segment],
-    *,
-    gone: Collection[tuple[int, int]] = (),
-    keep: int = KEPT,
-) -> Ranking:
-    """Order all cards of all segments; `gone` are (segment, card) pairs that no longer count."""
-    ranking = Ranking()
-    ranking.cards = sum([segment.cards for segment in segments]) - len(gone)
-    if ranking.cards <= 0:
-        return ranking
-    ranking.term_weights, ranking.unknown_terms = weigh_terms(question, segments, ranking.cards)
-    average = max(1.0, sum([segment.total_length for segment in segments]) / ranking.cards)
-    distances = [_distances(question, segment) for segment in segments]
-    angle = pi / (question.vector.dimensions if question.vector else 1)
-    ranking.middle_similarity = _middle(distances, angle)
-    found: list[Seen] = []
-    for at, segment in enumerate(segments):
-        scores = _word_scores(segment, ranking.term_weights, average)
-        for card, distance in _first_look(segment, scores, distances[at]).items():
-            if not gone or (at, card) not in gone:
-                found.append((scores.get(card, 0.0), cos(angle * distance), at, card))
-    ceiling = _word_ceiling(ranking, max([one[0] for one in found], default=0.0))
-    if len(found) > keep:
-        span = max(max([one[1] for one in found]) - ranking.middle_similarity, MEANING_FLOOR_MARGIN)
-        rate = question.meaning_weight / span
-        near = _near_in_time(question, segments, found)
-        found = sorted(found, key=lambda one: -one[0] / ceiling - rate * one[1] - near.get(one[2:], 0.0))[:keep]
-    for words, _, at, card in found:
-        candidate = Candidate(segments[at], card)
-        candidate.word_score = words
-        if question.vector is not None and candidate.facts.rows:
-            _compare(candidate, question.vector, distances[at])
-        ranking.candidates.append(candidate)
-    _add_coverage(ranking)
-    _add_up(ranking, question, ceiling, angle)
-    return ranking
-
-
-def _near_in_time(question: Question, segments: Sequence[Segment], found: list[Seen]) -> dict[tuple[int, int], float]:
-    """What the day is worth that the question names, for each (segment, card)."""
-    moment = question.moment
-    if moment is None:
-        return {}
-    return {(at, card): MOMENT_WEIGHT * moment.nearness(segments[at].facts(card)) for _, _, at, card in found}
-
-
-def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> dict[int, int]:
-    """The cards worth a closer look, each with the distance of its nearest row: best by words, or nearest."""
-    cards = {}
-    for card in _best_words(scores):
-        rows = segment.rows_of(card)
-        cards[card] = min(near[rows.start : rows.stop], default=FAR)
-    for row in _nearest(near):
-        card = segment.owner(row)
-        if near[row] < cards.get(card, FAR):
-            cards[card] = near[row]
-    return cards
-
-
-def _word_ceiling(ranking: Ranking, best: float) -> float:
-    return max(best, WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values()), 1e-9)
-
-
-def _best_words(scores: dict[int, float]) -> list[int]:
-    if len(scores) <= WORD_CANDIDATES:
-        return list(scores)
-    if len(scores) <= MANY_CARDS:
-        return sorted(scores, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
-    least = nlargest(WORD_CANDIDATES, scores.values())[-1]
-    some = [card for card, score in scores.items() if score >= least]
-    return sorted(some, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
-
-
-def _nearest(near: list[int]) -> Sequence[int]:
-    """The rows with the nearest sign codes, and those as near as the last of them."""
-    if len(near) <= NEAR_ROWS:
-        return range(len(near))
-    if len(near) <= 2 * MANY_CARDS:
-        last = sorted(near)[NEAR_ROWS - 1]
-        return [row for row, distance in enumerate(near) if distance <= last]
-    last = sorted(near[:: len(near) // MANY_CARDS])[NEAR_ROWS - 1]  # not too near: so many rows are as near in a part
-    some = [row for row, distance in enumerate(near) if distance <= last]
-    return sorted(some, key=near.__getitem__)[:NEAR_ROWS]
-
-
-def _word_scores(segment: Segment, weights: dict[str, float], average: float) -> dict[int, float]:
-    scores: dict[int, float] = {}
-    penalties = segment.penalties(average, SATURATION * (1 - LENGTH_PENALTY), SATURATION * LENGTH_PENALTY)
-    many = max(MANY_CARDS, COMMON_SHARE * segment.cards)
-    for term, weight in weights.items():
-        docs, counts = segment.postings(term)
-        if len(docs) > many and len(weights) > 2:
-            continue
-        gain = weight * (SATURATION + 1)
-        both = bytes(counts)  # a view is read item by item at several times the cost
-        for card, title, body in zip(docs.tolist(), both[::2], both[1::2], strict=True):
-            count = TITLE_WEIGHT * title + body
-            scores[card] = scores.get(card, 0.0) + gain * count / (count + penalties[card])
-    return scores
-
-
 def _distances(question: Question, segment: Segment) -> list[int]:
     if question.vector is None:
         return []
@@ -269,12 +158,76 @@ def _distances(question: Question, segment: Segment) -> list[int]:
 
 
 def _middle(distances: list[list[int]], angle: float) -> float:
-    """The similarity of a middling card, estimated from the sign codes."""
+    """The similarity of a middling document, estimated from the sign codes."""
     every = distances[0] if len(distances) == 1 else [distance for part in distances for distance in part]
     if not every:
         return 0.0
     sample = sorted(every[:: 1 + len(every) // SAMPLE])
     return cos(angle * sample[len(sample) // 2])
+
+
+def _word_scores(segment: Segment, weights: dict[str, float], average: float) -> dict[int, float]:
+    scores: dict[int, float] = {}
+    penalties = segment.penalties(average, SATURATION * (1 - LENGTH_PENALTY), SATURATION * LENGTH_PENALTY)
+    many = max(MANY, COMMON_SHARE * segment.documents)
+    for term, weight in weights.items():
+        docs, counts = segment.postings(term)
+        if len(docs) > many and len(weights) > 2:
+            continue
+        gain = weight * (SATURATION + 1)
+        both = bytes(counts)  # a view is read item by item at several times the cost
+        for number, title, body in zip(docs.tolist(), both[::2], both[1::2], strict=True):
+            count = TITLE_WEIGHT * title + body
+            scores[number] = scores.get(number, 0.0) + gain * count / (count + penalties[number])
+    return scores
+
+
+def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> dict[int, int]:
+    """The documents worth a closer look, each with the distance of its nearest row: best by words, or nearest."""
+    found = {}
+    for number in _best_words(scores):
+        rows = segment.rows_of(number)
+        found[number] = min(near[rows.start : rows.stop], default=FAR)
+    for row in _nearest(near):
+        number = segment.owner(row)
+        if near[row] < found.get(number, FAR):
+            found[number] = near[row]
+    return found
+
+
+def _best_words(scores: dict[int, float]) -> list[int]:
+    if len(scores) <= WORD_CANDIDATES:
+        return list(scores)
+    least = nlargest(WORD_CANDIDATES, scores.values())[-1]
+    some = [number for number, score in scores.items() if score >= least]
+    return sorted(some, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
+
+
+def _nearest(near: list[int]) -> Sequence[int]:
+    """The rows with the nearest sign codes, and those as near as the last of them."""
+    if len(near) <= NEAR_ROWS:
+        return range(len(near))
+    if len(near) <= 2 * MANY:
+        last = sorted(near)[NEAR_ROWS - 1]
+        return [row for row, distance in enumerate(near) if distance <= last]
+    last = sorted(near[:: len(near) // MANY])[NEAR_ROWS - 1]  # not too near: so many rows are as near in a part
+    some = [row for row, distance in enumerate(near) if distance <= last]
+    return sorted(some, key=near.__getitem__)[:NEAR_ROWS]
+
+
+def _best(
+    question: Question, segments: Sequence[Segment], found: list[Seen], ceiling: float, middle: float
+) -> list[Seen]:
+    """What was found in the order of a first estimate."""
+    rate = question.meaning_weight / max(max([one[1] for one in found]) - middle, MEANING_FLOOR_MARGIN)
+    moment = question.moment
+
+    def badness(one: Seen) -> float:
+        words, similarity, at, number = one
+        near = MOMENT_WEIGHT * moment.nearness(segments[at].facts(number)) if moment is not None else 0.0
+        return -words / ceiling - rate * similarity - near
+
+    return sorted(found, key=badness)
 
 
 def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
@@ -284,7 +237,7 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     if facts.has_head:
         candidate.title_similarity = asked.similarity(segment.row(rows[0]))
         rows = rows[1:]
-    best = nsmallest(PARTS_A_CARD, rows, key=near.__getitem__) if len(rows) > PARTS_A_CARD else rows
+    best = nsmallest(PARTS_COMPARED, rows, key=near.__getitem__) if len(rows) > PARTS_COMPARED else rows
     candidate.whole_similarity = max(
         [asked.similarity(segment.row(row)) for row in best], default=candidate.title_similarity
     )
@@ -293,34 +246,16 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     candidate.similarity = (candidate.title_similarity + candidate.whole_similarity) / 2
 
 
-def _add_coverage(ranking: Ranking) -> None:
-    """Which of the terms each candidate holds, and what share of the question's weight they are."""
-    total = sum(ranking.term_weights.values()) or 1.0
-    by_segment: dict[int, list[Candidate]] = {}
-    for candidate in ranking.candidates:
-        by_segment.setdefault(id(candidate.segment), []).append(candidate)
-    for candidates in by_segment.values():
-        segment = candidates[0].segment
-        for term, weight in ranking.term_weights.items():
-            docs, counts = segment.postings(term)
-            if docs:
-                _cover(candidates, term, weight, weight / total, (docs, counts))
-
-
-def _cover(
-    candidates: list[Candidate], term: str, weight: float, share: float, postings: tuple[Sequence[int], Sequence[int]]
-) -> None:
-    docs, counts = postings
-    last = len(docs)
-    for candidate in candidates:
-        card = candidate.card
-        at = bisect_left(docs, card)
-        if at < last and docs[at] == card:
+def _add_coverage(candidate: Candidate, weights: dict[str, float]) -> None:
+    """Which of the terms a candidate holds, and what share of the question's weight they are."""
+    total = sum(weights.values()) or 1.0
+    for term, weight in weights.items():
+        held = candidate.segment.counts(term, candidate.number)
+        if held is not None:
             candidate.matched.append(term)
-            candidate.coverage += share
+            candidate.coverage += weight / total
             candidate.rarest = max(candidate.rarest, weight)
-            if counts[2 * at]:
-                candidate.title_coverage += share
+            candidate.title_coverage += weight / total if held[0] else 0.0
 
 
 def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) -> None:
@@ -334,11 +269,36 @@ def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) 
         if question.moment is not None:
             candidate.score += MOMENT_WEIGHT * question.moment.nearness(candidate.facts)
     candidates.sort(key=_order)
-    if question.moment is not None:
-        return  # asked of a day: what was true then, not what replaced it
-    if put_newer_first(candidates[:SUPERSEDING_PLACES], angle):
+    if question.moment is None:  # asked of a day: what was true then, not what replaced it
+        _put_newer_first(candidates[:SUPERSEDING_PLACES], angle)
         candidates.sort(key=_order)
 
 
 def _order(candidate: Candidate) -> tuple[float, int, str]:
     return -candidate.score, -candidate.facts.mtime_ns, candidate.key
+
+
+def _put_newer_first(best: Sequence[Candidate], angle: float) -> None:
+    """Raise the first newer claim above the one it replaces.
+
+    Only one: with every pair set right, claims that are merely alike change places too.
+    """
+    for place, older in enumerate(best):
+        for newer in best[place + 1 :]:
+            is_newer = newer.facts.mtime_ns > older.facts.mtime_ns and newer.score >= MIN_SHARE * older.score
+            if is_newer and _alike(older, newer, angle) >= SAME_SUBJECT:
+                newer.score = older.score + STEP
+                return
+
+
+def _alike(one: Candidate, other: Candidate, angle: float) -> float:
+    """How near two memories are, by the signs of their last parts."""
+    if not _is_claim(one.facts) or not _is_claim(other.facts):
+        return 0.0
+    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
+    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
+
+
+def _is_claim(facts: Facts) -> bool:
+    """A memory or one statement; a talk of many parts is a record, and a newer one does not replace it."""
+    return facts.rows == 1 or (facts.rows > 1 and facts.has_head)

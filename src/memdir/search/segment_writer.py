@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 MERGED_AT_ONCE = 1 << 28  # of the range of fingerprints
 
 
-def pack(cards: Iterable[IndexedDocument], identity: int, dimensions: int) -> bytes:
-    """All cards as one block; `identity` names what made the directions they hold."""
+def pack(documents: Iterable[IndexedDocument], identity: int, dimensions: int) -> bytes:
+    """All documents as one block; `identity` names what made the directions they hold."""
     out, by_term = SegmentWriter(identity, dimensions), dict[int, "array[int]"]()
     size = dimensions // 8
-    for at, card in enumerate(cards):
-        dates = (card.dates + [0] * MAX_DATES)[:MAX_DATES]
-        usage = max(-100, min(100, card.usage))
-        stamp = kept_stamp((card.mtime_ns, card.size))
-        facts = (*stamp, 0, card.length, len(card.vectors), usage, card.kind, *dates)
-        codes = [planes[0].to_bytes(size, "big") for planes, _ in card.vectors]
-        rest = [plane.to_bytes(size, "big") for planes, _ in card.vectors for plane in planes[1:]]
-        out.add(card.key.encode("utf-8", "surrogateescape"), facts, [norm for _, norm in card.vectors], codes, rest)
-        for fingerprint, count in card.counts.items():
+    for at, document in enumerate(documents):
+        dates = (document.dates + [0] * MAX_DATES)[:MAX_DATES]
+        usage = max(-100, min(100, document.usage))
+        stamp = kept_stamp((document.mtime_ns, document.size))
+        facts = (*stamp, 0, document.length, len(document.vectors), usage, document.kind, *dates)
+        codes = [planes[0].to_bytes(size, "big") for planes, _ in document.vectors]
+        norms = [norm for _, norm in document.vectors]
+        rest = [plane.to_bytes(size, "big") for planes, _ in document.vectors for plane in planes[1:]]
+        out.add(document.key.encode("utf-8", "surrogateescape"), facts, norms, codes, rest)
+        for fingerprint, count in document.counts.items():
             by_term.setdefault(fingerprint, out.array("Q")).append(at << 16 | count)
     for fingerprint in sorted(by_term):
         entries = by_term[fingerprint]
@@ -45,22 +46,22 @@ def pack(cards: Iterable[IndexedDocument], identity: int, dimensions: int) -> by
 
 
 def merge(segments: Sequence[Segment], gone: Collection[tuple[int, int]] = ()) -> bytes:
-    """Segments of one encoder as one block, without the (segment, card) pairs that are gone."""
+    """Segments of one encoder as one block, without the (segment, number) pairs that are gone."""
     out = SegmentWriter(segments[0].identity, segments[0].dimensions)
-    places = []  # of each segment's cards in the new one, -1 for what is gone
+    places = []  # of each segment's documents in the new one, -1 for what is gone
     for at, segment in enumerate(segments):
-        kept = [(at, card) not in gone for card in range(segment.cards)] if gone else [True] * segment.cards
-        places.append([-1] * segment.cards)
-        for card in compress(range(segment.cards), kept):
-            places[at][card] = len(out.lengths)
-            segment.copy_to(out, card)
+        kept = [(at, number) not in gone for number in range(segment.documents)] if gone else [True] * segment.documents
+        places.append([-1] * segment.documents)
+        for number in compress(range(segment.documents), kept):
+            places[at][number] = len(out.lengths)
+            segment.copy_to(out, number)
     read = [0] * len(segments)  # terms of each segment that are done
     for fingerprint, holders in _terms_of(segments):
         for at in holders:
             segment, place = segments[at], places[at]
             docs, counts = segment.postings_at(read[at])
             read[at] += 1
-            out.add_postings([place[card] for card in docs.tolist()], counts)
+            out.add_postings([place[number] for number in docs.tolist()], counts)
         out.end_term(fingerprint)
     return out.packed()
 
@@ -79,11 +80,6 @@ def _terms_of(segments: Sequence[Segment]) -> Iterator[tuple[int, list[int]]]:
 class SegmentWriter:
     """A segment being written: one growing array a section, in the order in which `Segment` reads them."""
 
-    __slots__ = (
-        "_dimensions", "_identity", "array", "codes", "counts", "docs", "ends", "facts", "key_ends", "keys", "lengths",
-        "norms", "owners", "planes", "prints",
-    )  # fmt: skip
-
     def __init__(self, identity: int, dimensions: int) -> None:
         from array import array
 
@@ -101,7 +97,7 @@ class SegmentWriter:
         codes: Sequence[Bytes],
         planes: Sequence[Bytes],
     ) -> None:
-        """One card; where its rows begin is seen here."""
+        """One document; where its rows begin is seen here."""
         self.facts += FACTS.pack(*facts[:2], len(self.owners), *facts[3:])
         self.owners.extend([len(self.lengths)] * len(norms))
         self.lengths.append(facts[3])
@@ -112,14 +108,14 @@ class SegmentWriter:
         self.planes += b"".join(planes)
 
     def add_postings(self, docs: list[int], counts: memoryview) -> None:
-        """Where one term stands, with two counts a card; cards below 0 are gone."""
+        """Where one term stands, with two counts a document; numbers below 0 are gone."""
         if -1 not in docs:
             self.docs.extend(docs)
             self.counts += counts
             return
-        for at, card in enumerate(docs):
-            if card >= 0:
-                self.docs.append(card)
+        for at, number in enumerate(docs):
+            if number >= 0:
+                self.docs.append(number)
                 self.counts += counts[2 * at : 2 * at + 2]
 
     def end_term(self, fingerprint: int) -> None:

@@ -1,7 +1,7 @@
 """Searches what was said in sessions and written in daily logs, with the ranking that recall uses (R8).
 
-One card a turn. A card remembers the bytes it was made from, so that the index itself says how far each transcript was
-read; a transcript only grows, and only what is new in it is read again.
+One document a turn, which remembers the bytes it was made from, so that the index itself says how far each transcript
+was read; a transcript only grows, and only what is new in it is read again.
 """
 
 from __future__ import annotations
@@ -9,20 +9,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from memdir.disk.plain_file import open_plain
 from memdir.search.document import Document, day_of
 from memdir.search.index_store import IndexStore
-from memdir.search.question import Question
-from memdir.search.ranking import KEPT, Candidate, rank
+from memdir.search.memory_search import MIN_SIMILARITY, count_words, snippet, words_of
+from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
 from memdir.search.vectors import WordEncoder
 from memdir.store.scan import walk
-from memdir.text.embedding import open_table
-from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.sources.source import SessionRef
 
@@ -31,22 +29,10 @@ if TYPE_CHECKING:
     from memdir.search.index_store import OnProgress
 
 MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted, or a very long answer
-MIN_SIMILARITY = 0.5  # of a turn that shares no word with the query
-SNIPPET_CHARACTERS = 160
 LOG = "log:"  # before the key of a daily log; no id of a session holds a colon
 MAX_LOG_BYTES = 8 << 20  # a day's log is some pages: of what is larger the beginning is searched
 SPREAD = 5  # candidates for each place in the answer, since some are left out
 HITS_A_SESSION = 3  # one long session about a subject must not hide the others
-
-
-@dataclass
-class _Turn:
-    """A question and what was said until the next one, and the bytes it stands in."""
-
-    start: int
-    end: int
-    moment: str
-    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -62,61 +48,48 @@ class Hit:
     score: float
 
 
-class SessionSearch:
+class SessionSearch(IndexStore):
     """The searchable sessions and daily logs of a project; `place` is the folder of the derived index."""
 
     def __init__(
         self, sessions: Sequence[SessionRef], logs: str, place: str, *, encoder: WordEncoder | None = None
     ) -> None:
-        self._paths = {ref.id: ref for ref in sessions}
+        super().__init__(place, encoder)
+        self._sessions = {ref.id: ref for ref in sessions}
         self._logs = logs
-        self._encoder = encoder or WordEncoder(open_table())
-        self._index = IndexStore(place, self._encoder)
 
     def refresh(self, *, on_progress: OnProgress | None = None) -> int:
         """Read what is new in transcripts and logs. Returns how many turns and logs were read."""
-        known = self._index.stamps()
-        last: dict[str, tuple[int, int]] = {}
+        known = self.stamps()
+        last: dict[str, tuple[int, int]] = {}  # of each session: where its last turn begins and ends
         for key, (_, end) in known.items():
             session, start = _turn_of(key)
             if session:
                 last[session] = max(last.get(session, (-1, 0)), (start, end))
-        logs = sorted(LOG + key for key, entry in walk(self._logs) if entry.is_file(follow_symlinks=False))
-        self._index.forget([key for key in known if self._is_stale(key, last, frozenset(logs))])
-        documents = [*self._new_turns(last), *self._new_logs(logs, known)]
-        self._index.add(documents, on_progress=on_progress)
+        logs = {LOG + key for key, entry in walk(self._logs) if entry.is_file(follow_symlinks=False)}
+        self.forget([key for key in known if key not in logs and self._is_stale(key, last)])
+        documents = [*self._new_turns(last), *self._new_logs(sorted(logs), known)]
+        self.add(documents, on_progress=on_progress)
         return len(documents)
 
     def search(self, text: str, *, limit: int, now: float) -> list[Hit]:
         """The places that fit best, best first; a past day in the text is counted from `now`."""
-        question = Question(text, self._encoder, today=day_of(now))
-        keep = max(KEPT, SPREAD * limit)
-        ranking = rank(question, self._index.segments, gone=self._index.gone, keep=keep)
+        _, ranking = self.ranked(text, keep=SPREAD * limit, today=day_of(now))
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
-        words = tuple(dict.fromkeys(text.casefold().split()))
+        words = words_of(text)
         hits = (self._hit(candidate, words) for candidate in fitting)
         return list(islice(_spread(hit for hit in hits if hit is not None), limit))
 
-    def _is_stale(self, key: str, last: dict[str, tuple[int, int]], logs: frozenset[str]) -> bool:
-        """Whether a card's file is gone, or shorter than what was read of it: it was replaced."""
+    def _is_stale(self, key: str, last: dict[str, tuple[int, int]]) -> bool:
+        """Whether the file of what is no log any more is gone, or shorter than what was read of it: it was replaced."""
         session, _ = _turn_of(key)
-        if not session:
-            return key not in logs
-        return session not in self._paths or self._paths[session].size < last[session][1]
+        return session not in self._sessions or self._sessions[session].size < last[session][1]
 
     def _new_turns(self, last: dict[str, tuple[int, int]]) -> Iterator[Document]:
-        for ref in self._paths.values():
+        for ref in self._sessions.values():
             start, end = last.get(ref.id, (0, -1))
-            if ref.size == end:
-                continue
-            for turn in turns_of(ref.path, start if ref.size > end else 0):
-                yield Document(
-                    f"{ref.id}#{turn.start}",
-                    passages=turn.texts,
-                    body="\n".join(turn.texts),
-                    mtime_ns=_nanoseconds(turn.moment, ref.modified),
-                    size=turn.end,
-                )
+            if ref.size != end:
+                yield from _turns_of(ref, start if ref.size > end else 0)
 
     def _new_logs(self, logs: Iterable[str], known: dict[str, tuple[int, int]]) -> Iterator[Document]:
         for key in logs:
@@ -132,22 +105,22 @@ class SessionSearch:
 
     def _hit(self, candidate: Candidate, words: tuple[str, ...]) -> Hit | None:
         session, start = _turn_of(candidate.key)
+        score = round(candidate.score, 4)
         if not session:
             path = self._log_path(candidate.key)
             text, stamp = _read(path)
-            return Hit("", path, "", "", _day_of(path), snippet(text, words), candidate.score) if stamp else None
-        path = self._paths[session].path
-        said = _messages_between(path, start, candidate.facts.size)
+            return Hit("", path, "", "", _day_of(path), snippet(text, words), score) if stamp else None
+        path = self._sessions[session].path
+        records = read_records(path, Reading(start), end=candidate.facts.size)
+        said = [one for record in records if (one := record.message) and not one.is_meta and one.text.strip()]
         if not said:
             return None
-        best = max(said, key=lambda message: _count(message.text, words))
-        return Hit(
-            session, path, best.id, best.role, best.timestamp, snippet(best.text, words), round(candidate.score, 4)
-        )
+        best = max(said, key=lambda message: count_words(message.text, words))
+        return Hit(session, path, best.id, best.role, best.timestamp, snippet(best.text, words), score)
 
 
 def _turn_of(key: str) -> tuple[str, int]:
-    """The session of a card and the byte its turn begins at; no session for a daily log."""
+    """The session of a document and the byte its turn begins at; no session for a daily log."""
     if key.startswith(LOG):
         return "", 0
     session, _, start = key.rpartition("#")
@@ -170,44 +143,31 @@ def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:
             yield hit
 
 
-def turns_of(path: str, start: int = 0) -> Iterator[_Turn]:
-    """The turns of a transcript from a byte on. The last one reaches to the end of what was read."""
+def _turns_of(ref: SessionRef, start: int) -> Iterator[Document]:
+    """The turns of a transcript from a byte on, each a question and what was said until the next one.
+
+    The last one reaches to the end of what was read.
+    """
     reading, at = Reading(start), start
-    turn: _Turn | None = None
-    for record in read_records(path, reading):
+    turn: Document | None = None
+    texts: list[str] = []
+    for record in read_records(ref.path, reading):
         begin, at = at, reading.offset
         message = record.message
         if message is None or record.is_sidechain or message.is_meta or not message.text.strip():
             continue
         if turn is None or message.role == "user":
             if turn is not None:
-                turn.end = begin
-                yield turn
-            turn = _Turn(begin, at, message.timestamp)
-        turn.texts.append(message.text[:MAX_TURN_CHARACTERS])
+                yield _ended(turn, texts, begin)
+            turn, texts = Document(f"{ref.id}#{begin}", mtime_ns=_nanoseconds(message.timestamp, ref.modified)), []
+        texts.append(message.text[:MAX_TURN_CHARACTERS])
     if turn is not None:
-        turn.end = reading.offset
-        yield turn
+        yield _ended(turn, texts, reading.offset)
 
 
-def snippet(text: str, words: Sequence[str]) -> str:
-    """The line that holds most of the words, cut around the first of them."""
-    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    best = max(lines, key=lambda line: _count(line, words), default="")
-    folded = best.casefold()
-    first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
-    start = max(0, first - SNIPPET_CHARACTERS // 2)
-    return ("…" if start else "") + best[start : start + SNIPPET_CHARACTERS]
-
-
-def _count(text: str, words: Iterable[str]) -> int:
-    folded = text.casefold()
-    return sum(word in folded for word in words)
-
-
-def _messages_between(path: str, start: int, end: int) -> list[Message]:
-    messages = (record.message for record in read_records(path, Reading(start), end=end))
-    return [message for message in messages if message is not None and not message.is_meta and message.text.strip()]
+def _ended(turn: Document, texts: list[str], end: int) -> Document:
+    turn.passages, turn.body, turn.size = texts, "\n".join(texts), end
+    return turn
 
 
 def _read(path: str) -> tuple[str, tuple[int, int] | None]:

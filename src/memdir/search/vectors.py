@@ -26,20 +26,11 @@ if TYPE_CHECKING:
     class Encoder(Protocol):
         """Directions for questions and for the parts of documents."""
 
-        @property
-        def table(self) -> Table: ...
-
-        @property
-        def name(self) -> str: ...  # of what was learned with its directions
-
-        @property
-        def meaning_weight(self) -> float: ...  # of the scaled similarity, beside 1 for the scaled word score
-
-        @property
-        def identity(self) -> int: ...
-
-        @property
-        def dimensions(self) -> int: ...
+        table: Table
+        name: str  # of what was learned with its directions
+        meaning_weight: float  # of the scaled similarity, beside 1 for the scaled word score
+        identity: int
+        dimensions: int
 
         def query_vector(self, part: Part) -> QueryVector | None: ...
 
@@ -156,20 +147,16 @@ def query_vector(values: Sequence[float] | WordSum) -> QueryVector | None:
     return QueryVector(numbers) if numbers else None
 
 
-MEANING_WEIGHT = 0.5  # a sum of words is a rough idea of what is meant
-
-
 class WordEncoder:
     """The table alone: microseconds a text, in any process."""
 
     name = "words"
-    __slots__ = ("dimensions", "identity", "meaning_weight", "table")
+    dimensions = DIMENSIONS
+    meaning_weight = 0.5  # a sum of words is a rough idea of what is meant
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.identity = table.identity
-        self.dimensions = DIMENSIONS
-        self.meaning_weight = MEANING_WEIGHT
 
     def query_vector(self, part: Part) -> QueryVector | None:
         total = self.table.question_sum(part[1])

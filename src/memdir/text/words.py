@@ -6,12 +6,8 @@ No `re`: it costs a third of a hook's start.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-RUN = 5  # words in a row that two texts do not share by chance
 MAX_WORD_CHARS = 40  # longer runs are hashes and blobs, not words
+_RUN = 5  # words in a row that two texts do not share by chance
 
 _KEEP = {code: chr(code) for code in range(128) if chr(code).isalnum()}
 _TO_SPACE = {code: _KEEP.get(code, " ") for code in range(128)}
@@ -71,9 +67,10 @@ def strip_accents(text: str) -> str:
     return "".join([char for char in normalize("NFKD", text) if not combining(char)])
 
 
-def runs_of(words: Sequence[str]) -> frozenset[tuple[str, ...]]:
+def runs_of(text: str) -> frozenset[tuple[str, ...]]:
     """Every stretch of words in a row that is long enough to tell where it came from."""
-    return frozenset([tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)])
+    words = split_words(text)
+    return frozenset(tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
 
 
 def is_unspaced(char: str) -> bool:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,21 +43,18 @@ class RawLine(NamedTuple):
 
 
 def lines_forwards(path: str, start: int = 0, end: int | None = None) -> Iterator[RawLine]:
-    """The lines from the byte `start` on, those that begin before `end` and end soon. OSError when it is no plain
-    file."""
-    descriptor, _ = open_descriptor(path)
+    """The lines from the byte `start` on, those that begin before `end` and end soon; none where there is no plain file
+    that can be read."""
     try:
-        yield from _forwards(descriptor, start, end)
-    finally:
-        os.close(descriptor)
-
-
-def lines_if_any(path: str, start: int = 0, end: int | None = None) -> Iterator[RawLine]:
-    """The same; none where there is no file that can be read."""
-    try:
-        yield from lines_forwards(path, start, end)
+        descriptor, _ = open_descriptor(path)
     except OSError:
         return
+    try:
+        yield from _forwards(descriptor, start, end)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def lines_backwards(path: str) -> Iterator[bytes]:
@@ -206,7 +203,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReadLine:
     """What one line holds: normally one record. `is_damaged` when something of it is lost or was mended."""
 
     records: tuple[Record, ...] = ()
@@ -220,7 +217,7 @@ def read_records(path: str, reading: Reading | None = None, *, end: int | None =
     A last line without its newline is read when it is whole and left for the next time when it is not.
     """
     state = reading if reading is not None else Reading()
-    for raw in lines_if_any(path, state.offset, end):
+    for raw in lines_forwards(path, state.offset, end):
         line = read_line(raw.data)
         if line.is_damaged and not line.records and not raw.data.endswith(b"\n"):
             return  # perhaps still being written
@@ -229,14 +226,22 @@ def read_records(path: str, reading: Reading | None = None, *, end: int | None =
         yield from line.records
 
 
-def read_line(raw: bytes) -> Line:
+def records_naming(path: str, ids: Iterable[str]) -> Iterator[tuple[Record, int]]:
+    """The records of the lines that name one of these ids, and where the next line begins. No other line is decoded."""
+    needles = [wanted.encode("utf-8", "replace") for wanted in ids if wanted]
+    for raw in lines_forwards(path):
+        if any(needle in raw.data for needle in needles):
+            yield from ((record, raw.end) for record in read_line(raw.data).records)
+
+
+def read_line(raw: bytes) -> ReadLine:
     """What can be had of one line, whatever happened to it."""
     line = raw.strip(_PADDING)
     has_zeros = b"\0" in raw  # they may stand where records were
     if not line:
-        return Line(is_damaged=has_zeros)
+        return ReadLine(is_damaged=has_zeros)
     record = parse_record(line)
-    return Line((record,), has_zeros) if record is not None else Line(tuple(_salvage(line)), is_damaged=True)
+    return ReadLine((record,), has_zeros) if record is not None else ReadLine(tuple(_salvage(line)), is_damaged=True)
 
 
 def links_of(raw: bytes) -> tuple[str, str] | None:

@@ -122,11 +122,6 @@ class Transcript:
             self._words = datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
         return f"{self._words}.{int((now - second) * 1000):03d}Z"
 
-    def sync(self) -> None:
-        """Make what was written so far survive a power cut."""
-        if self._descriptor is not None:
-            os.fsync(self._descriptor)
-
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)

@@ -1,73 +1,31 @@
 """The built-in model: the same requests as any model, the same tool calls in answer, by rules instead of weights.
 
-A fork's job is recognised by the first line of its message (`[memdir job: extract]`); everything else is chat.
+What a fork is to do it takes from the request's job, never from its prose; everything else is chat.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from memdir.model.builtin.chat import chat
+from memdir.model.job import CompactJob, DreamJob, ExtractJob, NotesJob
 from memdir.model.model import Reply, Request
 from memdir.model.raw import plain_request
-from memdir.transcript.message import Text
+
+if TYPE_CHECKING:
+    from memdir.model.builtin.dream_job import Planned
 
 NAME = "builtin"
-_JOB = re.compile(r"\[memdir job: ([a-z-]+)\]")
-
-JobHandler = Callable[[Request], Reply]
 
 
-def _extract(request: Request) -> Reply:
-    from memdir.model.builtin.extract_job import answer_extract
-
-    return answer_extract(request)
-
-
-class _Dream:
-    """The dream's job, loaded when the first one comes."""
+class BuiltinModel:
+    """Answers at once, the same way every time. Between the turns of a dream it keeps the plan of the night."""
 
     def __init__(self) -> None:
-        self._answer: JobHandler | None = None
-
-    def __call__(self, request: Request) -> Reply:
-        if self._answer is None:
-            from memdir.model.builtin.dream_job import DreamJob
-
-            self._answer = DreamJob().answer
-        return self._answer(request)
-
-
-def _session_memory(request: Request) -> Reply:
-    from memdir.model.builtin.session_notes import session_memory
-
-    return session_memory(request)
-
-
-def _compact(request: Request) -> Reply:
-    from memdir.model.builtin.summary import compact
-
-    return compact(request)
-
-
-def own_jobs() -> dict[str, JobHandler]:
-    """What the built-in model can do besides chatting."""
-    return {"extract": _extract, "dream": _Dream(), "session-memory": _session_memory, "compact": _compact}
-
-
-@dataclass
-class BuiltinModel:
-    """Answers at once, the same way every time."""
-
-    jobs: Mapping[str, JobHandler] = field(default_factory=own_jobs)
+        self._planned: Planned | None = None
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
-        request = plain_request(request)
-        job = job_of(request)
-        handler = self.jobs.get(job) if job else None
-        reply = handler(request) if handler else chat(request)
+        reply = self._answer(plain_request(request))
         if on_text and reply.message.text:
             on_text(reply.message.text)
         return reply
@@ -75,13 +33,26 @@ class BuiltinModel:
     async def close(self) -> None:
         """Nothing is held."""
 
+    def _answer(self, request: Request) -> Reply:
+        match request.job:
+            case ExtractJob() as job:
+                from memdir.model.builtin.extract_job import answer_extract
 
-def job_of(request: Request) -> str:
-    """The name of the job that a fork was given; empty in a conversation."""
-    for message in reversed(request.messages):
-        if message.role == "user" and message.is_meta:
-            for block in message.content:
-                match = _JOB.match(block.text) if isinstance(block, Text) else None
-                if match:
-                    return match[1]
-    return ""
+                return answer_extract(job, request)
+            case DreamJob() as job:
+                from memdir.model.builtin.dream_job import answer_dream
+
+                reply, self._planned = answer_dream(job, request, self._planned)
+                return reply
+            case NotesJob() as job:
+                from memdir.model.builtin.session_notes import answer_notes
+
+                return answer_notes(job, request)
+            case CompactJob() as job:
+                from memdir.model.builtin.summary import answer_compact
+
+                return answer_compact(job, request)
+            case job:
+                from memdir.model.builtin.chat import chat
+
+                return chat(job, request)

@@ -7,58 +7,40 @@ somebody changed one of them meanwhile, the night is planned anew.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from memdir.disk.plain_file import read_plain
 from memdir.disk.safe_path import INDEX_NAME
+from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
+from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
-from memdir.transcript.message import Message, Text, ToolResult, ToolUse
+from memdir.transcript.message import Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import Record
 
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
-_JOB = "[memdir job: dream]"
-_PLACE = re.compile(r"The memory directory is `([^`\n]+)`")
-_SESSIONS = re.compile(r"JSONL files in `([^`\n]+)`")
-_LISTED = re.compile(r"^- ([\w.-]+)$", re.MULTILINE)
-_NOW = re.compile(r"^Now it is \w+, (\S+?)\.?$", re.MULTILINE)
 
-
-@dataclass
-class DreamJob:
-    """Answers the turns of a dream; keeps the plan of the last job from one turn to the next."""
-
-    _job: str = ""
-    _planned: Planned | None = None
-
-    def answer(self, request: Request) -> Reply:
-        """Read what will change, write it, say what was done and what was left alone."""
-        at = max(n for n, message in enumerate(request.messages) if message.is_meta and message.text.startswith(_JOB))
-        done = [use.name for message in request.messages[at + 1 :] for use in message.tool_uses]
-        planned = self._plan(request.messages[at].text, is_fresh=not done)
-        edits = planned.plan.edits
-        if "Write" in done or not edits:
-            return _says(_told(planned.plan, is_written="Write" in done))
-        reads = () if done else planned.reads()
-        return Reply(Message("assistant", reads or planned.writes()), "tool_use", model="builtin")
-
-    def _plan(self, job: str, *, is_fresh: bool) -> Planned:
-        if is_fresh or self._planned is None or job != self._job or not self._planned.still_holds():
-            self._job, self._planned = job, plan_job(job)
-        return self._planned
+def answer_dream(job: DreamJob, request: Request, planned: Planned | None) -> tuple[Reply, Planned]:
+    """Read what will change, write it, say what was done and what was left alone. The plan is for the next turn."""
+    done = [use.name for message in parted(request)[1] for use in message.tool_uses]
+    if not done or planned is None or job != planned.job or not planned.still_holds():
+        planned = plan_job(job)
+    if "Write" in done or not planned.plan.edits:
+        return says(_told(planned.plan, is_written="Write" in done)), planned
+    there = planned.there() if not done else []
+    return reads(there) if there else planned.writes(), planned
 
 
 @dataclass(frozen=True)
 class Planned:
     """A plan, and the files it was made from."""
 
-    directory: str
+    job: DreamJob
     files: Mapping[str, bytes]
     plan: Plan
 
@@ -66,28 +48,24 @@ class Planned:
         """Whether the files that it changes are what they were."""
         return all(_bytes_of(self._path(edit)) == self.files.get(edit.key) for edit in self.plan.edits)
 
-    def reads(self) -> tuple[ToolUse, ...]:
-        there = [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
-        return tuple(ToolUse(f"read_{number}", "Read", {"file_path": path}) for number, path in enumerate(there))
+    def there(self) -> list[str]:
+        """The files that are there already and will change."""
+        return [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
 
-    def writes(self) -> tuple[ToolUse, ...]:
-        calls = [{"file_path": self._path(edit), "content": _content(edit)} for edit in self.plan.edits]
-        return tuple(ToolUse(f"write_{number}", "Write", arguments) for number, arguments in enumerate(calls))
+    def writes(self) -> Reply:
+        contents = [{"file_path": self._path(edit), "content": _content(edit)} for edit in self.plan.edits]
+        return calls(ToolUse(f"write_{number}", "Write", arguments) for number, arguments in enumerate(contents))
 
     def _path(self, edit: Edit) -> str:
-        return os.path.join(self.directory, edit.key)
+        return os.path.join(self.job.folder.root, edit.key)
 
 
-def plan_job(text: str) -> Planned:
-    """Plan the night that a job's message describes."""
-    place, sessions, moment = _PLACE.search(text), _SESSIONS.search(text), _NOW.search(text)
-    directory = place[1] if place else ""
-    folder = sessions[1] if sessions else ""
-    listed = _LISTED.findall(text.rpartition("Sessions since the last consolidation:")[2])
-    now = datetime.fromisoformat(moment[1]) if moment else datetime.now(UTC)
-    texts = tuple(session for name in listed if (session := _session(folder, name)) is not None)
-    files = tuple(_files(directory))
-    return Planned(directory, {file.key: file.data for file in files}, plan_night(Night(files, texts, now)))
+def plan_job(job: DreamJob) -> Planned:
+    """Plan the night that a job describes."""
+    found = (_session(job.sessions_folder, name) for name in job.sessions)
+    texts = tuple(session for session in found if session is not None)
+    files = tuple(_files(job.folder.root))
+    return Planned(job, {file.key: file.data for file in files}, plan_night(Night(files, texts, job.now)))
 
 
 def _bytes_of(path: str) -> bytes | None:
@@ -161,7 +139,3 @@ def _told(plan: Plan, *, is_written: bool) -> str:
     lines = list(dict.fromkeys(reasons)) if is_written else ["Nothing to mend."]
     lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
     return "\n".join(lines)
-
-
-def _says(text: str) -> Reply:
-    return Reply(Message("assistant", (Text(text),)), "end_turn", model="builtin")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from memdir.model.builtin.answers import parted, says
 from memdir.model.builtin.digest import digest, sentences, short, turns_of
+from memdir.model.job import CompactJob
 from memdir.model.model import Reply, Request
 from memdir.text.stems import terms_in
-from memdir.transcript.message import Message, Text
+from memdir.transcript.message import Message
 
 MAX_LINES = 40  # under one heading; the newest are kept
-_JOB = "[memdir job: compact]"
-_WISH = "The user asked that this in particular be kept:\n"
 
 
-def compact(request: Request) -> Reply:
+def answer_compact(job: CompactJob, request: Request) -> Reply:
     """The whole summary in one reply."""
-    messages = list(request.messages)
-    at = max((n for n, message in enumerate(messages) if message.is_meta and message.text.startswith(_JOB)), default=0)
-    said, job = messages[:at], messages[at].text if messages else ""
+    said, _ = parted(request)
     found = digest(said)
-    wish = job.partition(_WISH)[2].strip()
+    wish = job.keep.strip()
     parts = {
         "What the user wants": [*([f"To be kept: {wish}"] if wish else []), *found.task],
         "Where things stand": found.state,
@@ -27,15 +27,14 @@ def compact(request: Request) -> Reply:
         "What was found out": [*found.learnings, *found.results, *_wished(said, wish)],
         "All messages of the user": [short(turn.asked) for turn in turns_of(said) if turn.asked],
     }
-    text = "\n\n".join(_part(title, lines) for title, lines in parts.items() if lines)
-    return Reply(Message("assistant", (Text(text),)), "end_turn", model="builtin")
+    return says("\n\n".join(_part(title, lines) for title, lines in parts.items() if lines))
 
 
 def _part(title: str, lines: list[str]) -> str:
     return "\n".join([f"## {title}", *(f"- {line}" for line in lines[-MAX_LINES:])])
 
 
-def _wished(messages: list[Message], wish: str) -> list[str]:
+def _wished(messages: Sequence[Message], wish: str) -> list[str]:
     """Sentences of the conversation that share words with what the user wants kept."""
     wanted = terms_in(wish)
     spoken = (message.text for message in messages if not message.is_meta)

@@ -6,7 +6,6 @@ out a value. It does not prove that a value works, and it cannot tell a password
 
 from __future__ import annotations
 
-from memdir.store.secrets.find import beginning, find_secrets, new_secrets, redact, redact_parts
-from memdir.store.secrets.match import SecretMatch
+from memdir.store.secrets.find import SecretMatch, beginning, find_secrets, new_secrets, redact, redact_parts
 
 __all__ = ["SecretMatch", "beginning", "find_secrets", "new_secrets", "redact", "redact_parts"]

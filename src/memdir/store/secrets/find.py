@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from memdir.store.secrets.announced import by_announcement, seed_phrases
-from memdir.store.secrets.match import merged
-from memdir.store.secrets.placed import by_place
-from memdir.store.secrets.token import by_format, in_pieces, key_blocks
-from memdir.store.secrets.view import MAX_DEPTH, View, compiled, decoded, plain, unescaped
+from memdir.store.secrets.rules import by_announcement, by_format, by_place, in_pieces, key_blocks, seed_phrases
+from memdir.store.secrets.tables import compiled
+from memdir.store.secrets.view import MAX_DEPTH, View, decoded, plain, unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memdir.store.secrets.match import Finding, SecretMatch
+    from memdir.store.secrets.rules import Finding
 
 MOST_PIECES = 4  # texts over which a secret is followed
 LONGEST_SECRET = 4_096  # looked at beyond a cut; more is a key block, which is known by how it begins
 MAX_ROUNDS = 4  # taking one secret out can lay another bare; more than a few layers is no text that people write
+
+
+class SecretMatch:
+    """One secret: what kind it is and where it stands. The value itself is not here, so that no log can hold it."""
+
+    __slots__ = ("end", "kind", "start")
+
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"SecretMatch(kind={self.kind!r}, start={self.start}, end={self.end})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SecretMatch) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
 
 def find_secrets(text: str) -> tuple[SecretMatch, ...]:
@@ -27,7 +45,7 @@ def find_secrets(text: str) -> tuple[SecretMatch, ...]:
     if decoded is not None:
         findings += _in_view(decoded)
     findings += in_pieces(text, view, findings)
-    return merged(findings)
+    return _merged(findings)
 
 
 def redact(text: str) -> str:
@@ -126,3 +144,17 @@ def _in_encoded(view: View, *, depth: int) -> Iterator[Finding]:
                 found = list(_in_encoded(inner, depth=depth + 1))
             if found:
                 yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
+
+
+def _merged(findings: list[Finding]) -> tuple[SecretMatch, ...]:
+    merged: list[tuple[int, SecretMatch]] = []
+    for rank, kind, start, end in sorted(findings, key=lambda finding: (finding[2], finding[0])):
+        if merged and start < merged[-1][1].end:
+            best_rank, last = merged[-1]
+            last.end = max(last.end, end)
+            if rank < best_rank:
+                last.kind = kind
+                merged[-1] = (rank, last)
+        else:
+            merged.append((rank, SecretMatch(kind, start, end)))
+    return tuple(match for _, match in merged)

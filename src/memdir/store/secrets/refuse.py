@@ -5,20 +5,20 @@ from __future__ import annotations
 import unicodedata
 
 from memdir.errors import SecretRefused
-from memdir.store.secrets.find import find_secrets, new_secrets
-from memdir.store.secrets.find import redact as _redacted
+from memdir.store.secrets.find import find_secrets, new_secrets, redact
+from memdir.store.trust import is_of_team
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memdir.store.secrets.match import SecretMatch
+    from memdir.store.secrets.find import SecretMatch
 
 _RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
 _REMEDY = "Take it out and say where it is kept instead"
 _INSIST = "--allow-secret saves it all the same, on this machine only"
-_SHARED = ("team", "agent-project")  # scopes whose files others get
+_SHARED = "agent-project"  # the scope whose files others get, beside the team's
 
 
 def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, is_allowed: bool = False) -> None:
@@ -26,7 +26,7 @@ def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, i
 
     `is_allowed`: a person insists. What others get is refused all the same.
     """
-    is_shared = scope.partition(":")[0] in _SHARED or key.startswith("team/")
+    is_shared = scope.partition(":")[0] == _SHARED or is_of_team(scope, key)
     if is_allowed and not is_shared:
         return
     kinds, told = secrets_in(key, data, before)
@@ -46,7 +46,7 @@ def harmless_name(key: str, data: bytes = b"") -> str:
     for match in find_secrets(text):
         if _shares_letters(letters, _letters(text[match.start : match.end])):
             return f"[removed: {match.kind}].md"
-    return _redacted(key)
+    return redact(key)
 
 
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:

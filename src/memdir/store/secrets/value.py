@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.store.secrets.view import compiled
-from memdir.store.secrets.words import COMMON_WORDS, PLACEHOLDER_PARTS, PLACEHOLDER_VALUES, RARE_PAIR, TECHNICAL
+from memdir.store.secrets.tables import compiled, one_of
 
 MAX_JUDGED = 100  # characters of a value that are looked at: more say nothing new and cost time
 # How much the surroundings say. The less they say, the more a value must look like a secret by itself.
@@ -31,7 +30,7 @@ def is_value(value: str, level: int, *, human: bool) -> bool:
 def stands_for_one(value: str) -> bool:
     """Placeholders: `<token>`, `xxxx`, `changeme`, a variable to be filled in."""
     lower = value.lower()
-    if compiled(PLACEHOLDER_VALUES).fullmatch(lower) or compiled(PLACEHOLDER_PARTS).search(lower):
+    if one_of("placeholders").fullmatch(lower) or one_of("placeholder_parts").search(lower):
         return True
     if len(value) >= 8 and len(set(value)) <= 3:
         return True
@@ -79,7 +78,8 @@ def _is_scrambled(value: str) -> bool:
     """Whether the case changes faster, or letters follow each other more strangely, than in words and names."""
     humps = compiled(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+").findall(value)
     letters = sum(map(len, humps))
-    rare = sum(len(compiled(RARE_PAIR).findall(hump.lower())) for hump in humps)
+    pair = one_of("rare_pairs", "(?={})")
+    rare = sum(len(pair.findall(hump.lower())) for hump in humps)
     few, share = (2, 5) if len(humps) > 2 else (3, 4)  # names run words together, so a pair or two means less there
     return letters < 3 * len(humps) or (rare >= few and rare * share >= letters - len(humps))
 
@@ -93,12 +93,12 @@ def _is_identifier(value: str) -> bool:
 def _is_easy_password(value: str) -> bool:
     """A word with digits behind it, or four and more words that make no sentence."""
     if compiled(r"[A-Za-z]{4,}\d{1,4}[!?#*$%]{0,2}").fullmatch(value):
-        return not compiled(TECHNICAL).match(value.lower())
+        return not one_of("technical", r"(?:{})\d{{1,4}}").match(value.lower())
     words = compiled(r"[ -]").split(value)
     return (
         len(words) >= 4
         and all(compiled(r"[a-z]{3,10}").fullmatch(word) for word in words)
-        and not any(compiled(COMMON_WORDS).fullmatch(word) for word in words)
+        and not any(one_of("common").fullmatch(word) for word in words)
     )
 
 

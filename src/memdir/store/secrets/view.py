@@ -5,10 +5,12 @@ from __future__ import annotations
 import binascii
 import unicodedata
 
+from memdir.store.secrets.tables import compiled
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from re import Match, Pattern
+    from re import Match
 
 MAX_DEPTH = 2  # base64 inside base64 occurs (Kubernetes, CI variables); a third layer does not
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
@@ -24,13 +26,6 @@ class View:
         self.long_words = _long_words(text)
         self.starts = starts if starts is not None else range(len(text))
         self.ends = ends if ends is not None else range(1, len(text) + 1)
-
-
-def compiled(pattern: str) -> Pattern[str]:
-    """The compiled pattern. `re` keeps the compiled ones, and is imported only when a text is searched."""
-    import re  # here, because a hook that searches no text should not load it (ADR 0003)
-
-    return re.compile(pattern)
 
 
 def plain(text: str) -> View:

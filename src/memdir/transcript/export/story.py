@@ -78,39 +78,32 @@ def _changed(block: Block, change: Callable[[str], str]) -> Block:
         case ToolResult(_, content):
             return replace(block, content=change(content))
         case ToolUse(_, name, arguments):
-            return replace(block, name=change(name), input=changed_values(_with_keys(arguments, change), change))
+            return replace(block, name=change(name), input=_changed_arguments(arguments, change, keys=True))
         case _:
             return block
 
 
-def changed_values(found: Mapping[str, Json], change: Callable[[str], str]) -> dict[str, Json]:
-    """Arguments of a call with every text in them changed, in order, at any depth; names of fields stay."""
-    return {key: _changed_value(value, change) for key, value in found.items()}
-
-
-def _changed_value(value: Json, change: Callable[[str], str]) -> Json:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return changed_values(value, change)
-    return [_changed_value(item, change) for item in value] if isinstance(value, list) else value
-
-
-def _with_keys(found: Mapping[str, Json], change: Callable[[str], str]) -> dict[str, Json]:
-    """The same with the names of fields changed. Names that become equal get a number, so that no value is lost."""
-    renamed: dict[str, Json] = {}
+def _changed_arguments(found: Mapping[str, Json], change: Callable[[str], str], *, keys: bool) -> dict[str, Json]:
+    """Arguments of a call with every text in them changed, in order, at any depth; with `keys`, names of fields too.
+    Names that become equal get a number, so that no value is lost."""
+    changed: dict[str, Json] = {}
     for key, value in found.items():
-        name = unique = change(str(key))
-        while unique in renamed:
-            unique = f"{name} ({len(renamed)})"
-        renamed[unique] = _with_keys_below(value, change)
-    return renamed
+        name = unique = change(str(key)) if keys else key
+        while unique in changed:
+            unique = f"{name} ({len(changed)})"
+        changed[unique] = _changed_value(value, change, keys=keys)
+    return changed
 
 
-def _with_keys_below(value: Json, change: Callable[[str], str]) -> Json:
-    if isinstance(value, dict):
-        return _with_keys(value, change)
-    return [_with_keys_below(item, change) for item in value] if isinstance(value, list) else value
+def _changed_value(value: Json, change: Callable[[str], str], *, keys: bool) -> Json:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return _changed_arguments(value, change, keys=keys)
+        case list():
+            return [_changed_value(item, change, keys=keys) for item in value]
+    return value
 
 
 def without_secrets(story: Story) -> Story:
@@ -172,6 +165,6 @@ def _values_beside(use: ToolUse) -> ToolUse:
         values.append(value)
         return value
 
-    changed_values(use.input, collected)
+    _changed_arguments(use.input, collected, keys=False)
     clean = iter(redact_parts(values))
-    return replace(use, input=changed_values(use.input, lambda _: next(clean)))
+    return replace(use, input=_changed_arguments(use.input, lambda _: next(clean), keys=False))

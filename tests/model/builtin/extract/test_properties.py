@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.model.builtin.extract import Existing, Talk, draft_memories, lines_from_messages
-from memdir.model.builtin.extract.dates import Clock, read_dates
 from memdir.model.builtin.extract.messages import lines_from_messages as read
 from memdir.model.builtin.extract.wording import shorten
+from memdir.text.dates import Clock, read_dates
 
 WORDS = st.sampled_from(
     [

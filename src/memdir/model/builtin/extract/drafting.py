@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
-from memdir.model.builtin.extract.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.naming import describe, file_name, title
 from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
+from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.phrases import anywhere
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation

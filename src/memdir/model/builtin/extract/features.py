@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from memdir.model.builtin.extract.dates import Clock, DateSpan, read_dates
 from memdir.model.builtin.extract.same_memory import Shelf
 from memdir.model.builtin.extract.statements import Statement, sentences
 from memdir.model.builtin.extract.talk import Talk, TalkLine
+from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, stems, tokens
 from memdir.text.phrases import Cue, cues
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memdir.model.builtin.extract.dates import DateSpan
 from memdir.model.builtin.extract.secret import holds_secret
+from memdir.text.dates import DateSpan
 from memdir.text.language import clean
 from memdir.text.phrases import alternatives, anywhere
 
@@ -78,8 +78,8 @@ def _written(phrase: str, span: DateSpan) -> str:
     days = [day.isoformat() for day in span.days]
     if span.grain == "week":
         return f"{phrase} (week of {days[0]})"
-    if span.grain in ("month", "year"):
-        return f"{phrase} ({days[0][:7] if span.grain == 'month' else days[0][:4]})"
+    if span.grain in ("month", "quarter", "year"):
+        return f"{phrase} ({days[0][:4] if span.grain == 'year' else days[0][:7]})"
     if any(day in phrase for day in days):
         return phrase
     if span.weekday:

@@ -1,0 +1,78 @@
+"""All memories at once: out to a folder or a zip, and in again."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json, add_scope
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+
+
+class Export:
+    """Write all memories and the index to a new folder, or to a zip file when the name ends in .zip."""
+
+    EXAMPLES = ("memdir export backup.zip", "memdir export ~/memories --scope user")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("target", metavar="TARGET", help="a new folder, or a file that ends in .zip")
+        parser.add_argument("--force", action="store_true", help="replace a zip file that is there already")
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.archive import export_memories
+
+        exported = export_memories(context.store(), options.target, replace=options.force)
+        if options.json:
+            context.print_json(
+                {
+                    "target": options.target,
+                    "memories": exported.memories,
+                    "leftOut": dict(sorted(exported.left_out.items())),
+                }
+            )
+            return 0
+        count = f"{exported.memories} {'memory' if exported.memories == 1 else 'memories'}"
+        context.terminal.line(f"{context.terminal.bold('Exported')} {count} to {clean(options.target)}")
+        for key, reason in sorted(exported.left_out.items()):
+            context.note(f"{key} was left out: {reason}")
+        return 0
+
+
+class Import:
+    """Take in all memories of a folder or a zip file as one change. Nothing is overwritten: a memory whose name is
+    taken by another text gets a new name, one that is there word for word is left out. Names that could lead out of the
+    memory directory, links and zip bombs are refused."""
+
+    EXAMPLES = ("memdir import backup.zip", "memdir import ~/old-memories --scope user")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("source", metavar="SOURCE", help="a folder of .md files, or a zip file")
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.archive import import_memories
+        from memdir.store.history import Origin
+
+        origin = Origin("import", trust="file", reason=f"from {options.source}")
+        result = import_memories(context.store(for_writing=True), options.source, origin=origin)
+        if options.json:
+            context.print_json(
+                {"added": result.added, "same": result.same, "renamed": result.renamed, "refused": result.refused}
+            )
+            return 1 if result.refused else 0
+        terminal = context.terminal
+        terminal.line(
+            f"{terminal.bold('Imported')} {len(result.added) + len(result.renamed)} memories, "
+            f"{len(result.same)} were there already"
+        )
+        for key, target in result.renamed.items():
+            terminal.line(f"  {clean(key)} became {clean(target)}: another memory has that name")
+        for reason in result.refused.values():
+            terminal.line(terminal.style(f"  {clean(reason)}", "yellow"))
+        return 1 if result.refused else 0

@@ -1,0 +1,198 @@
+"""Looks back: what changed, what a change did, and taking it back."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json, add_limit, add_scope
+from memdir.cli.terminal import clean
+from memdir.disk.safe_path import INDEX_NAME, check_key
+from memdir.errors import MemoryNotFound, PathEscape
+from memdir.store.memories import find_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from memdir.cli.context import Context
+    from memdir.store.history import Commit
+    from memdir.store.store import MemoryStore
+
+
+def history_key(store: MemoryStore, wanted: str) -> str:
+    """The key of a memory that exists or once did."""
+    if wanted == INDEX_NAME:
+        return wanted
+    try:
+        return find_key(store, wanted)
+    except MemoryNotFound:
+        for key in (wanted, f"{wanted}.md"):
+            try:
+                if store.history.log(store.place.prefix + check_key(key), limit=1):
+                    return key
+            except PathEscape:
+                continue
+        raise
+
+
+def history_path(store: MemoryStore, wanted: str) -> str:
+    return store.place.prefix + history_key(store, wanted)
+
+
+class Log:
+    """List changes, newest first: who made them, when, which files they touched. Edits made by hand are in it too."""
+
+    EXAMPLES = ("memdir log", "memdir log feedback_no_mocks.md", "memdir log --limit 5 --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
+        add_limit(parser)
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.undo import require_history
+
+        is_on = context.memory.settings.enabled
+        store = context.store() if is_on else context.state()
+        require_history(store)
+        if is_on:
+            store.record_outside_changes()
+        path = history_path(store, options.memory) if options.memory else ""
+        commits = store.history.log(path, limit=options.limit)
+        if options.json:
+            context.print_json([plain_commit(commit) for commit in commits])
+            return 0
+        if not commits:
+            context.terminal.line("Nothing has changed yet.")
+        for commit in commits:
+            print_commit(commit, context)
+        return 0
+
+
+def print_commit(commit: Commit, context: Context) -> None:
+    """A change in two or more lines: id, time, who; then its files."""
+    terminal = context.terminal
+    head = (
+        f"{terminal.style(commit.id[:8], 'yellow')} {terminal.dim(_moment_of(commit))}  {terminal.cyan(commit.source)}"
+    )
+    session = commit.trailers.get("Session")
+    terminal.line(head + (terminal.dim(f"  session {clean(session)}") if session else ""))
+    terminal.line(f"  {clean(commit.subject)}")
+    marks = {"added": ("+", "green"), "deleted": ("-", "red"), "changed": ("~", "")}
+    for file in commit.files:
+        mark, style = marks[file.verb]
+        text = f"{mark} {clean(file.path)}"
+        terminal.line("    " + (terminal.style(text, style) if style else text))
+
+
+def plain_commit(commit: Commit) -> dict[str, object]:
+    """A change for programs."""
+    from memdir.store.scan import iso_time
+
+    return {
+        "id": commit.id,
+        "time": iso_time(commit.time),
+        "subject": commit.subject,
+        "source": commit.source,
+        "trailers": commit.trailers,
+        "files": [{"file": file.path, "change": file.verb} for file in commit.files],
+    }
+
+
+def _moment_of(commit: Commit) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(commit.time, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+class Diff:
+    """Show what a change did, as a diff: the newest change, the one with the given id, or the newest of a file."""
+
+    EXAMPLES = ("memdir diff", "memdir diff 4f2a91c0", "memdir diff feedback_no_mocks.md")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("what", metavar="CHANGE|MEMORY", nargs="?", help="an id from `memdir log`, or a file")
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.undo import require_history
+
+        store = context.store()
+        require_history(store)
+        store.record_outside_changes()
+        commit, path = _chosen(store, options.what)
+        patch = store.history.patch(commit, path)
+        if options.json:
+            context.print_json({**plain_commit(commit), "patch": patch})
+            return 0
+        print_commit(commit, context)
+        context.terminal.line()
+        context.terminal.patch(patch)
+        return 0
+
+
+def _chosen(store: MemoryStore, what: str | None) -> tuple[Commit, str]:
+    if what and (commit := store.history.find_commit(what)):
+        return commit, ""
+    path = history_path(store, what) if what else ""
+    commits = store.history.log(path, limit=1)
+    if not commits:
+        raise MemoryNotFound("nothing has changed yet", remedy="`memdir remember TEXT` writes the first memory")
+    return commits[0], path
+
+
+class Undo:
+    """Take back a change: the newest that was not taken back yet, or the one with the given id. Repeat it to go on.
+
+    Later changes to other lines stay. An undo is a change too: `memdir undo ID` of an undo brings the change back."""
+
+    EXAMPLES = ("memdir undo", "memdir undo 4f2a91c0")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("change", metavar="CHANGE", nargs="?", default="", help="an id from `memdir log`")
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.undo import undo
+
+        undone = undo(context.store(for_writing=True), options.change)
+        if options.json:
+            context.print_json({"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths})
+            return 0
+        terminal = context.terminal
+        short_id = terminal.style(undone.commit.id[:8], "yellow")
+        terminal.line(f"{terminal.bold('Took back')} {short_id} {clean(undone.commit.subject)}")
+        for path in undone.paths:
+            terminal.line(f"    {clean(path)}")
+        return 0
+
+
+class Restore:
+    """Bring back an earlier version of a file, byte for byte: also one that was deleted. This is itself a change, so
+    `memdir undo` takes it back."""
+
+    EXAMPLES = ("memdir restore feedback_no_mocks.md", "memdir restore feedback_no_mocks.md --at 4f2a91c0")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memory", metavar="MEMORY", help="a file that exists or once did")
+        parser.add_argument(
+            "--at", metavar="CHANGE", default="", help="as it was after this change (default: before its newest)"
+        )
+        add_scope(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.undo import require_history, restore
+
+        store = context.store(for_writing=True)
+        require_history(store)
+        key = history_key(store, options.memory)
+        source = restore(store, key, options.at)
+        if options.json:
+            context.print_json({"file": key, "from": source.id})
+        else:
+            context.terminal.line(
+                f"{context.terminal.bold('Restored')} {clean(key)} from {source.id[:8]} ({clean(source.subject)})"
+            )
+        return 0

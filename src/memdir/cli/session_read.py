@@ -1,0 +1,210 @@
+"""One conversation: printed, as it would go on, and begun a second time."""
+
+from __future__ import annotations
+
+from memdir.cli.context import add_json
+from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
+from memdir.cli.terminal import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from memdir.cli.context import Context
+    from memdir.cli.terminal import Terminal
+    from memdir.transcript.message import Message
+    from memdir.transcript.resume import Resumed
+    from memdir.transcript.sources.source import SessionRef
+
+RESULT_LINES = 5  # of a tool's result, without --full
+SHORT_ID = 8
+SHOWN = 6  # messages at the end, without --full
+
+
+class Show:
+    """Print a conversation from its first message on. Long results are cut; --full shows them whole.
+
+    Every message has the beginning of its id before it: `memdir resume`, `memdir fork` and `memdir sessions files` take
+    it after --at."""
+
+    EXAMPLES = (
+        "memdir sessions show",
+        "memdir sessions show 0f3a91c2 --last 10",
+        "memdir sessions show --agent claude-code --full",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_session(parser)
+        parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last so many messages")
+        parser.add_argument("--full", action="store_true", help="results and host messages whole")
+        add_agent(parser)
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.transcript.export.story import tell
+
+        ref = chosen(context, options.session, options.agent)
+        story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
+        messages = story.messages[-options.last :] if options.last > 0 else story.messages
+        if options.json:
+            context.print_json(
+                {
+                    "id": ref.id,
+                    "agent": ref.agent,
+                    "title": story.title,
+                    "damage": story.damage.total,
+                    "messages": plain_messages(messages),
+                }
+            )
+            return 0
+        context.terminal.line(context.terminal.bold(clean(story.title or ref.id)))
+        print_messages(messages, context.terminal, full=options.full)
+        if story.damage.total:
+            context.note(f"{ref.path}: {story.damage}")
+        return 0
+
+
+def print_messages(messages: Sequence[Message], terminal: Terminal, *, full: bool) -> None:
+    """Messages as a person reads them in a terminal."""
+    from memdir.transcript.export.markdown import is_worth_showing, moment, speaker
+
+    colours = {"User": "cyan", "Assistant": "green"}
+    for message in messages:
+        who = speaker(message)
+        if not is_worth_showing(message) or (who == "Host" and not full):
+            continue
+        head = f"{clean(message.id[:SHORT_ID]).ljust(SHORT_ID)} {moment(message)}"
+        terminal.line()
+        terminal.line(f"{terminal.style(who, colours.get(who, 'dim'))}  {terminal.dim(head)}")
+        for line in _lines(message, full=full):
+            terminal.line(terminal.dim(line[1]) if line[0] else line[1])
+
+
+def _lines(message: Message, *, full: bool) -> list[tuple[bool, str]]:
+    """Clean lines, each with whether it is an aside."""
+    from memdir.transcript.export.markdown import headline
+    from memdir.transcript.message import Text, ToolResult, ToolUse
+
+    lines: list[tuple[bool, str]] = []
+    for block in message.content:
+        match block:
+            case Text(text) if text.strip():
+                lines += [(False, line) for line in clean(text.strip("\n"), keep_newlines=True).splitlines()]
+            case ToolUse(_, name, _):
+                lines.append((True, f"→ {clean(name)}: {clean(headline(block))}"))
+            case ToolResult(_, content, is_error):
+                found = clean(content.rstrip(), keep_newlines=True).splitlines()
+                shown = found if full else found[:RESULT_LINES]
+                lines += [(True, f"{'!' if is_error else '│'} {line}") for line in shown]
+                if len(found) > len(shown):
+                    lines.append((True, f"│ … {len(found) - len(shown)} more lines"))
+    return lines
+
+
+def plain_messages(messages: Sequence[Message]) -> list[dict[str, object]]:
+    """Messages for programs, in the form of the transcript."""
+    from memdir.transcript.record import message_fields
+
+    return [
+        {"id": message.id, "time": message.timestamp, "isMeta": message.is_meta, **message_fields(message)["message"]}
+        for message in messages
+    ]
+
+
+class Resume:
+    """Show a conversation as it would go on: what the model would see, from the last compaction on, and what it costs.
+
+    --at goes back to a message. Programs take the context from --json. Damage in the transcript costs the damaged
+    records at most, and is told."""
+
+    EXAMPLES = ("memdir resume", "memdir resume 0f3a91c2 --at 5b7e", "memdir resume latest --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_session(parser)
+        parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
+        parser.add_argument("--full", action="store_true", help="print the whole context")
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.errors import MemoryNotFound
+        from memdir.transcript.resume import resume
+        from memdir.transcript.session_list import full_id
+
+        ref = chosen(context, options.session)
+        left = resume(ref.path, at=full_id(ref.path, options.at))
+        if options.at and not left.messages:
+            raise MemoryNotFound(
+                f"there is no message {options.at} in session {ref.id}", remedy="`memdir sessions show` lists them"
+            )
+        if options.json:
+            context.print_json(_plain_resumed(ref, left))
+            return 0
+        _print_resumed(ref, left, context, full=options.full)
+        return 0
+
+
+def _print_resumed(ref: SessionRef, left: Resumed, context: Context, *, full: bool) -> None:
+    from memdir.transcript.tokens import estimate_messages
+
+    terminal = context.terminal
+    tokens = estimate_messages(left.messages)
+    terminal.line(f"{terminal.bold(clean(ref.id))}  {len(left.messages)} messages, about {tokens:,} tokens")
+    if left.compacted:
+        kept = left.compacted - 1
+        terminal.line(
+            terminal.dim(f"It begins with the summary of a compaction and {kept} messages kept word for word.")
+        )
+    shown = left.messages if full else left.messages[-SHOWN:]
+    if len(shown) < len(left.messages):
+        terminal.line(terminal.dim(f"… {len(left.messages) - len(shown)} messages before these (--full)"))
+    print_messages(shown, terminal, full=full)
+    if left.damage.total:
+        context.note(f"{ref.path}: {left.damage}")
+
+
+def _plain_resumed(ref: SessionRef, left: Resumed) -> dict[str, object]:
+    from memdir.transcript.tokens import estimate_messages
+
+    return {
+        "session": ref.id,
+        "leaf": left.leaf,
+        "compacted": left.compacted,
+        "tokens": estimate_messages(left.messages),
+        "damage": {
+            "total": left.damage.total,
+            "lines": left.damage.lines,
+            "duplicates": left.damage.duplicates,
+            "orphans": left.damage.orphans,
+            "cycles": left.damage.cycles,
+        },
+        "messages": plain_messages(left.messages),
+    }
+
+
+class Fork:
+    """Begin a second session where another one stands, or stood at a message. The first one stays as it is.
+
+    The new one has the same context, can restore the same files, and knows what was already remembered."""
+
+    EXAMPLES = ("memdir fork", "memdir fork 0f3a91c2 --at 5b7e", "memdir fork latest --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_session(parser)
+        parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
+        add_json(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.remember.session_state import fork_session
+        from memdir.transcript.session_list import full_id
+
+        ref = chosen(context, options.session)
+        fork = fork_session(context.memory.transcript, ref.id, context.memory.layout, at=full_id(ref.path, options.at))
+        if options.json:
+            context.print_json(
+                {"session": fork.id, "forkedFrom": ref.id, "path": context.memory.layout.session(fork.id)}
+            )
+            return 0
+        context.terminal.line(f"{fork.id} goes on from {ref.id}.")
+        context.terminal.line(context.terminal.dim(f"`memdir resume {fork.id[:8]}` shows it."))
+        return 0

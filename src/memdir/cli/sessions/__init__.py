@@ -1,1 +1,0 @@
-"""`memdir sessions …`: one file a command."""

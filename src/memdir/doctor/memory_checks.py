@@ -1,0 +1,120 @@
+"""Checks of the memories: what each holds that no memory should, which say the same, which repeat the instructions."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from memdir.doctor import Finding
+from memdir.recall.verify import Verifier
+from memdir.store.scan import MAX_MEMORY_BYTES
+from memdir.store.secrets.refuse import secrets_in
+from memdir.store.store import Memory, MemoryStore
+
+SHINGLE = 3  # three words in a row are rarely shared by chance
+SAME = 0.6  # the share of the shorter text's shingles that makes two memories twins
+ECHO = 0.6
+MIN_SHINGLES = 4  # shorter texts agree too easily
+MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
+CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
+
+# Words that mean another day for every reader. Several languages, because people write memories in theirs.
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_RELATIVE = re.compile(
+    r"\b(?:today|tonight|tomorrow|yesterday"
+    rf"|(?:next|last|this|coming) (?:week|month|year|quarter|sprint|weekend|{_WEEKDAYS})"
+    r"|in (?:a|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?)"
+    r"|(?:\d+|a|two|three) (?:days?|weeks?|months?) ago"
+    r"|end of (?:the )?(?:week|month|quarter|year)"
+    r"|heute|morgen|gestern|übermorgen|nächste[nrs]? (?:woche|monat|montag|dienstag|mittwoch|donnerstag|freitag)"
+    r"|demain|aujourd'hui|hier|la semaine prochaine|mañana|ayer|la (?:próxima semana|semana que viene)"
+    r"|amanhã|ontem|domani|ieri)\b"
+    r"|明日|昨日|今日|来週|先週|来月|明天|昨天|今天|下周|上周|下个月"
+    r"|내일|어제|오늘|다음 주|지난주|завтра|вчера|сегодня",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
+
+
+def remedy_for(store: MemoryStore, key: str) -> str:
+    """What a person can do about a file that a scan could not read, by what stands there."""
+    path = os.path.join(store.root, key)
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return "Look whether it is still there, and whose it is"
+    if stat.S_ISLNK(status.st_mode):
+        return "Put a copy of what it leads to in its place, or delete the link"
+    if not stat.S_ISREG(status.st_mode):
+        return "Delete it, or move it out of the memory directory"
+    if status.st_size > MAX_MEMORY_BYTES:
+        return "Split it into several memories, or move it out of the memory directory"
+    if not os.access(path, os.R_OK):
+        return "Give yourself the right to read it: chmod u+rw"
+    return "Save it as UTF-8 text, or move it out of the memory directory"
+
+
+def check_memory(memory: Memory) -> Iterator[Finding]:
+    """Everything that one file alone can tell."""
+    for problem in memory.topic.problems():
+        yield Finding("form", "warning", problem, memory.key, "`memdir edit` opens it")
+    if memory.topic.has_frontmatter and not memory.topic.fields.get("type"):
+        yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
+    text = f"{memory.topic.description}\n{memory.topic.body}"
+    yield from _relative_dates(memory, text)
+    for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
+        remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
+        yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
+
+
+def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
+    """What a memory names and the project does not have any more."""
+    text = f"{memory.topic.description}\n{memory.topic.body}"
+    for missing in verifier.missing(text, max_seconds=CLAIM_SECONDS):
+        message = f"it names {missing.words}, which is not in the project any more"
+        yield Finding("reference", "note", message, memory.key, "Check the claim, then mend or delete the memory")
+
+
+def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
+    words = sorted({match[0].lower() for match in _RELATIVE.finditer(_QUOTED.sub(" ", text))})
+    if words:
+        shown = ", ".join(words[:3])
+        yield Finding("date", "note", f"it says {shown}, which means another day later", memory.key, "Write the date")
+
+
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """All runs of three words."""
+    words = "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+    return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
+
+
+def check_twins(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Pairs of memories that share most of their words."""
+    memories = sorted(memories, key=lambda memory: memory.key)
+    texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, text in enumerate(texts):
+        for shingle in text:
+            holders[shingle].append(number)
+    shared: Counter[tuple[int, int]] = Counter()
+    for numbers in holders.values():
+        if len(numbers) <= MAX_SHARED_BY:
+            shared.update((a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :])
+    for (a, b), count in sorted(shared.items()):
+        smaller = min(len(texts[a]), len(texts[b]))
+        if smaller >= MIN_SHINGLES and count >= SAME * smaller:
+            message = f"it says nearly the same as {memories[b].key}"
+            yield Finding("duplicate", "warning", message, memories[a].key, "Merge them, or let the dream do it")
+
+
+def check_echoes(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:
+    """Memories that say what an instruction file already says (T5)."""
+    known = {path: shingles(text) for path, text in instructions.items()}
+    for memory in memories:
+        text = shingles(memory.topic.body)
+        for path, said in known.items():
+            if len(text) >= MIN_SHINGLES and len(text & said) >= ECHO * len(text):
+                yield Finding("echo", "warning", f"it repeats what {path} says", memory.key, "Delete one of the two")

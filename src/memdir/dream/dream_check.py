@@ -1,0 +1,201 @@
+"""What a consolidation may not do, whoever planned it, checked on its drafts before anything is written (D7, L1).
+
+It may lose hardly a fact: what cannot be put in other words, such as numbers, dates, names, links and code. And no
+memory gains trust on the way: which ones a result was made from is found by their words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from memdir.agent.workspace import Draft, Workspace
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.store.secrets.refuse import harmless_name, secrets_in
+from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
+from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.words import runs_of
+
+MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
+_FACT = re.compile(
+    r"https?://[^\s)>\]]+"  # links
+    r"|`[^`\n]+`"  # code
+    r"|#[\w-]{2,}|@[\w.-]{2,}"  # channels and people
+    r"|\b\d[\d.,:/-]*\d\b|\b\d\b"  # numbers, dates, times, versions
+    r"|\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*"  # names
+    r"|\b[\w.-]+/[\w./-]+",  # paths
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
+_FRAME = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What", "How to apply"))
+# A weekday tells a day only to those who know the week: a dream puts the date in its place (D3).
+_WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
+ABROAD = 0.1  # more is asked where only the meaning can tell
+
+Runs = frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The whole change set is refused, and why."""
+
+    reasons: tuple[str, ...]
+
+
+def fault_of_dream(workspace: Workspace, *, max_lost_share: float) -> Refused | None:
+    """Why a dream's drafts may not be written; None when they may."""
+    reasons = [reason for draft in workspace.changed() for reason in _faults_of_draft(draft)]
+    for store in workspace.stores:
+        lost = lost_share(store, workspace, enough=max_lost_share)
+        if lost > max_lost_share:
+            reasons.append(
+                f"it would lose {lost:.0%} of the facts in {store.root} (at most {max_lost_share:.0%} are allowed)"
+            )
+    return Refused(tuple(reasons)) if reasons else None
+
+
+def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> float:
+    """The share of a store's facts that stand nowhere after the dream; what moved to another of its stores is not lost.
+
+    Only what the dream touches can be lost. Where that is at most `enough` of the touched files' own facts, it is no
+    more of all: the rest of a large store is read only in doubt.
+    """
+    touched = [draft for draft in workspace.changed() if draft.store is store and draft.key != INDEX_NAME]
+    known = all_facts(draft.before for draft in touched if draft.before)
+    lost = missing_from(known, (draft.after for draft in workspace.changed() if draft.after))
+    if len(lost) <= enough * len(known):
+        return len(lost) / max(1, len(known))
+    everything = all_facts(_texts(store))
+    elsewhere = [data for other in workspace.stores for data in _untouched(other, workspace)]
+    return len(missing_from(lost, elsewhere)) / max(1, len(everything))
+
+
+def _texts(store: MemoryStore) -> list[bytes]:
+    return [memory.topic.data for memory in store.readable(store.scan(limit=None).headers)]
+
+
+def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
+    touched = {draft.key for draft in workspace.changed() if draft.store is store}
+    others = (header for header in store.scan(limit=None).headers if header.key not in touched)
+    return [memory.topic.data for memory in store.readable(others)]
+
+
+def _faults_of_draft(draft: Draft) -> list[str]:
+    found = []
+    if draft.after is not None and any(secrets_in(draft.key, draft.after, draft.before)):
+        found.append(f"{harmless_name(draft.key, draft.after)} would hold a secret")
+    if draft.key == INDEX_NAME:
+        return found
+    if draft.before is not None and Topic(draft.before).is_pinned:
+        found.append(f"{draft.key} is pinned and may not be touched")
+    if draft.after is None and not draft.reason:
+        found.append(f"{draft.key} would be deleted without a reason")
+    return found
+
+
+def facts_of(data: bytes) -> frozenset[str]:
+    """The facts of one memory, folded so that spelling differences do not count."""
+    topic = Topic(data)
+    text = f"{topic.description}\n{topic.body}"
+    starts = {match[1] for match in _SENTENCE_START.finditer(text)}
+    found = set()
+    for match in _FACT.finditer(text):
+        fact = match[0].strip("`.,:;")
+        is_ordinary = fact in _FRAME or fact in _WEEKDAYS or (fact in starts and fact.isalpha())
+        if fact and not is_ordinary:
+            found.add(fact.casefold())
+    return frozenset(found)
+
+
+def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
+    """The facts of several memories together."""
+    return frozenset().union(*(facts_of(data) for data in texts))
+
+
+def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]:
+    """Those facts that stand in none of the texts."""
+    text = "\n".join(data.decode("utf-8", "replace") for data in texts).casefold()
+    return frozenset(fact for fact in facts if fact not in text)
+
+
+def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
+    """Find for each written memory the others whose text it gained, and mark it with the lowest trust of theirs and its
+    own. Returns the sources by the written memory's path."""
+    told = _old_texts(workspace)
+    derived = {}
+    for real, draft in list(workspace.drafts.items()):
+        if draft.after is None or draft.key == INDEX_NAME:
+            continue
+        path, gained = draft.path, _runs(draft.after) - _runs(draft.before)
+        claims = _claims(draft.after, draft.before)
+        sources = tuple(
+            source
+            for source, old in told.items()
+            if source != path and (gained & old.runs or (old.trust.is_low and _says_again(claims, old.text)))
+        )
+        if sources:
+            derived[path] = sources
+        lowest = min((told[source].trust for source in sources), default=Trust.USER)
+        trust = min(lowest, marked_trust(Topic(draft.before or b"")))
+        workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
+    return derived
+
+
+def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """How old each written memory stays: as old as it was, or as the newest that it took in (S11)."""
+    known = {
+        store.place.prefix + header.key: header.mtime_ns
+        for store in workspace.stores
+        for header in store.scan(limit=None).headers
+    }
+    return {
+        draft.path: max(known[path] for path in (draft.path, *derived.get(draft.path, ())) if path in known)
+        for draft in workspace.changed()
+        if draft.path in known
+    }
+
+
+@dataclass(frozen=True)
+class _Old:
+    """A memory as it was before the dream."""
+
+    text: str
+    runs: Runs
+    trust: Trust
+
+
+def _old_texts(workspace: Workspace) -> dict[str, _Old]:
+    """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
+    texts = {draft.path: draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
+    for store in workspace.stores:
+        doubted = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        for memory in store.readable(doubted):
+            texts.setdefault(store.place.prefix + memory.key, memory.topic.data)
+    return {path: _Old(_text(data), _runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
+
+
+def _text(data: bytes | None) -> str:
+    topic = Topic(data or b"")
+    return f"{topic.description}\n{topic.body}"
+
+
+def _runs(data: bytes | None) -> Runs:
+    return runs_of(_text(data))
+
+
+def _claims(after: bytes, before: bytes | None) -> list[Sentence]:
+    known = set(sentences_of(_text(before)))
+    return [Sentence(text) for text in sentences_of(_text(after)) if text not in known]
+
+
+def _says_again(claims: list[Sentence], text: str) -> bool:
+    """Whether some claim says in other words, or in another language, what a text says."""
+    told = [Sentence(sentence) for sentence in sentences_of(text)]
+    return any(
+        max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD) >= SAME
+        for claim in claims
+        for other in told
+    )

@@ -1,0 +1,91 @@
+"""What a fork is to do and with which facts, as data beside its request: a typed job.
+
+A language model reads the prose that is rendered from it; the built-in model reads the job itself. No provider is sent
+any of it, and nobody reads the prose back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from memdir.store.scan import Header
+from memdir.transcript.tokens import estimate_text
+
+
+@dataclass(frozen=True)
+class MemoryFolder:
+    """A memory directory, and what it holds already: the newest memories, of so many in all."""
+
+    root: str
+    scope: str
+    headers: tuple[Header, ...]
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class ExtractJob:
+    """Save what the newest messages taught. The private directory comes first, then the team's where there is one."""
+
+    new_messages: int
+    folders: tuple[MemoryFolder, ...]
+    now: datetime
+    instructions: str = ""  # what the host's instruction files say already
+
+
+@dataclass(frozen=True)
+class DreamJob:
+    """Consolidate a memory directory, with what these sessions said."""
+
+    folder: MemoryFolder
+    sessions_folder: str
+    sessions: tuple[str, ...]
+    now: datetime
+
+
+@dataclass(frozen=True)
+class NotesSection:
+    """A section of a session's notes: a heading, the line in italics below it, and what was noted."""
+
+    title: str
+    hint: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part for part in (f"# {self.title}", self.hint, self.body) if part) + "\n"
+
+    @property
+    def tokens(self) -> int:
+        return estimate_text(self.body)
+
+
+@dataclass(frozen=True)
+class NotesJob:
+    """Bring the notes of a session up to date, in this file that says this now."""
+
+    path: str
+    sections: tuple[NotesSection, ...]
+
+
+@dataclass(frozen=True)
+class CompactJob:
+    """Summarise a conversation; `keep` is what the user wants kept in particular."""
+
+    keep: str = ""
+
+
+@dataclass(frozen=True)
+class ChatJob:
+    """Answer the user, with the memories that an index lists."""
+
+    directory: str
+    index: str
+
+
+TypedJob = ExtractJob | DreamJob | NotesJob | CompactJob | ChatJob
+
+
+def minute_of(seconds: float, zone: tzinfo | None) -> datetime:
+    """The time as a job tells it, in the user's zone or else the machine's."""
+    return datetime.fromtimestamp(seconds, zone).astimezone(zone).replace(second=0, microsecond=0)

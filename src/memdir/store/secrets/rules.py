@@ -1,0 +1,294 @@
+"""The rules that find secrets: tokens of a published format, whole or in pieces, and blocks of keys; values in a place
+where a protocol, a program or a file puts one; values that a word announces ("the password is …", DB_PASSWORD=…)."""
+
+from __future__ import annotations
+
+import binascii
+
+from memdir.store.secrets.tables import compiled, one_of, rules
+from memdir.store.secrets.value import ASSIGNED, MAX_JUDGED, NEAR, SAID, STATED, is_value, is_wordlike, stands_for_one
+from memdir.store.secrets.view import readable, rewritten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
+    from memdir.store.secrets.view import View
+
+    Finding = tuple[int, str, int, int]  # rank, kind, start and end
+    _Span = tuple[int, int, int]  # how much its surroundings say of it, start and end
+
+# Which finding names a secret that several rules found: the most specific one.
+RANK_BLOCK, RANK_FORMAT, RANK_PLACE, RANK_WORD, RANK_SPLIT = 0, 1, 2, 3, 4
+MAX_KEY_BLOCK = 20_000  # an armoured 16,384-bit RSA key is about 13,000 characters
+MIN_KEY_DIGITS = 32  # the shortest private key there is (Ed25519) has more base64 digits
+# What may stand between the pieces of a token.
+_JOINTS = (
+    r"""["'`]\s{0,4}(?:[+.&]|\|\|)?\s{0,4}\\?\s{0,20}["'`]"""  # "ab" + "cd"
+    r"""|[ \t]{1,4}(?:\+|then|followed by|plus|and)[ \t]{1,4}"""  # ab and cd
+    r"""|[ \t]{0,8}\\?\r?\n[ \t]{0,16}(?:[-*>#|]{1,3}[ \t]{1,4})?"""  # a new line, a bullet ...
+    r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
+    r"""|(?<!\S\S)[ ](?=\S(?!\S))"""  # a b c d
+)
+_MARKUP = r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd: what a page shows without a gap
+WINDOW = 120  # how far behind its word a value stands in prose: about one line
+MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
+_MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
+_LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
+
+
+def by_format(view: View) -> Iterator[Finding]:
+    words = "\n".join([view.text[start:end] for start, end in view.long_words])
+    if not words:
+        return
+    for kind, literals, pattern in rules("formats"):
+        if _holds_any(words, literals):
+            for start, end in view.long_words:
+                yield from _format_matches(kind, pattern, view.text, start, end)
+
+
+def _format_matches(kind: str, pattern: str, text: str, start: int, end: int) -> Iterator[Finding]:
+    for match in compiled(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])").finditer(text, start, end):
+        begin, finish = match.span(match.lastindex or 0)
+        value = text[begin:finish][:MAX_JUDGED]
+        has_digit = any(character.isdigit() for character in value)
+        if not stands_for_one(value) and not (is_wordlike(value) and not (has_digit and value.isalnum())):
+            yield RANK_FORMAT, kind, begin, finish
+
+
+def key_blocks(text: str) -> Iterator[Finding]:
+    if "PRIVATE KEY" not in text and "Private-Lines" not in text:
+        return
+    headers = r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: \d{1,3}(?=\s)"
+    blanks = r"\.\.\.|[<*\[]|[xX]{8}|(?i:example|redacted)"  # what documentation puts in place of a key
+    done = 0
+    for match in compiled(headers).finditer(text):
+        if match.start() < done:
+            continue
+        end = text.find("-----END", match.end(), match.end() + MAX_KEY_BLOCK)
+        if end < 0:
+            body = compiled(r"[A-Za-z0-9+/=\s\\]{0,20000}").match(text, match.end())
+            end = body.end() if body else match.end()
+        content = text[match.end() : end]
+        if len(compiled(r"[^A-Za-z0-9+/]").sub("", content)) >= MIN_KEY_DIGITS and not compiled(blanks).search(content):
+            footer = compiled(r"-----END [A-Z0-9 ]{1,60}-----").match(text, end)
+            done = footer.end() if footer else match.end() + len(content.rstrip())
+            yield RANK_BLOCK, "private-key", match.start(), done
+
+
+def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
+    """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter, by
+    markup."""
+    for sign in (r"\d[A-Za-z]|[A-Za-z]\d|(?:\S ){15}", r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d|(?:\S ){15}"):
+        if not compiled(sign).search(view.text):
+            return  # no token is without, and most prose is: this saves building the view
+    known = bytearray(len(text))
+    for rank, _, start, end in found:
+        if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
+            known[start:end] = b"\1" * (end - start)
+    for joints in (_JOINTS, _MARKUP):
+        joined = rewritten(view, joints, lambda _: "")
+        for rank, kind, start, end in by_format(joined):
+            pieces = _runs(text, joined, start, end)
+            is_cut = pieces[-1][1] - pieces[0][0] > end - start
+            if is_cut and not any(known[slice(*pieces[0])]):
+                yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
+
+
+def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:
+    """The stretches of the original text that these characters of a view came from; only blanks are inside one."""
+    runs: list[tuple[int, int]] = []
+    for place in range(start, end):
+        if runs and not text[runs[-1][1] : view.starts[place]].strip(" "):
+            runs[-1] = (runs[-1][0], view.ends[place])
+        else:
+            runs.append((view.starts[place], view.ends[place]))
+    return runs
+
+
+def by_place(text: str, lower: str) -> Iterator[Finding]:
+    for name, literals, pattern in rules("places"):
+        if not _holds_any(lower, literals):
+            continue
+        kind, _, certainty = name.partition(":")
+        for match in compiled(pattern).finditer(text):
+            begin, finish = match.span(match.lastindex or 0)
+            value = text[begin:finish]
+            if certainty == "pair":
+                accepted = _is_pair(value)
+            elif kind == "url-password" and match.group().partition("://")[2].partition(":")[0] == value:
+                accepted = False  # postgres:postgres, guest:guest: what a database starts with, no secret
+            else:
+                accepted = is_value(value, _LEVELS[certainty], human=certainty == "stated")
+            if accepted:
+                yield RANK_PLACE, kind, begin, finish
+
+
+def _is_pair(encoded: str) -> bool:
+    """Whether this is base64 of "user:password"."""
+    digits = encoded.rstrip("=").replace("-", "+").replace("_", "/")
+    if len(digits) % 4 == 1:
+        return False
+    user, colon, word = readable(binascii.a2b_base64(digits + "=" * (-len(digits) % 4))).partition(":")
+    return bool(colon) and word != user and is_value(word, STATED, human=True)
+
+
+def _holds_any(text: str, literals: tuple[str, ...]) -> bool:
+    for literal in literals:  # noqa: SIM110 — twice as fast as any()
+        if literal in text:
+            return True
+    return False
+
+
+def by_announcement(text: str, lower: str) -> Iterator[Finding]:
+    for group, literals, pattern in rules("announcers"):
+        if not _holds_any(lower, literals):
+            continue
+        for match in compiled(pattern).finditer(lower):
+            if group == "seed":
+                yield from _words_after(lower, match.end())
+            else:
+                yield from _announced_by(text, lower, match, group)
+
+
+def _announced_by(text: str, lower: str, word: Match[str], group: str) -> Iterator[Finding]:
+    if not _is_promising(text, max(0, word.start() - WINDOW), word.end() + WINDOW):
+        return
+    end = _end_of_name(text, lower, word, group)
+    about = compiled(r"[\s_-]{0,4}([a-z]{1,20})").match(lower, end) if end else None
+    if not end or (about and one_of("about").fullmatch(about[1])):
+        return
+    kind = "token" if group == "machine" else "password"
+    for level, start, stop in (
+        *_assigned(text, end, group),
+        *_tokens_after(text, end, group),
+        *_token_before(text, word, group),
+    ):
+        if is_value(text[start:stop], level, human=group != "machine"):
+            yield RANK_WORD, kind, start, stop
+
+
+def _is_promising(text: str, start: int, stop: int) -> bool:
+    """Whether anything here is more than plain words: it saves the closer look at most mentions of a password."""
+    signs = r"\d|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\w\s.,;:()-]|[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5}"
+    return compiled(signs).search(text, start, stop) is not None
+
+
+def seed_phrases(lower: str) -> Iterator[Finding]:
+    """A line that is nothing but a wallet's number of plain words, without a word that announces them."""
+    if lower.count(" ") < 11:
+        return
+    line = r"(?m)^[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}$"
+    for match in compiled(line).finditer(lower):
+        if not any(one_of("common").fullmatch(word) for word in match[1].split()):
+            yield RANK_FORMAT, "seed-phrase", *match.span(1)
+
+
+def _words_after(lower: str, end: int) -> Iterator[Finding]:
+    """The seed phrase behind its name: twelve and more short words, numbered or not, that make no sentence."""
+    link = r"""[^\n:=]{0,60}?(?:[:=]|\b(?:is|ist|est|es|è)\b|是)[\s"'`*\d.)]{0,8}"""
+    gap = r"""[\s,;.:)"'`*_-]{1,6}(?:\d{1,2}[.):]{0,2}\s{0,2})?"""
+    match = compiled(rf"{link}([a-z]{{3,8}}(?:{gap}[a-z]{{3,8}}){{11,24}})\b").match(lower, end)
+    if match and sum(bool(one_of("common").fullmatch(word)) for word in match[1].split()) <= 1:
+        yield RANK_FORMAT, "seed-phrase", *match.span(1)
+
+
+def _end_of_name(text: str, lower: str, match: Match[str], group: str) -> int:
+    """Where the name around this word ends (DB_PASSWORD_PROD); 0 when it is another word, or only about secrets."""
+    word, end = match.group(), match.end()
+    if _is_part_of_other_word(text, match, group) or _is_public(lower, match.start(), group):
+        return 0
+    if not word.isascii():
+        return end
+    suffix = compiled(r"[\w-]{0,40}(?:\.\w{1,40}){0,4}").match(text, end)
+    rest = suffix.group() if suffix else ""
+    runs_on = rest[:1].isalpha() and rest[:1].islower() == text[end - 1].islower()
+    is_plural = rest[:1] in ("s", "S") and group == "machine"
+    if runs_on and (is_plural or len(word) < 5 or compiled(r"[a-z]{3}|[A-Z]{3}").match(rest)):
+        return 0  # "max_tokens", "passing", "tokenizer"
+    parts = compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest)
+    return 0 if any(one_of("about").fullmatch(part.lower()) for part in parts) else end + len(rest)
+
+
+def _is_part_of_other_word(text: str, match: Match[str], group: str) -> bool:
+    """ "bypass", "enclave", or letters inside something encoded; "dbPass" and "dbpassword" are names."""
+    word, start = match.group(), match.start()
+    before = text[start - 1 : start]
+    if not word.isascii() or not before or not (before.isalnum() or before in "+/"):
+        return False
+    is_hump = len(word) > 3 and text[start].isupper() and before.islower()
+    return not is_hump and (len(word) <= 4 or group == "login" or word in ("clave", "senha"))
+
+
+def _is_public(lower: str, start: int, group: str) -> bool:
+    """Whether what stands before the word makes it no secret: a public key, a page token, the name of a secret."""
+    if "arn:" in lower[max(0, start - WINDOW) : start].rpartition(" ")[2]:
+        return True
+    qualifier = compiled(r"[a-z0-9]+(?=[ _.-]?$)").search(lower[max(0, start - 20) : start])
+    return group == "machine" and qualifier is not None and bool(one_of("public").fullmatch(qualifier.group()))
+
+
+def _assigned(text: str, end: int, group: str) -> Iterator[_Span]:
+    """The value that an equals sign, a colon or the like gives to the name that ends at `end`."""
+    before = r"""[\\"'`\])}*_]{0,4}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?[*_]{0,2}"""
+    sign = r"(?::=|=>|->|→|={1,3}|:|\||>)[*_]{0,2}[ \t]{0,4}"
+    word = r"""(?:\\?"([^"\n]{1,300})"|\\?'([^'\n]{1,300})'|`([^`\n]{1,300})`|([^\s"'`<>]{1,300}))"""
+    match = compiled(before + sign + word).match(text, end)
+    if match and group != "login":
+        start, stop = match.span(match.lastindex or 0)
+        yield ASSIGNED, start, _trimmed(text, start, stop, quoted=match.lastindex != 4)
+
+
+def _tokens_after(text: str, end: int, group: str) -> Iterator[_Span]:
+    """The next few words of the sentence, each with what the word before it says about it."""
+    sentence = r"\n\s*\n|[.!?]\s+(?=[A-Z][a-z]+ )|(?<=\w)[,.;]?\n\s*(?:[-*#>|]|\w[\w ]{0,30}[:=])"
+    stop = compiled(sentence).search(text, end, end + WINDOW)
+    tokens = compiled(r"[!-~À-ÖØ-öø-ɏ]+|[^\s!-~À-ÖØ-öø-ɏ]+").finditer(text, end, stop.start() if stop else end + WINDOW)
+    previous = "" if group == "login" else ":"  # "password Xyz", but not "login Xyz"
+    for number, token in enumerate(tokens):
+        if number >= MAX_WORDS_BETWEEN:
+            return
+        start, finish = _unwrapped(text, *token.span())
+        if _is_promising(text, start, finish):
+            direct = previous.endswith(_MARKS) or bool(one_of("links").fullmatch(previous.lower()))
+            if direct or not one_of("identifiers").fullmatch(previous.lower()):
+                yield (SAID if direct else NEAR), start, finish
+            pair = compiled(r"[\w.@-]{2,40}[:/](?=[^\s:/]{6})").match(text, start, finish)
+            if pair and group != "machine":
+                yield (SAID if group == "login" else NEAR), pair.end(), finish
+        previous = ":" if text[finish : token.end()] in (":", "=") else text[start:finish]
+
+
+def _token_before(text: str, word: Match[str], group: str) -> Iterator[_Span]:
+    """The value that stands before its word, with a link between: "Xyz is the password", "use Xyz as password"."""
+    tokens = list(compiled(r"\S+").finditer(text, max(0, word.start() - WINDOW), word.start()))[-5:]
+    for place, link in enumerate(tokens[1:]):
+        sure = group == "human" and link.group() in ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "é")
+        if (
+            sure
+            or link.group() in ("was", "=", "for", "für", "pour", "para", "-", "–", "—", ":")
+            or link.group()[0] == "("
+        ):
+            yield (SAID if sure else NEAR), *_unwrapped(text, *tokens[place].span())
+
+
+def _unwrapped(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Without the quotes, brackets and stops that prose puts around a word."""
+    while start < stop and (text[start] in "\"'`“„«「‘([{:=" or text.startswith("**", start)):
+        start += 1
+    while start < stop and (text[stop - 1] in "\"'`”»」’)]},.;:" or text.endswith("**", start, stop)):
+        stop -= 1
+    return start, stop
+
+
+def _trimmed(text: str, start: int, stop: int, *, quoted: bool) -> int:
+    """Where a value ends that runs into what follows it: the next parameter, the end of a sentence."""
+    if quoted:
+        return stop - 1 if text[stop - 1] == "\\" else stop
+    following = compiled(r"[&;,]\s?[A-Za-z_][\w.-]*=").search(text, start, stop)
+    if following:
+        stop = following.start()
+    while stop > start + 1 and text[stop - 1] in ",;)]}.|\\":
+        stop -= 1
+    return stop

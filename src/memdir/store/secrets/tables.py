@@ -1,0 +1,48 @@
+"""The tables of the scanner, which are data: `formats.txt`, `places.txt`, `announcers.txt` and `words.txt` beside this
+module. Each says at its top how it is read; none is read before a text is searched."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from memdir.disk.shipped import shipped_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Pattern
+
+    Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
+
+_BLANK = "␣"
+
+
+def compiled(pattern: str) -> Pattern[str]:
+    """The compiled pattern. `re` keeps the compiled ones, and is imported only when a text is searched."""
+    import re  # here, because a hook that searches no text should not load it (ADR 0003)
+
+    return re.compile(pattern)
+
+
+@cache
+def rules(table: str) -> tuple[Rule, ...]:
+    """The rows of `formats`, `places` or `announcers`."""
+    found: list[Rule] = []
+    parts: dict[str, str] = {}  # patterns that others are made of, by their names in angle brackets
+    for line in shipped_lines(f"store/secrets/{table}.txt"):
+        kind, literals, pattern = line.split(" ", 2)
+        for name, part in parts.items():
+            pattern = pattern.replace(name, part)
+        if kind.startswith("<"):
+            parts[kind] = pattern
+        else:
+            known = "" if literals == "*" else literals.replace(_BLANK, " ")
+            found.append((kind, tuple(known.split(",")), pattern))
+    return tuple(found)
+
+
+@cache
+def one_of(words: str, form: str = "{}") -> Pattern[str]:
+    """A pattern for any word of a list of `words.txt`; in a `form`, where something stands around the word."""
+    lists = [line.partition(": ") for line in shipped_lines("store/secrets/words.txt")]
+    known = "|".join(word for name, _, some in lists if name == words for word in some.split())
+    return compiled(form.format(known.replace(_BLANK, " ")))

@@ -1,0 +1,461 @@
+"""Finds the dates that a text names, relative and absolute, in all our languages, and the days they mean (T3).
+
+A shape is a regular expression over the symbols of `date_words`; the longest at a place wins. What a date is counted
+from is given. Whether it is to be rewritten, weighed or doubted is the caller's business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, timedelta
+
+from memdir.text.date_words import Token, languages_of, read_tokens
+from memdir.text.language import fold
+from memdir.text.phrases import anywhere, at_end
+from memdir.text.words import is_unspaced
+
+MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
+LAST_WORKDAY = 4  # Friday
+UNITS = {"day": "d", "week": "w", "fortnight": "f", "month": "m", "quarter": "q", "year": "y", "hour": "h"} | {
+    "workday": "k",
+    "weekend": "e",
+}
+GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
+_ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
+_ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+_CLAUSE_END = re.compile(r"[.,;:!?]")
+_LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
+_DURATION = re.compile(r"N?P*U")
+
+
+class Clock:
+    """The day that dates are counted from, the text's language, and dates that may be meant without being named."""
+
+    __slots__ = ("anchors", "language", "today")
+
+    def __init__(self, today: date, language: str, anchors: tuple[date, ...] = ()) -> None:
+        self.today, self.language, self.anchors = today, language, anchors
+
+
+class DateSpan:
+    """One date in a text: where it stands, the days it means, and how it is named."""
+
+    __slots__ = ("count", "days", "end", "grain", "kind", "language", "start", "symbols", "unit", "vague", "weekday")
+
+    def __init__(self, *days: date, grain: str = "day", vague: bool = False, unit: str = "d", count: int = 0) -> None:
+        self.days, self.grain, self.vague = days, grain, vague
+        self.unit, self.count = unit, count  # so many units from the day that is counted from, where it is named so
+        self.start, self.end, self.kind, self.symbols, self.weekday, self.language = 0, 0, "", "", "", ""
+
+
+class _Phrase:
+    """The words of one date, and what they are counted from."""
+
+    __slots__ = ("bases", "before", "language", "today", "tokens")
+
+    def __init__(self, tokens: list[Token], before: str, clock: Clock, last: date | None) -> None:
+        self.tokens, self.before, self.today, self.language = tokens, before, clock.today, clock.language
+        self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
+
+    def of(self, symbols: str) -> list[Token]:
+        return [token for token in self.tokens if token.symbol in symbols]
+
+    def has(self, symbols: str) -> bool:
+        return any(token.symbol in symbols for token in self.tokens)
+
+    def value(self, symbols: str, default: int = 1) -> int:
+        return next((int(token.value) for token in self.tokens if token.symbol in symbols), default)
+
+    @property
+    def past(self) -> bool:
+        """Whether the words before a date say that it is behind us."""
+        clause = _CLAUSE_END.split(self.before)[-1]
+        told = anywhere("tells-past", self.language).search(clause)
+        return bool(told) and not at_end("toward", self.language).search(clause)
+
+    @property
+    def weekday(self) -> int:
+        return self.value("W")
+
+    @property
+    def number(self) -> int:
+        return self.value("Nf")
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.of("UVj")[-1].value]
+
+    @property
+    def ahead(self) -> int:
+        """How many units from now: next is 1, the one after next 2."""
+        if self.has("Q") or (self.has("A") and self.has("X")):
+            return 2
+        return len(self.of("X")) - len(self.of("L"))
+
+    @property
+    def month(self) -> date:
+        """The first of the month that is named, or of this or another one from now."""
+        if not self.has("M"):
+            return unit_start(self.today, "m", len(self.of("X")))
+        month = self.value("M")
+        behind = month > self.today.month if self.past else month < self.today.month
+        return date(self.value("Y", self.today.year + ((-1 if self.past else 1) if behind else 0)), month, 1)
+
+    def month_day(self, month: int, day: int, year: int = 0) -> DateSpan | None:
+        """A day without a year: the nearest one ahead, or behind when the past is told."""
+        for one in (year,) if year else (self.today.year, self.today.year + (-1 if self.past else 1)):
+            found = _date(one, month, day)
+            if found is None:
+                return None
+            if year or (found <= self.today if self.past else found >= self.today):
+                return DateSpan(found)
+        return None
+
+    def holiday(self) -> DateSpan | None:
+        """The day of a fixed holiday."""
+        month, day = (int(part) for part in self.of("H")[0].value.split("-"))
+        return self.month_day(month, day)
+
+
+Resolver = Callable[[_Phrase], "DateSpan | None"]
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def unit_start(day: date, unit: str, ahead: int = 0) -> date:
+    """The first day of this week, month, quarter or year (`ahead` = 0), or of another one."""
+    if unit == "w":
+        return day + timedelta(days=7 * ahead - day.weekday())
+    months = {"m": 1, "q": 3, "y": 12}[unit]
+    year, month = divmod(day.year * 12 + (day.month - 1) // months * months + ahead * months, 12)
+    return date(year, month + 1, 1)
+
+
+def unit_end(day: date, unit: str, ahead: int = 0) -> date:
+    """The last day of it; of a week the last working day."""
+    if unit == "w":
+        return unit_start(day, "w", ahead) + timedelta(days=LAST_WORKDAY)
+    return unit_start(day, unit, ahead + 1) - timedelta(days=1)
+
+
+def add(day: date, count: int, unit: str) -> date:
+    """The day moved by a number of units; the month's last where there is no such day."""
+    if unit in "mqy":
+        first = unit_start(day, "m", count * {"m": 1, "q": 3, "y": 12}[unit])
+        return min(first + timedelta(days=day.day - 1), unit_end(first, "m"))
+    if unit == "k":
+        step = timedelta(days=1 if count > 0 else -1)
+        for _ in range(abs(count)):
+            day += step
+            while day.weekday() > LAST_WORKDAY:
+                day += step
+        return day
+    return day + timedelta(days=count // 24 if unit == "h" else count * {"d": 1, "w": 7, "f": 14, "e": 7}[unit])
+
+
+def next_weekday(day: date, weekday: int) -> date:
+    """The first such weekday after the day."""
+    return day + timedelta(days=(weekday - day.weekday() - 1) % 7 + 1)
+
+
+def previous_weekday(day: date, weekday: int) -> date:
+    """The last such weekday before the day."""
+    return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
+
+
+def _absolute(phrase: _Phrase) -> DateSpan | None:
+    parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
+    if phrase.has("K"):
+        found = _date(*parts)
+        return DateSpan(found) if found else None
+    day, month = (parts[0], parts[1]) if parts[1] <= 12 else (parts[1], parts[0])
+    return phrase.month_day(month, day, parts[2] if len(parts) > 2 else 0)
+
+
+def _month_and_day(phrase: _Phrase) -> DateSpan | None:
+    return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
+
+
+def _numbered_month(phrase: _Phrase) -> DateSpan | None:
+    month, day = phrase.of("N")
+    is_month = phrase.of("U")[-1].value == "month"
+    return phrase.month_day(int(month.value), int(day.value), phrase.value("Y", 0)) if is_month else None
+
+
+def _weekday_of_month(phrase: _Phrase) -> DateSpan | None:
+    month, nth = phrase.month, phrase.value("OoN", -1)
+    found = _nth_weekday(month, phrase.weekday, nth)
+    if found and found < phrase.today and not phrase.past and not phrase.has("MYTX"):
+        found = _nth_weekday(unit_start(month, "m", 1), phrase.weekday, nth)
+    return DateSpan(found) if found else None
+
+
+def _nth_weekday(month: date, weekday: int, nth: int) -> date | None:
+    if nth == -1:
+        return previous_weekday(unit_start(month, "m", 1), weekday)
+    found = next_weekday(month - timedelta(days=1), weekday) + timedelta(days=7 * (nth - 1))
+    return found if found.month == month.month else None
+
+
+def _workday_of_month(phrase: _Phrase) -> DateSpan | None:
+    nth = phrase.value("OoN", -1)
+    before = unit_start(phrase.month, "m", 1) if nth == -1 else phrase.month - timedelta(days=1)
+    return DateSpan(add(before, nth, "k"))
+
+
+def _day_of_month(phrase: _Phrase) -> DateSpan | None:
+    found = _date(phrase.month.year, phrase.month.month, phrase.value("OoN"))
+    return DateSpan(found) if found else None
+
+
+def _edge(phrase: _Phrase) -> DateSpan | None:
+    """The end or the beginning of a month that is named, or of a unit from now."""
+    edge = unit_start if phrase.has("B") else unit_end
+    if phrase.has("M"):
+        return DateSpan(edge(phrase.month, "m"), unit="m")
+    return DateSpan(edge(phrase.today, phrase.unit, phrase.ahead), unit=phrase.unit) if phrase.unit in GRAINS else None
+
+
+def _days_of_week(phrase: _Phrase) -> DateSpan | None:
+    week = unit_start(phrase.today, "w", phrase.ahead)
+    return DateSpan(*(week + timedelta(days=int(token.value)) for token in phrase.of("W")))
+
+
+def _whole_unit(phrase: _Phrase) -> DateSpan | None:
+    unit, ahead = phrase.unit, phrase.ahead
+    if unit == "e":
+        saturday = unit_start(phrase.today, "w", ahead) + timedelta(days=5)
+        return DateSpan(saturday, vague=True, unit=unit, count=ahead)
+    if unit not in GRAINS:
+        return None
+    return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
+
+
+def _weekday_in_weeks(phrase: _Phrase) -> DateSpan | None:
+    return DateSpan(unit_start(phrase.today, "w", phrase.number) + timedelta(days=phrase.weekday))
+
+
+def _weekday_and_week(phrase: _Phrase) -> DateSpan | None:
+    return DateSpan(next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number))
+
+
+def _from_day(phrase: _Phrase) -> DateSpan | None:
+    named = next_weekday(phrase.today, phrase.weekday) if phrase.has("W") else None
+    base = named or phrase.today + timedelta(days=phrase.value("Ddp"))
+    return DateSpan(add(base, phrase.number, phrase.unit)) if phrase.unit != "e" else None
+
+
+def _in_units(phrase: _Phrase) -> DateSpan | None:
+    fillers = {token.word for token in phrase.of("P")}
+    counted = phrase.has("N") or fillers & {"a", "an", "another", "nog"}
+    if not counted or fillers & {"the", "of"} or phrase.unit == "e":
+        return None
+    number, unit = phrase.number, phrase.unit
+    return DateSpan(add(phrase.today, number, unit), vague=unit == "h" and number < 24, unit=unit, count=number)
+
+
+def _ago(phrase: _Phrase) -> DateSpan | None:
+    number, unit = -phrase.number, phrase.unit
+    if not phrase.has("Nf") and phrase.of("Uj")[0].word in ("days", "weeks", "months", "years"):
+        return None
+    grain = GRAINS[unit] if unit in "my" else "day"
+    return DateSpan(add(phrase.today, number, unit), grain=grain, vague=True, unit=unit, count=number)
+
+
+def _later(phrase: _Phrase) -> DateSpan | None:
+    count = phrase.number * (-1 if phrase.has("Rr") else 1)
+    return DateSpan(*(add(base, count, phrase.unit) for base in phrase.bases)) if phrase.bases else None
+
+
+def _beside(phrase: _Phrase) -> DateSpan | None:
+    """A day before or after another: the holiday in the phrase, the day named before, or the one in the memory."""
+    holiday = phrase.holiday() if phrase.has("H") else None
+    bases = holiday.days if holiday else () if phrase.has("H") else phrase.bases
+    if not bases:
+        return None
+    if not phrase.has("W"):
+        return DateSpan(bases[0] + timedelta(days=-1 if phrase.has("Rr") else 1))
+    return DateSpan((previous_weekday if phrase.has("Rr") else next_weekday)(bases[0], phrase.weekday))
+
+
+def _same_week(phrase: _Phrase) -> DateSpan | None:
+    bases = phrase.bases
+    return DateSpan(unit_start(bases[0], "w") + timedelta(days=phrase.weekday)) if bases else None
+
+
+def _weekday(phrase: _Phrase) -> DateSpan | None:
+    weekday = phrase.weekday
+    if phrase.has("LS") or (phrase.past and not phrase.has("TXQ")):
+        return DateSpan(previous_weekday(phrase.today, weekday))
+    if phrase.has("Q") or (phrase.has("X") and phrase.language not in _ROMANCE):
+        return _days_of_week(phrase)
+    return DateSpan(next_weekday(phrase.today, weekday), vague=not phrase.has("TX"))
+
+
+def _offset(phrase: _Phrase) -> DateSpan | None:
+    return DateSpan(phrase.today + timedelta(days=phrase.value("Dp")), count=phrase.value("Dp"))
+
+
+def _day_number(phrase: _Phrase) -> DateSpan | None:
+    if phrase.has("U") and (phrase.unit != "d" or phrase.of("U")[0].word.endswith("s")):
+        return None  # "día 15" is a day, "days four" is none
+    months = (unit_start(phrase.today, "m", ahead) for ahead in range(3))
+    days = (_date(month.year, month.month, phrase.value("oN")) for month in months)
+    return next((DateSpan(day) for day in days if day and day >= phrase.today), None)
+
+
+def _holiday(phrase: _Phrase) -> DateSpan | None:
+    found = phrase.holiday()
+    return DateSpan(*found.days, vague=True) if found else None
+
+
+_P = "[P,]*"
+_WEEK = "(?:[XTL]P*U|UP*[XTL]|UAP*X|QP*U|UP*Q)"
+_TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
+    ("absolute", _absolute, ("[KJ]",)),
+    ("month day", _month_and_day, (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?")),
+    ("month day", _numbered_month, ("(?:YU)?NUNj",)),
+    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?", "P*[OoL]P*W[PI]*(?:[TX]P*U|UP*[TX]|U)")),
+    ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TX]?P*U|UP*X)",)),
+    ("day of month", _day_of_month, ("P*[OoN]P+(?:[TX]P*U|UP*X)", "[TX]P*UP*Nj")),
+    ("end", _edge, ("E[PI]*(?:MP*Y?|[TX]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
+    ("begin", _edge, ("B[PI]*(?:MP*Y?|[TX]P*U|U(?:P*X)?)",)),
+    ("days of week", _days_of_week, (f"W(?:{_P}C{_P}W|,P*W)?{_P}{_WEEK}", f"{_WEEK}[P,I]*W(?:{_P}C{_P}W|,P*W)?")),
+    ("whole", _whole_unit, (_WEEK,)),
+    ("weekday in weeks", _weekday_in_weeks, ("WP*IP*N?P*U",)),
+    ("weekday and week", _weekday_and_week, ("WU", "P?N?P*UP+W")),
+    ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Ddp]IP*N?P*U")),
+    ("in", _in_units, ("IP*N?P*U", "NP*[Uj]n")),
+    ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
+    ("later", _later, ("N?P*U[ARr]",)),
+    ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "[ARr]P*W", "P*UP*[ARr]P*H?")),
+    ("same week", _same_week, ("WP*ZP*U",)),
+    ("weekday", _weekday, ("[TXQLS]P*W", "WP*[XLQ]", "W")),
+    ("day", _offset, ("[Dp]",)),
+    ("day number", _day_number, ("P+o", "UN", "Nj")),
+    ("holiday", _holiday, ("[CRrAS]P*H",)),
+)
+_SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
+
+
+def iso_dates(text: str) -> tuple[date, ...]:
+    """The absolute dates written in a text."""
+    found = (_date(int(year), int(month), int(day)) for year, month, day in _ISO.findall(text))
+    return tuple(dict.fromkeys(day for day in found if day))
+
+
+def may_hold_date(text: str) -> frozenset[str]:
+    """The languages in which a text may name a date."""
+    found = frozenset().union(*map(languages_of, set(_LETTERS.findall(fold(text)))))
+    return found | {"zh"} if not text.isascii() and any(map(is_unspaced, text)) else found
+
+
+def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]:
+    """The dates of consecutive sentences; "the day after" leans on the sentence before."""
+    last: date | None = None
+    result: list[tuple[DateSpan, ...]] = []
+    for text in texts:
+        spans = list(_spans(text, clock, last, (clock.language, "en"))) if _may(text, clock.language) else []
+        spans.extend(_shifted(text, clock, last, spans))
+        exact = [span.days[-1] for span in spans if span.grain == "day"]
+        last = exact[-1] if exact else last
+        result.append(tuple(sorted(spans, key=lambda span: span.start)))
+    return result
+
+
+def _may(text: str, language: str) -> bool:
+    return any(char.isdigit() for char in text) or not may_hold_date(text).isdisjoint((language, "en", "zh"))
+
+
+def read_any(text: str, today: date) -> list[DateSpan]:
+    """The dates of a text in any of our languages; the longest reading where several overlap."""
+    found = [
+        span
+        for language in sorted(may_hold_date(text))
+        for span in _spans(text, Clock(today, language), None, (language,))
+    ]
+    kept: list[DateSpan] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...]) -> Iterator[DateSpan]:
+    tokens = read_tokens(text, *tongues)
+    letters = "".join(token.symbol for token in tokens)
+    at = 0
+    while at < len(tokens):
+        span, taken = (None, 1) if letters[at] in ".;" else _longest(text, tokens, letters, at, clock, last)
+        if span:
+            yield span
+            last = span.days[-1]
+        at += taken
+
+
+def _longest(
+    text: str, tokens: list[Token], letters: str, at: int, clock: Clock, last: date | None
+) -> tuple[DateSpan | None, int]:
+    found = [(match.end(), kind, resolve) for shape, kind, resolve in _SHAPES if (match := shape.match(letters, at))]
+    for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
+        words = tokens[at:end]
+        span = resolve(_Phrase(words, text[: words[0].start], clock, last))
+        if span and not _is_recurring(text, words, clock.language):
+            span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
+            return _placed(span, text, words), end - at
+    return None, 1
+
+
+def _placed(span: DateSpan, text: str, words: list[Token]) -> DateSpan:
+    while words[0].symbol in "P,":
+        words = words[1:]
+    span.start, span.end = words[0].start, words[-1].end
+    days = [token for token in words if token.symbol == "W"]
+    span.weekday = text[days[0].start : days[0].end] if len(days) == 1 else ""
+    return span
+
+
+def _is_recurring(text: str, words: list[Token], language: str) -> bool:
+    days = [token for token in words if token.symbol == "W"]
+    if any(text[token.end : token.end + 1] == "s" for token in days):
+        return True
+    if not days or len(words) > 1:
+        return False
+    before = text[: words[0].start]
+    return bool(anywhere("routine", language).search(text) or at_end("recurring", language).search(before))
+
+
+def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
+    """Days that follow from a known date: "nine days later", "a week sooner", "the weekend after"."""
+    named = [span.days[-1] for span in spans if not span.vague]
+    bases = clock.anchors[:MAX_ANCHORS] or tuple(named[-1:] or ([last] if last else []))
+    if not bases:
+        return
+    after = None if spans else _ONE_AFTER.search(fold(text))
+    if after:
+        yield _shift(bases, 1, "w", after.start(), after.end())
+        return
+    sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
+    if not sooner and not later:
+        return
+    tokens = read_tokens(text, clock.language, "en")
+    for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
+        words = tokens[found.start() : found.end()]
+        start, end = words[0].start, words[-1].end
+        if not any(span.start < end and start < span.end for span in spans) and words[-1].value in UNITS:
+            number = next((int(token.value) for token in words if token.symbol == "N"), 1)
+            yield _shift(bases, -number if sooner else number, UNITS[words[-1].value], start, end)
+            return
+
+
+def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> DateSpan:
+    span = DateSpan(*(add(base, count, unit) for base in bases))
+    span.start, span.end, span.kind = start, end, "shift"
+    return span
