@@ -133,13 +133,13 @@ def modules_of_recall() -> set[str]:
         environment = clean_environment(MEMDIR_HOME=os.path.join(place, "home"))
         for key in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
             environment.pop(key, None)
-        command = [sys.executable, "-X", "importtime", os.path.join(os.path.dirname(sys.executable), "memdir")]
+        code = "import sys; from memdir.cli.entry import main; main(sys.argv[1:]); print(*sys.modules, sep='\\n')"
+        command = [sys.executable, "-c", code]
         for words in (["remember", "Deploys are frozen on Friday"], *[["recall", "can I deploy on Friday?"]] * 2):
             done = subprocess.run(
                 [*command, *words, "--project", project], env=environment, capture_output=True, text=True, check=True
             )
-    loaded = (line.rpartition("|")[2].strip() for line in done.stderr.splitlines())
-    return {name for name in loaded if name.split(".")[0] == "memdir"}
+    return {name for name in done.stdout.splitlines() if name.split(".")[0] == "memdir"}
 
 
 def modules_in_cycles(modules: list[Module]) -> set[str]:

@@ -23,7 +23,7 @@ from benchmarks.measure import Row, best_cpu_seconds, report, save
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.resume import resume
-from memdir.transcript.session_list import END_BYTES, glance
+from memdir.transcript.session_list import END_BYTES, summary_of
 from memdir.transcript.sources.source import OwnSessions, newest_first, session_ref, transcripts_in
 from memdir.transcript.transcript import Transcript
 
@@ -211,7 +211,7 @@ def list_rows(folder: Path) -> list[Row]:
 
     def ours() -> None:
         for ref in newest_first(session_ref(path, "memdir") for path in transcripts_in(str(home))):
-            assert glance(ref, source).messages == 4 * SESSION_TURNS
+            assert summary_of(ref, source).messages == 4 * SESSION_TURNS
 
     def floor() -> None:
         for path in transcripts_in(str(home)):

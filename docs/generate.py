@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from memdir import errors
-from memdir.cli.commands import GROUPS, MODULES, load_command
 from memdir.cli.context import build_parser
+from memdir.cli.entry import command_groups, command_places, load_command
 from memdir.errors import MemdirError
 from memdir.settings import OPTIONS
 
@@ -25,10 +25,10 @@ def cli_page() -> str:
         NOTICE,
         "`memdir --help` lists the commands; `memdir COMMAND --help` prints what stands here.\n",
     ]
-    for title, commands in GROUPS:
+    for title, commands in command_groups():
         parts.append(f"## {title}\n")
-        for name, _, text in commands:
-            help_text = build_parser(name, load_command(name)).format_help().rstrip()
+        for name, place, text in commands:
+            help_text = build_parser(name, load_command(place)).format_help().rstrip()
             parts.append(f"### memdir {name}\n\n{text[0].upper()}{text[1:]}.\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)
 
@@ -122,7 +122,7 @@ def main() -> int:
     if stale and "--check" in sys.argv:
         print(f"out of date: {', '.join(stale)}; run `make docs`")
         return 1
-    print(f"{len(PAGES)} pages for {len(MODULES)} commands and {len(OPTIONS)} settings")
+    print(f"{len(PAGES)} pages for {len(command_places())} commands and {len(OPTIONS)} settings")
     return 0
 
 

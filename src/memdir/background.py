@@ -14,8 +14,7 @@ from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTa
 from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError
-from memdir.events import memory_dreamt
-from memdir.host import tell
+from memdir.events import memory_dreamt, tell
 from memdir.model.choose import model_name
 from memdir.model.model import Request, SystemBlock, Usage
 from memdir.model.window import window_of

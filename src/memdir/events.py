@@ -1,4 +1,9 @@
-"""What happened, as typed values (V1). Events carry names, counts and reasons, never the text of a memory."""
+"""What happened, as typed values (V1), and how a host is told of it. Events carry names, counts and reasons, never the
+text of a memory.
+
+What a host hands in is held so that its faults stay its own: a callback, a sink or a clock that fails costs what it was
+to do, never our work. `Exception` only: whoever presses Ctrl-C means all of it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,9 @@ import time
 from _thread import get_ident
 from contextlib import contextmanager
 
-from memdir.host import tell
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Protocol
 
     FieldValue = str | int | float | bool | None | tuple[str, ...]
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
         """Where events go."""
 
         def emit(self, event: Event) -> None: ...
+
+
+_SHORTEST_SECRET = 8  # characters of the shortest one that a rule knows
+_LAST_MOMENT = 253_402_300_800  # the year 10000: no date beyond it can be written down
 
 
 class Event:
@@ -121,6 +128,33 @@ def store_adopted(*, slug_before: str, slug_now: str) -> Event:
     return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)
 
 
+def tell(callback: Callable[..., object] | None, *facts: object) -> None:
+    """Call a host's function that only listens, if there is one."""
+    if callback is None:
+        return
+    try:
+        outcome = callback(*facts)
+        if hasattr(outcome, "send") and hasattr(outcome, "close"):
+            outcome.close()  # a coroutine where a function was asked for: nobody here could wait for it
+    except Exception:  # noqa: BLE001 - it is a host's own code
+        return
+
+
+def careful_clock(clock: Callable[[], float]) -> Callable[[], float]:
+    """A clock whose every answer is a moment that can be written down; the machine's where the host's fails."""
+
+    def now() -> float:
+        try:
+            moment = clock()
+            if 0 <= moment < _LAST_MOMENT:
+                return float(moment)
+        except Exception:  # noqa: BLE001 - it is a host's own code
+            return time.time()
+        return time.time()
+
+    return clock if clock is time.time else now
+
+
 class FanOut:
     """Hands every event to each of the given sinks."""
 
@@ -137,6 +171,16 @@ class NullSink:
 
     def emit(self, event: Event) -> None:
         """Nothing to do."""
+
+
+class LateSink:
+    """A sink that is made when there is something to tell: most hooks have nothing."""
+
+    def __init__(self, make: Callable[[], Sink]) -> None:
+        self._make = make
+
+    def emit(self, event: Event) -> None:
+        self._make().emit(event)
 
 
 class CarefulSink:
@@ -157,6 +201,25 @@ class CarefulSink:
             return  # it is no sink
         finally:
             self._telling.discard(thread)
+
+
+class CleanSink:
+    """Hands on every event with the secrets taken out of its texts: a reason may quote what failed, and a file or a
+    project may be named after one. `redact` is asked only about texts that are long enough to hold one."""
+
+    def __init__(self, sink: Sink, redact: Callable[[str], str]) -> None:
+        self._sink = sink
+        self._redact = redact
+
+    def emit(self, event: Event) -> None:
+        fields = {name: self._cleaned(value) for name, value in event.fields.items()}
+        self._sink.emit(Event.at(event.time, event.name, fields) if fields != event.fields else event)
+
+    def _cleaned(self, value: FieldValue) -> FieldValue:
+        if isinstance(value, tuple):
+            return tuple(str(self._cleaned(part)) for part in value)
+        is_text = isinstance(value, str) and len(value) >= _SHORTEST_SECRET and not value.replace("_", "").isalpha()
+        return self._redact(str(value)) if is_text else value
 
 
 class HeldSink:

@@ -91,7 +91,7 @@ async def test_a_fork_reports_its_cost_turns_refusals_and_files(store: MemorySto
     gate = MemoryGate((store.root,), str(tmp_path), no_bash="it is not installed")
     report = await fork(PARENT, JOB, ForkTools(model, box(tmp_path).forked(Workspace([store])), gate))
     assert report.is_complete
-    assert report.files_touched == (path,)
+    assert report.run.files_touched == (path,)
     assert report.run.refusals == 1
     assert report.counts() == {
         "input": 30,

@@ -288,16 +288,16 @@ def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatc
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("help",), ("-h",)])
 def test_the_overview_lists_every_command(memdir: Memdir, words: tuple[str, ...]) -> None:
-    from memdir.cli.commands import MODULES
+    from memdir.cli.entry import command_places
 
     out = memdir(*words).out
-    assert all(f"  {name} " in out for name in MODULES)
+    assert all(f"  {name} " in out for name in command_places())
 
 
 def test_every_command_has_help_with_examples(memdir: Memdir) -> None:
-    from memdir.cli.commands import MODULES
+    from memdir.cli.entry import command_places
 
-    for name in MODULES:
+    for name in command_places():
         ran = memdir("help", name)
         assert ran.code == 0
         assert "examples:\n  " in ran.out, name

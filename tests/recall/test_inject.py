@@ -34,7 +34,7 @@ def test_a_memory_of_today_says_so_and_an_older_one_is_introduced_with_caution(s
 
 
 def test_what_is_gone_is_said_before_the_memory(store: MemoryStore) -> None:
-    text = render_memory(memory(store, "x", age_days=0, now=1e9), now=1e9, missing=[Missing("path", "a.py", "b.py")])
+    text = render_memory(memory(store, "x", age_days=0, now=1e9), now=1e9, missing=[Missing("a.py", "b.py")])
     assert "a.py (renamed to b.py)" in text.split("Memory (saved")[0]
 
 
@@ -61,11 +61,11 @@ def test_low_trust_is_shown_as_a_quotation(store: MemoryStore) -> None:
 @pytest.mark.parametrize(
     ("mark", "source"),
     [
-        ("trust: Web", "the web or another service"),
-        ("trust: 'web' # x", "the web or another service"),
-        ("trust: web #x", "the web or another service"),
-        ("Trust: web", "the web or another service"),
-        ("trust: mcp", "the web or another service"),
+        ("trust: Web", "the web"),
+        ("trust: 'web' # x", "the web"),
+        ("trust: web #x", "the web"),
+        ("Trust: web", "the web"),
+        ("trust: mcp", "the web"),
         ("trust: hearsay", "an unknown source"),
         ("trust: user, web", "an unknown source"),
         ("trust:", "an unknown source"),

@@ -15,7 +15,7 @@ from memdir.recall.recall_log import MESSAGE_CHARACTERS, Injection, Pin, RecallL
 from memdir.store.secrets import beginning, redact_parts
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.session_list import TITLE_CHARACTERS, glance
+from memdir.transcript.session_list import TITLE_CHARACTERS, summary_of
 from memdir.transcript.sources.source import OwnSessions
 from tests.conftest import Events, Ran
 from tests.security.fakes import drawn, github_token, key_block, password
@@ -69,7 +69,7 @@ def test_the_title_of_a_session_tells_no_part_of_a_token(before: int, project: P
     talk.add(user(f"{'t' * before} {token[:25]}\n{token[25:]} is the token, use {token}"))
     source = OwnSessions(memory.layout.home)
     [ref] = source.sessions(memory.layout.work_tree)
-    found = glance(ref, source)
+    found = summary_of(ref, source)
     assert not tells(found.title, token)
     assert len(found.title) <= TITLE_CHARACTERS
     for command in (("sessions",), ("sessions", "export", "one"), ("sessions", "export", "one", "--format", "html")):

@@ -16,7 +16,7 @@ import pytest
 from memdir.agent.bash.sandbox import ENVIRONMENT, sandbox_kind
 from memdir.agent.bash.shell_judge import judge
 from memdir.agent.gate import Allow
-from memdir.cli.commands import MODULES
+from memdir.cli.entry import command_places
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
@@ -108,7 +108,7 @@ def test_no_command_runs_what_a_project_names(
     monkeypatch.setenv("EDITOR", "true")
     assert memdir("remember", "A spare memory", cwd=planted.tree).code == 0
     open_memory(planted.tree).transcript("monday").append_message(Message("user", (Text("The loader?"),)))
-    for name in MODULES:
+    for name in command_places():
         words = [str(tmp_path / word) if word == "exported" else word for word in WORDS.get(name, ())]
         ran = memdir(*name.split(), *words, cwd=planted.tree)
         assert ran.code == 0 or (name, ran.code) == ("sessions files", 1), (name, ran.err)

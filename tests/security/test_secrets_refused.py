@@ -14,13 +14,14 @@ from memdir.agent.workspace import Workspace
 from memdir.dream.dream_check import fault_of_dream
 from memdir.errors import SecretRefused
 from memdir.layout import Layout
-from memdir.remember.extract import _fault_of_draft
+from memdir.remember.lineage import weigh
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory, forget_memory, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.undo import undo
+from memdir.transcript.message import user
 from tests.conftest import Events, Ran
 from tests.security.fakes import drawn, github_token, key_block, password
 
@@ -235,11 +236,10 @@ def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) ->
     }.items():
         workspace = Workspace([store])
         workspace.write(os.path.join(store.root, key), text.encode())
-        [draft] = workspace.changed()
-        assert _fault_of_draft(draft, []) == "it holds a secret"
-        assert fault_of_dream(workspace, max_lost_share=1.0) is not None
+        assert fault_of_dream(workspace, max_lost_share=1.0)
         with pytest.raises(SecretRefused):
             workspace.commit(Origin("extract"), "extract")
+        assert weigh(workspace, [user("The text.")]).refused == 1 and not workspace.changed()
 
 
 def test_an_event_says_what_kind_was_saved_where(store: MemoryStore, events: Events) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.file_access import DiskFiles, RecordedFiles
+from memdir.agent.file_access import RecordedFiles
 from memdir.errors import BadMemoryFile
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.file_history import MAX_KEPT_BYTES, Attribution, FileHistory, Step
@@ -25,7 +25,7 @@ def history(talk: Conversation, tmp_path: Path) -> FileHistory:
 
 @pytest.fixture
 def files(history: FileHistory) -> RecordedFiles:
-    return RecordedFiles(DiskFiles(), [history.changed])
+    return RecordedFiles([history.changed])
 
 
 def test_every_point_can_be_shown_and_restored(

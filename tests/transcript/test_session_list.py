@@ -11,16 +11,16 @@ import pytest
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.resume import history, resume
-from memdir.transcript.session_list import END_BYTES, LONG_END_BYTES, Glance, glance
+from memdir.transcript.session_list import END_BYTES, LONG_END_BYTES, SessionSummary, summary_of
 from memdir.transcript.sources.source import OwnSessions, session_ref
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn
 
 
-def look(path: Path, notes: str = "") -> Glance:
+def look(path: Path, notes: str = "") -> SessionSummary:
     ref = session_ref(str(path), "memdir")
     assert ref is not None
-    return glance(ref, OwnSessions(str(path.parent)), notes=notes)
+    return summary_of(ref, OwnSessions(str(path.parent)), notes=notes)
 
 
 def bytes_read() -> int:
@@ -32,7 +32,7 @@ def test_the_number_of_messages_is_right_after_branches_compactions_and_resumes(
 ) -> None:
     for number in range(20):
         turn(talk, f"question {number} {'x' * 3000}", call=f"c{number}")
-    assert look(path) == Glance(look(path).ref, f"question 0 {'x' * 68}…", 80)
+    assert look(path) == SessionSummary(look(path).ref, f"question 0 {'x' * 68}…", 80)
     talk.rewind(talk.messages[39].id)
     assert look(path).messages == 40
     talk.compact(user("summary"), talk.messages[-2:], {})

@@ -114,33 +114,20 @@ def walking_order(path: str) -> list[bytes]:
     return os.fsencode(path).split(os.fsencode(os.sep))
 
 
-Listener = Callable[[str, bytes | None, bytes | None], None]
-
-
 @dataclass(frozen=True)
-class RecordedFiles:
-    """Passes everything on to other files, and tells its listeners of each write before it happens."""
+class RecordedFiles(DiskFiles):
+    """Tells its listeners of each write before it happens: that is how a session's file history comes to be (J2)."""
 
-    files: Files
-    listeners: Sequence[Listener]
-
-    def is_draft(self, path: str) -> bool:
-        return self.files.is_draft(path)
-
-    def read(self, path: str) -> bytes:
-        return self.files.read(path)
+    listeners: Sequence[Callable[[str, bytes | None, bytes | None], None]]
 
     def write(self, path: str, data: bytes) -> None:
         try:
-            before = self.files.read(path)
+            before = self.read(path)
         except MemoryNotFound:
             before = None
         for listener in self.listeners:
             listener(path, before, data)
-        self.files.write(path, data)
-
-    def walk(self, folder: str) -> Iterator[str]:
-        return self.files.walk(folder)
+        super().write(path, data)
 
 
 @dataclass

@@ -45,18 +45,15 @@ class ForkReport:
     def usage(self) -> Usage:
         return self.run.usage
 
-    @property
-    def files_touched(self) -> tuple[str, ...]:
-        return self.run.files_touched
-
     def counts(self) -> dict[str, int | float]:
         """Its cost in figures, for events."""
+        usage = self.usage
         return {
-            "input": self.usage.input,
-            "output": self.usage.output,
-            "cache_read": self.usage.cache_read,
-            "cache_created": self.usage.cache_created,
-            "cache_hit_percent": round(self.usage.hit_percent, 1),
+            "input": usage.input,
+            "output": usage.output,
+            "cache_read": usage.cache_read,
+            "cache_created": usage.cache_created,
+            "cache_hit_percent": round(usage.hit_percent, 1),
             "turns": self.run.turns,
         }
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from memdir.agent.gate import WRITING, Allow, Deny, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
-from memdir.host import tell
+from memdir.events import tell
 from memdir.model.careful import ask
 from memdir.model.model import Model, Request, Usage
 from memdir.model.raw import tools_of

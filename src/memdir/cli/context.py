@@ -11,7 +11,7 @@ from memdir.settings import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memdir.cli.commands import Command
+    from memdir.cli.entry import Command
     from memdir.events import Event
     from memdir.layout import Place
     from memdir.memdir import MemDir

@@ -12,16 +12,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from typing import Any, Protocol
 
-    from memdir.cli.commands import Command
+    from memdir.cli.context import Context
     from memdir.errors import MemdirError
 
-EXIT_PROBLEMS = 1
+    class Command(Protocol):
+        """A module, or a class in that of its family; its docstring is its description."""
+
+        EXAMPLES: tuple[str, ...]
+
+        def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+        def run(self, options: argparse.Namespace, context: Context) -> int: ...
+
+
 EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
 MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
+_FIRST_STEPS = (
+    ('memdir remember "Deploys are frozen until 2026-12-01"', "keep something"),
+    ("memdir search deploy", "find it again"),
+    ("memdir undo", "take the last change back"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,20 +55,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _help(words: list[str]) -> int:
     if words and not words[0].startswith("-"):
         return _run(words[0], [*words[1:2], "--help"])
-    from memdir.cli.commands import overview
-
-    print(overview(), end="")
+    print(_overview(), end="")
     return 0
 
 
-def _run(name: str, words: list[str]) -> int:
-    from memdir.cli.commands import MODULES, load_command
+def _overview() -> str:
+    """All commands by group, and the first three to try."""
+    from memdir.cli.terminal import Terminal
+    from memdir.settings import Environment
+    from memdir.version import __version__
 
-    if words and f"{name} {words[0]}" in MODULES:
+    terminal = Terminal(sys.stdout, Environment.read())
+    lines = [
+        f"{terminal.bold('memdir')} {__version__}: memory for agents as plain Markdown files",
+        "",
+        "Usage: memdir COMMAND [options]    (memdir COMMAND --help shows examples)",
+    ]
+    for title, commands in command_groups():
+        lines += ["", terminal.bold(title)]
+        lines += [f"  {terminal.cyan(name.ljust(16))} {text}" for name, _, text in commands]
+    lines += ["", terminal.bold("Try")]
+    lines += [f"  {command.ljust(58)} {terminal.dim(text)}" for command, text in _FIRST_STEPS]
+    return "\n".join(lines) + "\n"
+
+
+def command_groups() -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """The commands by group, each with its name, its place and one line of help; none of them is loaded."""
+    from memdir.disk.shipped import shipped_lines
+
+    groups: list[tuple[str, list[tuple[str, str, str]]]] = []
+    for line in shipped_lines("cli/commands.txt"):
+        if "|" in line:
+            name, place, text = line.split(" | ")
+            groups[-1][1].append((name, place, text))
+        else:
+            groups.append((line, []))
+    return groups
+
+
+def command_places() -> dict[str, str]:
+    return {name: place for _, commands in command_groups() for name, place, _ in commands}
+
+
+def load_command(place: str) -> Command:
+    """A command alone, without its neighbours in other modules."""
+    from importlib import import_module
+
+    module, _, kind = place.partition(":")
+    found: Any = import_module(f"memdir.cli.{module}")
+    command: Command = getattr(found, kind)() if kind else found
+    return command
+
+
+def _run(name: str, words: list[str]) -> int:
+    places = command_places()
+    if words and f"{name} {words[0]}" in places:
         name, words = f"{name} {words[0]}", words[1:]
-    if name not in MODULES:
+    if name not in places:
         return _unknown(name)
-    command = load_command(name)
+    command = load_command(places[name])
     from memdir.cli.context import build_parser
 
     options = build_parser(name, command).parse_args(words)
@@ -124,10 +184,9 @@ def _tell(error: MemdirError, *, as_json: bool) -> None:
 def _unknown(name: str) -> int:
     import difflib
 
-    from memdir.cli.commands import MODULES
     from memdir.cli.terminal import clean
 
-    close = difflib.get_close_matches(name, MODULES, n=1)
+    close = difflib.get_close_matches(name, command_places(), n=1)
     hint = f"Did you mean `memdir {close[0]}`?" if close else "`memdir --help` lists all commands"
     print(f"memdir: there is no command {clean(name)!r}\n  {hint}", file=sys.stderr)
     return EXIT_USAGE

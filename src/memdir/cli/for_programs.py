@@ -89,15 +89,16 @@ class Completion:
 
 def _candidates(words: list[str], context: Context) -> list[str]:
     """What may follow: `words` is the line so far, the last one still being typed."""
-    from memdir.cli.commands import MODULES
+    from memdir.cli.entry import command_places
 
+    places = command_places()
     *before, typed = words or [""]
     if not before:
-        return [name for name in MODULES if name.startswith(typed) and " " not in name]
-    name = " ".join(before[:2]) if " ".join(before[:2]) in MODULES else before[0]
-    if name not in MODULES:
+        return [name for name in places if name.startswith(typed) and " " not in name]
+    name = " ".join(before[:2]) if " ".join(before[:2]) in places else before[0]
+    if name not in places:
         return []
-    further = [other.removeprefix(f"{name} ") for other in MODULES if other.startswith(f"{name} ")]
+    further = [other.removeprefix(f"{name} ") for other in places if other.startswith(f"{name} ")]
     if before == [name] and further and not typed.startswith("-"):
         return [word for word in further if word.startswith(typed)]
     if typed.startswith("-"):
@@ -108,8 +109,8 @@ def _candidates(words: list[str], context: Context) -> list[str]:
 
 
 def _options_of(name: str) -> list[str]:
-    from memdir.cli.commands import load_command
     from memdir.cli.context import build_parser
+    from memdir.cli.entry import command_places, load_command
 
-    parser = build_parser(name, load_command(name))
+    parser = build_parser(name, load_command(command_places()[name]))
     return sorted(option for action in parser._actions for option in action.option_strings if option.startswith("--"))

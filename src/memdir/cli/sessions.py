@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memdir.cli.context import Context
-    from memdir.transcript.session_list import Candidate, Glance
+    from memdir.transcript.session_list import PrunableSession, SessionSummary
     from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 AGENTS = ("memdir", "claude-code", "codex")
@@ -54,12 +54,12 @@ def chosen(context: Context, wanted: str, agent: str = "memdir") -> SessionRef:
     return find_session(sessions(context, agent), wanted)
 
 
-def look(context: Context, ref: SessionRef) -> Glance:
+def look(context: Context, ref: SessionRef) -> SessionSummary:
     """A session at a glance."""
-    from memdir.transcript.session_list import glance
+    from memdir.transcript.session_list import summary_of
 
     notes = context.memory.layout.session_memory(ref.id) if ref.agent == "memdir" else ""
-    return glance(ref, sources(context, ref.agent)[ref.agent], notes=notes)
+    return summary_of(ref, sources(context, ref.agent)[ref.agent], notes=notes)
 
 
 class ListSessions:
@@ -85,7 +85,7 @@ class ListSessions:
         found = sessions(context, options.agent)
         shown = [look(context, ref) for ref in (found[: options.limit] if options.limit else found)]
         if options.json:
-            context.print_json({"total": len(found), "sessions": [_plain_glance(one) for one in shown]})
+            context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
             return 0
         if not found:
             context.terminal.line("There is no session of this project yet.")
@@ -96,7 +96,7 @@ class ListSessions:
         return 0
 
 
-def _print_sessions(shown: list[Glance], context: Context, *, with_agent: bool) -> None:
+def _print_sessions(shown: list[SessionSummary], context: Context, *, with_agent: bool) -> None:
     from memdir.store.scan import age_words
 
     now = context.memory.clock()
@@ -120,7 +120,7 @@ def size_words(size: int) -> str:
     return f"{size:.1f} GB"
 
 
-def _plain_glance(one: Glance) -> dict[str, object]:
+def _plain_summary(one: SessionSummary) -> dict[str, object]:
     from memdir.store.scan import iso_time
 
     return {
@@ -158,15 +158,15 @@ class Prune:
         add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.transcript.session_list import Wish, plan, prune
+        from memdir.transcript.session_list import plan_pruning, prune_sessions
 
         layout = context.memory.layout
         kept = frozenset() if options.with_sources else _sources(context)
-        wish = Wish(options.older_than * DAY_SECONDS, options.keep, kept)
-        candidates = plan(layout, sessions(context), wish, now=context.memory.clock())
+        before = context.memory.clock() - options.older_than * DAY_SECONDS
+        candidates = plan_pruning(layout, sessions(context), kept, before=before, keep_newest=options.keep)
         titles = {one.ref.id: look(context, one.ref).title for one in candidates}
         is_real = options.yes and not options.dry_run
-        gone = prune(layout, candidates) if is_real else [one for one in candidates if not one.stays_because]
+        gone = prune_sessions(layout, candidates) if is_real else [one for one in candidates if not one.stays_because]
         if options.json:
             context.print_json({"deleted": is_real, "sessions": [_plain_candidate(one, gone) for one in candidates]})
             return 0
@@ -184,7 +184,7 @@ def _sources(context: Context) -> frozenset[str]:
 
 
 def _print_candidates(
-    candidates: list[Candidate], gone: list[Candidate], titles: dict[str, str], context: Context
+    candidates: list[PrunableSession], gone: list[PrunableSession], titles: dict[str, str], context: Context
 ) -> None:
     from memdir.store.scan import age_words
 
@@ -204,5 +204,5 @@ def _print_candidates(
     context.terminal.table(rows, headers=("session", "last used", "size", "", "title"), styles=("yellow", "dim", "dim"))
 
 
-def _plain_candidate(one: Candidate, gone: list[Candidate]) -> dict[str, object]:
+def _plain_candidate(one: PrunableSession, gone: list[PrunableSession]) -> dict[str, object]:
     return {"id": one.ref.id, "bytes": one.size, "goes": one in gone, "staysBecause": one.stays_because or None}

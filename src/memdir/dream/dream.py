@@ -21,8 +21,7 @@ from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.dream_check import MAX_LOST_SHARE, fault_of_dream, times_of, trace_sources
 from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
-from memdir.events import memory_dreamt
-from memdir.host import tell
+from memdir.events import memory_dreamt, tell
 from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from memdir.errors import MemdirError, ModelError
-from memdir.host import tell
+from memdir.events import tell
 from memdir.model.failures import RetryingModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse

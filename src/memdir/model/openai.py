@@ -13,7 +13,7 @@ from typing import Any, Literal
 from memdir.errors import ModelError
 from memdir.model.failures import from_status
 from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage, tool_use_of
-from memdir.model.raw import blocks_of, plain_request
+from memdir.model.raw import blocks_of, plain_json, plain_request
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
 
@@ -274,7 +274,7 @@ class ResponseReader(ReplyReader):
         response = self._response
         if response is None:
             return None
-        content = tuple(block for item in response.output for block in blocks_of(RESPONSES, item))
+        content = tuple(block for item in response.output for block in blocks_of(RESPONSES, plain_json(item)))
         message = Message("assistant", content, response.id)
         usage = _usage(response.usage, sent="input", got="output")
         return Reply(message, _stop_reason(response, message), usage, response.model)

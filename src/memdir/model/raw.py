@@ -14,7 +14,8 @@ from typing import Any
 
 from memdir.model.model import ANTHROPIC, RESPONSES, Provider, RawCall, Request, SystemBlock, ToolSpec, tool_use_of
 from memdir.text.speakers import is_host
-from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, ToolUse
+from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult
+from memdir.transcript.record import blocks_from, content_text
 
 _ID_DIGITS = 12  # enough to keep two messages of one place apart
 
@@ -39,7 +40,7 @@ def tools_of(request: Request) -> tuple[ToolSpec, ...]:
     if request.raw is None:
         return request.tools
     given: Any = request.raw.arguments.get("tools") or ()
-    functions = [tool.get("function", tool) for tool in map(_plain, given)]
+    functions = [tool.get("function", tool) for tool in plain_json(list(given))]
     return tuple(
         ToolSpec(str(tool["name"]), str(tool.get("description", "")), tool.get("input_schema") or tool["parameters"])
         for tool in functions
@@ -48,15 +49,15 @@ def tools_of(request: Request) -> tuple[ToolSpec, ...]:
 
 
 def _system_texts(raw: RawCall) -> Iterator[str]:
-    yield _words(raw.arguments.get("instructions" if raw.provider == "openai-responses" else "system"))
+    yield content_text(plain_json(raw.arguments.get("instructions" if raw.provider == RESPONSES else "system")))
     for item in _items(raw):
         if not _is_said(item):
-            yield _words(_plain(item).get("content"))
+            yield content_text(item.get("content"))
 
 
-def _items(raw: RawCall) -> list[object]:
-    sent: Any = raw.arguments["input" if raw.provider == "openai-responses" else "messages"]
-    return [{"role": "user", "content": sent}] if isinstance(sent, str) else list(sent)
+def _items(raw: RawCall) -> list[dict[str, Any]]:
+    sent: Any = raw.arguments["input" if raw.provider == RESPONSES else "messages"]
+    return [{"role": "user", "content": sent}] if isinstance(sent, str) else [plain_json(item) for item in sent]
 
 
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
@@ -66,26 +67,27 @@ def messages_of(raw: RawCall) -> tuple[Message, ...]:
 
 def reply_of(raw: RawCall, reply: object) -> Message:
     """The host's reply (an SDK object or its dict) as the message that comes after those arguments."""
-    return _message(raw.provider, reply, len(_items(raw)))
+    return _message(raw.provider, plain_json(reply), len(_items(raw)))
 
 
-def _message(provider: Provider, item: object, at: int) -> Message:
-    role: Role = "assistant" if _is_assistant(_plain(item)) else "user"
-    content = tuple(blocks_of(provider, item))
+def _message(provider: Provider, item: Mapping[str, Any], at: int) -> Message:
+    is_assistant = item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
+    role: Role = "assistant" if is_assistant else "user"
+    content = blocks_of(provider, item)
     message = Message(role, content)
     digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
     return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
 
 
-def blocks_of(provider: Provider, item: object) -> Iterator[Block]:
-    """The blocks of a provider's message, or of an item of its response (an SDK object or its dict)."""
-    found = _plain(item)
-    if provider == ANTHROPIC:
-        yield from _anthropic_blocks(found.get("content"))
-    elif provider == RESPONSES:
-        yield from _response_blocks(found)
-    else:
-        yield from _chat_blocks(found)
+def blocks_of(provider: Provider, item: Mapping[str, Any]) -> tuple[Block, ...]:
+    """The blocks of a provider's message, or of an item of its response, in plain JSON."""
+    content = item.get("content")
+    if provider != ANTHROPIC:
+        return tuple(_response_blocks(item) if provider == RESPONSES else _chat_blocks(item))
+    if isinstance(content, str):
+        return blocks_from(content)
+    unmarked = [{name: value for name, value in block.items() if name != "cache_control"} for block in content or ()]
+    return blocks_from(unmarked)
 
 
 def _is_put_in(content: tuple[Block, ...]) -> bool:
@@ -93,67 +95,40 @@ def _is_put_in(content: tuple[Block, ...]) -> bool:
     return bool(content) and all(isinstance(block, Text) and is_host(block.text) for block in content)
 
 
-def _plain(item: object) -> dict[str, Any]:
-    if isinstance(item, Mapping):
-        return dict(item)
-    dumped: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)  # type: ignore[attr-defined]
-    return dumped
+def plain_json(value: object) -> Any:
+    """What a host holds as objects of an SDK, mappings and tuples, in the plain types of JSON."""
+    if isinstance(value, Mapping):
+        return {key: plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    return value.model_dump(mode="json", exclude_none=True) if hasattr(value, "model_dump") else value
 
 
-def _is_said(item: object) -> bool:
-    return _plain(item).get("role") not in ("system", "developer")
-
-
-def _is_assistant(item: Mapping[str, Any]) -> bool:
-    return item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
-
-
-def _anthropic_blocks(content: object) -> Iterator[Block]:
-    for raw in [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ()):  # type: ignore[call-overload]
-        block = _plain(raw)
-        match block.get("type"):
-            case "text":
-                yield Text(str(block.get("text", "")))
-            case "tool_use":
-                yield ToolUse(str(block["id"]), str(block["name"]), block.get("input") or {})
-            case "tool_result":
-                is_error = bool(block.get("is_error"))
-                yield ToolResult(str(block["tool_use_id"]), _words(block.get("content")), is_error)
-            case _:
-                kept = {name: value for name, value in block.items() if name != "cache_control"}
-                yield Opaque(ANTHROPIC, json.dumps(kept))
+def _is_said(item: Mapping[str, Any]) -> bool:
+    return item.get("role") not in ("system", "developer")
 
 
 def _chat_blocks(message: Mapping[str, Any]) -> Iterator[Block]:
     if message.get("role") == "tool":
-        yield ToolResult(str(message["tool_call_id"]), _words(message.get("content")))
+        yield ToolResult(str(message["tool_call_id"]), content_text(message.get("content")))
         return
-    words = _words(message.get("content"))
+    words = content_text(message.get("content"))
     if words:
         yield Text(words)
     for call in message.get("tool_calls") or ():
-        found = _plain(call)
-        function = _plain(found["function"])
-        yield tool_use_of(str(found["id"]), str(function["name"]), str(function["arguments"]))
+        function = call["function"]
+        yield tool_use_of(str(call["id"]), str(function["name"]), str(function["arguments"]))
 
 
 def _response_blocks(item: Mapping[str, Any]) -> Iterator[Block]:
     match item.get("type", "message"):
         case "message":
-            words = _words(item.get("content"))
+            words = content_text(item.get("content"))
             if words:
                 yield Text(words)
         case "function_call":
             yield tool_use_of(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
         case "function_call_output":
-            yield ToolResult(str(item["call_id"]), _words(item.get("output")))
+            yield ToolResult(str(item["call_id"]), content_text(item.get("output")))
         case _:
             yield Opaque(RESPONSES, json.dumps(dict(item)))
-
-
-def _words(content: object) -> str:
-    """The text of a content that is a string or a list of parts; parts without text are named."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = (_plain(part) for part in content)  # type: ignore[attr-defined]
-    return "\n".join(str(part.get("text", part.get("refusal", f"[{part.get('type')}]"))) for part in parts)

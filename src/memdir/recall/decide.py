@@ -11,8 +11,7 @@ from math import exp, log
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines, shipped_path
-from memdir.search.document import KINDS
-from memdir.search.question import asks_about_time
+from memdir.search.document import KINDS, days_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,73 +20,19 @@ if TYPE_CHECKING:
     from memdir.search.question import Question
     from memdir.search.ranking import Candidate, Ranking
 
-
-HOST_TOOLS = frozenset(
-    [
-        "bash",
-        "read",
-        "edit",
-        "write",
-        "grep",
-        "glob",
-        "ls",
-        "task",
-        "webfetch",
-        "websearch",
-        "todowrite",
-        "multiedit",
-        "notebookedit",
-    ]
-)
-TOOL_WORDS_OF_NO_NAME = frozenset(
-    ["mcp", "query", "run", "search", "list", "get", "read", "write", "call", "tool", "create", "update", "delete"]
-)
+MAX_CHOSEN = 5  # R1
+REASONS_SHOWN = 3
+LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
 NEAR_DAYS = 20.0  # a date this far off still counts about a third
 
-_OURS_TEXT = "our ours we us my team unser unsere notre nos nuestra nuestro onze nasz "
-_OURS = frozenset(_OURS_TEXT.split())
-_DOING_TEXT = (
-    "write add make build create draft change rename refactor update fix set put run start schedule plan ship "
-    "deploy send prepare remove delete drop move merge review release push commit upgrade migrate switch replace "
-    "turn give show "
-)
-_DOING = frozenset(_DOING_TEXT.split())
-_ASKING_TEXT = "what whats how explain does do who why is are which when where can difference was ist wie "
-_ASKING = frozenset(_ASKING_TEXT.split())
-_SELF = frozenset(["i", "im", "ill", "id", "ive", "ich", "je", "yo", "eu", "ik", "jag", "jeg"])
-
-_OF_A_CANDIDATE = (
-    "title, whole, above middle, behind best, ahead of second, ahead of sixth, sim over .3, sim over .45, sim "
-    "over .6, coverage, title coverage, rarest, matches, coverage over .3, words beside best, score, rank, is "
-    "first, user, feedback, project, reference, user*sim, feedback*sim, project*sim, reference*sim, user*cover, "
-    "feedback*cover, project*cover, reference*cover, age, time*date, time*near, date, tool usage, tool warning, "
-    "usage, tool, asking*sim, doing*feedback, asking*feedback, asking*reference, ours*sim, unknown*sim, "
-    "emptiness*sim, emptiness*cover"
-)
-_OF_THE_MESSAGE = (
-    "terms, question mark, code, ours, doing, asking, self, unknown share, best coverage, best above middle, "
-    "middle, store size, emptiness"
-)
-NAMES = (*_OF_A_CANDIDATE.split(", "), *_OF_THE_MESSAGE.split(", "))
-
-
+_TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
+_WORDS = {name: frozenset(words.split()) for name, words in _TABLES.items()}
+NAMES = f"{_TABLES['candidate-signals']}, {_TABLES['message-signals']}".split(", ")  # in the order of the weights
 _ONE_HOT = tuple([tuple([float(kind == at) for at in range(1, len(KINDS))]) for kind in range(len(KINDS))])
 
 
 class Asked:
     """The numbers that are the same for all candidates of a message."""
-
-    __slots__ = (
-        "best_coverage",
-        "best_similarity",
-        "best_words",
-        "emptiness",
-        "fields",
-        "is_timed",
-        "shared",
-        "sixth",
-        "unknown",
-    )
 
     def __init__(self, question: Question, ranking: Ranking, emptiness: float) -> None:
         sims = sorted((candidate.similarity for candidate in ranking.candidates), reverse=True) + [0.0] * 6
@@ -96,12 +41,19 @@ class Asked:
         self.best_coverage = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
         total = sum(ranking.term_weights.values()) or 1.0
         self.unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
-        self.is_timed = asks_about_time(question)
+        self.is_timed = _asks_about_time(question)
         self.emptiness = emptiness
         self.fields = message_signals(question)
         middle, documents = ranking.middle_similarity, log(1 + ranking.documents) / 5
         above = self.best_similarity - middle
         self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, documents, emptiness]
+
+
+def _asks_about_time(question: Question) -> bool:
+    """Whether dates bear on the message: it names a day, a date or a span, or asks when."""
+    if not _WORDS["time"].isdisjoint(question.words) or days_in(question.text):
+        return True
+    return any(word[:-2].isdigit() and word[-2:] in ("st", "nd", "rd", "th") for word in question.words)
 
 
 def message_signals(question: Question) -> list[float]:
@@ -111,10 +63,10 @@ def message_signals(question: Question) -> list[float]:
         log(1 + len(question.terms)),
         float("?" in question.text),
         float("`" in question.text or "\n" in question.text),
-        float(not _OURS.isdisjoint(words)),
-        float(not _DOING.isdisjoint(words[:6])),
-        float(bool(words) and words[0] in _ASKING),
-        float(not _SELF.isdisjoint(words)),
+        float(not _WORDS["ours"].isdisjoint(words)),
+        float(not _WORDS["doing"].isdisjoint(words[:6])),
+        float(bool(words) and words[0] in _WORDS["asking"]),
+        float(not _WORDS["self"].isdisjoint(words)),
     ]
 
 
@@ -149,9 +101,9 @@ def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
     from memdir.text.stems import stem
     from memdir.text.words import split_words
 
-    named = [tool for tool in recent_tools if tool.lower() not in HOST_TOOLS]
+    named = [tool for tool in recent_tools if tool.lower() not in _WORDS["host-tools"]]
     words = {word for tool in named for word in split_words(tool)}
-    return frozenset(stem(word) for word in words - TOOL_WORDS_OF_NO_NAME if len(word) > 1)
+    return frozenset(stem(word) for word in words - _WORDS["tool-words-of-no-name"] if len(word) > 1)
 
 
 def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
@@ -159,18 +111,8 @@ def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
     return any((held := candidate.segment.counts(term, candidate.number)) and held[0] for term in tools)
 
 
-MAX_CHOSEN = 5  # R1
-REASONS_SHOWN = 3
-LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
-
-
 class Calibration:
     """Weights in the order of `signals.NAMES`; the `empty_` ones say how likely a message needs no memory at all."""
-
-    __slots__ = (
-        "bias", "empty_bias", "empty_coverage", "empty_direction", "empty_message", "empty_total", "empty_unknown",
-        "gate", "gate_slope", "next_margin", "threshold", "weights",
-    )  # fmt: skip
 
     def __init__(self, fields: dict[str, list[float]]) -> None:
         # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the

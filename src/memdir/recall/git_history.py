@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack
+from functools import cached_property
 
 from memdir.disk.objects import read_batch
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.disk.safe_path import is_inside
+from memdir.recall.verify import Missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Self
 
     Defines = Callable[[str, str], bool | None]  # None: the file cannot be understood
 
@@ -31,30 +32,23 @@ _CODE_TEXT = (
     "fs vb rb php pl pm swift dart lua ex exs erl hrl hs ml mli clj cljs jl r R sh bash zsh ps1 sql proto zig nim"
 )
 _CODE = tuple(f"*.{ending}" for ending in _CODE_TEXT.split())
+MAX_BRANCH_PARTS = 4  # of a link: nothing tells where the branch's name ends and the path begins
+_MAX_BYTES = 1 << 20  # a file of commands is written by hand
 
 
 class Unsure(Exception):
     """Git is not there, may not be asked, failed, or was not done in time."""
 
 
-class GitHistory:
+class GitHistory(ExitStack):
     """Questions to one project's git, all of them together within one deadline; to be used in a `with`."""
 
     def __init__(self, project: str, deadline: float) -> None:
+        super().__init__()
         self.project = project
         self._deadline = deadline
-        self._opened: ProjectGit | None = None
-        self._held = ExitStack()
-        self._files: dict[str, str] | None = None
-        self._staged: dict[str, str] | None = None
         self._asked: list[str] = []
         self._removals: dict[str, list[tuple[str, list[str]]]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._held.close()
 
     def ask_together(self, paths: Iterable[str]) -> None:
         """Paths that may be asked for: one walk through the history then answers for all of them."""
@@ -68,11 +62,11 @@ class GitHistory:
     @property
     def is_whole(self) -> bool:
         """All that is tracked is on disk: no sparse checkout left something out."""
-        return _LEFT_OUT not in self._listed().values()
+        return _LEFT_OUT not in self._listed.values()
 
     def stands(self, path: str) -> bool:
         """A file of this path is in the project, tracked or not, seen from the root or from a package's folder."""
-        listed = self._listed()
+        listed = self._listed
         return any(listed[place] == _LEFT_OUT or self._exists(place) for place in _ending_in(path, listed))
 
     def old_place(self, path: str) -> tuple[str, str]:
@@ -80,7 +74,7 @@ class GitHistory:
 
         No commit where that is not committed yet; no path where git never had such a file.
         """
-        for known in (self._listed(), self._staged_moves()):
+        for known in (self._listed, self._staged_moves):
             places = _ending_in(path, known)
             if places:
                 return _meant(path, places), ""
@@ -96,7 +90,7 @@ class GitHistory:
     def new_place(self, path: str, commit: str) -> str:
         """Where the file is now that a commit (or, without one, what is staged) took from `path`; "" when unknown."""
         for _ in range(MAX_RENAMES):
-            new = self._moved_by(commit).get(path, "") if commit else self._staged_moves().get(path, "")
+            new = self._moves("show", "--format=", commit).get(path, "") if commit else self._staged_moves.get(path, "")
             if not new or self._exists(new):
                 return new
             since = f"{commit or 'HEAD'}..HEAD"
@@ -108,7 +102,7 @@ class GitHistory:
 
     def may_be(self, repository: str) -> bool:
         """The project is a clone of a repository of this name (a fork keeps it), or of none that is known."""
-        urls = self._project_git().repository.remotes
+        urls = self._project_git.repository.remotes
         names = {url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2].lower() for url in urls}
         return not names or repository.lower() in names
 
@@ -139,25 +133,26 @@ class GitHistory:
     def _exists(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self.project, path))
 
+    @cached_property
     def _listed(self) -> dict[str, str]:
         """Every file that git sees, with its letter for the state of it."""
-        if self._files is None:
-            shown = self._git("ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard")
-            self._files = {line[2:]: line[:1] for line in shown.split("\0")}
-        return self._files
+        shown = self._git("ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard")
+        return {line[2:]: line[:1] for line in shown.split("\0")}
 
+    @cached_property
     def _staged_moves(self) -> dict[str, str]:
-        if self._staged is None:
-            shown = self._git(
-                "diff-index", "--cached", "-z", "--find-renames", "--diff-filter=DR", "--name-status", "HEAD"
-            )
-            self._staged = _moves(shown)
-        return self._staged
+        return self._moves("diff-index", "--cached", "HEAD")
 
-    def _moved_by(self, commit: str) -> dict[str, str]:
-        return _moves(
-            self._git("show", "--find-renames", "--diff-filter=DR", "--name-status", "-z", "--format=", commit)
-        )
+    def _moves(self, *command: str) -> dict[str, str]:
+        """From each old path to the new one, empty where there is none."""
+        name, *rest = command
+        shown = self._git(name, "--find-renames", "--diff-filter=DR", "--name-status", "-z", *rest)
+        moves = {}
+        fields = iter(shown.strip("\n\0").split("\0"))
+        for status in fields:
+            old = next(fields, "")
+            moves[old] = next(fields, "") if status.startswith("R") else ""
+        return moves
 
     def _removed(self, where: str) -> list[tuple[str, list[str]]]:
         """The commits that took away paths that are asked for, the last one first, with what each took."""
@@ -174,27 +169,25 @@ class GitHistory:
         return self._run(*arguments).decode("utf-8", "replace")
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        git = self._project_git()
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise Unsure
         try:
-            status, output, _ = git.run(*arguments, stdin=stdin, timeout_seconds=left)
+            status, output, _ = self._project_git.run(*arguments, stdin=stdin, timeout_seconds=left)
         except LeftOut as error:
             raise Unsure from error
         if status not in (0, 1):  # `git grep` says "nothing found" with status 1
             raise Unsure
         return output
 
+    @cached_property
     def _project_git(self) -> ProjectGit:
         """Opened at the first question: most memories raise none."""
-        if self._opened is None:
-            try:
-                left = self._deadline - time.monotonic()
-                self._opened = self._held.enter_context(ProjectGit(self.project, timeout_seconds=left))
-            except LeftOut as error:
-                raise Unsure from error
-        return self._opened
+        try:
+            left = self._deadline - time.monotonic()
+            return self.enter_context(ProjectGit(self.project, timeout_seconds=left))
+        except LeftOut as error:
+            raise Unsure from error
 
 
 def _ending_in(path: str, places: Iterable[str]) -> list[str]:
@@ -207,26 +200,43 @@ def _meant(path: str, places: list[str]) -> str:
     return path if path in places or len(places) > 1 else "".join(places)
 
 
-def _moves(shown: str) -> dict[str, str]:
-    """From each old path to the new one, empty where there is none, as `--name-status -z` tells it."""
-    moves = {}
-    fields = iter(shown.strip("\n\0").split("\0"))
-    for status in fields:
-        old = next(fields, "")
-        moves[old] = next(fields, "") if status.startswith("R") else ""
-    return moves
+def gone(kind: str, name: str, history: GitHistory) -> Missing | None:
+    """What a name stood for that is no longer there; None for what is, or never was."""
+    if kind == "path":
+        return _gone_path(history, name)
+    if kind == "link":
+        return _gone_link(history, name)
+    is_gone = _is_gone_symbol if kind == "symbol" else _is_gone_command
+    return Missing(name) if is_gone(history, name) else None
 
 
-_MAX_BYTES = 1 << 20  # a file of commands is written by hand
-_MAKE = ("GNUmakefile", "makefile", "Makefile")
-_JUST = ("justfile", "Justfile", ".justfile")
-_PACKAGE = ("package.json",)
+def _gone_path(history: GitHistory, path: str) -> Missing | None:
+    if history.stands(path):
+        return None
+    place, commit = history.old_place(path)
+    return Missing(path, history.new_place(place, commit)) if place else None
 
 
-def is_gone_command(history: GitHistory, command: str) -> bool:
+def _gone_link(history: GitHistory, name: str) -> Missing | None:
+    """The file of a link; which part of it is the path, the project and its history tell."""
+    repository, _, *parts = name.split("/")
+    paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
+    if any(history.stands(path) for path in paths):
+        return None
+    history.ask_together(paths)
+    gone = next(filter(None, (_gone_path(history, path) for path in paths)), None)
+    return gone if gone and history.may_be(repository) else None
+
+
+def _is_gone_symbol(history: GitHistory, name: str) -> bool:
+    word = name.removesuffix("()")
+    return not history.says(word) and history.once_said(word) and history.is_whole
+
+
+def _is_gone_command(history: GitHistory, command: str) -> bool:
     """The project defined the command once and does not now, in its root or in a package."""
     runner, target = command.rsplit(" ", 1)
-    names, defines = _rules_of(runner)
+    names, defines = _RULES.get(runner, _PACKAGE)
     for name in names:
         text = _read(history.project, name)
         if text:
@@ -237,14 +247,6 @@ def is_gone_command(history: GitHistory, command: str) -> bool:
                 and not history.says(target, *others, f":(exclude){name}")
             )
     return False
-
-
-def _rules_of(runner: str) -> tuple[tuple[str, ...], Defines]:
-    if runner == "make":
-        return _MAKE, _is_make_target
-    if runner == "just":
-        return _JUST, _is_recipe
-    return _PACKAGE, _is_script
 
 
 def _is_make_target(text: str, target: str) -> bool | None:
@@ -291,3 +293,10 @@ def _read(project: str, name: str) -> str:
         return read_beginning(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace") if is_inside(path, project) else ""
     except OSError:
         return ""
+
+
+_PACKAGE = ("package.json",), _is_script
+_RULES: dict[str, tuple[tuple[str, ...], Defines]] = {
+    "make": (("GNUmakefile", "makefile", "Makefile"), _is_make_target),
+    "just": (("justfile", "Justfile", ".justfile"), _is_recipe),
+}

@@ -17,9 +17,6 @@ MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
 LEAST_SHOWN = 200  # fewer are hardly more than the file's head
 NO_ROOM = "[not shown: this session has had as much of memories as it may; read the file if it can help]"
 
-LOW_TRUST = {"tool": "a tool or a file", "web": "the web or another service", "team": "a teammate"}
-TEAM_FOLDER = "team/"
-
 
 def render_memory(
     memory: Memory,
@@ -34,11 +31,8 @@ def render_memory(
     limit = min(room, MAX_MEMORY_CHARACTERS)
     if len(body) > limit and limit < LEAST_SHOWN:
         return f"<system-reminder>\n{_header(memory, now)}\n{NO_ROOM}\n</system-reminder>"
-    parts = [
-        *_cautions(memory, now, missing),
-        _header(memory, now),
-        _told(_doubt(memory, scope), body[:limit].rstrip()),
-    ]
+    told = _told(_doubt(memory, scope), body[:limit].rstrip())
+    parts = [*_cautions(memory, now, missing), _header(memory, now), told]
     if len(body) > limit:
         parts.append(f"… [{len(body) - limit:,} characters cut; read the rest in {_path(memory)}]")
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"
@@ -77,11 +71,12 @@ def _told(doubt: str, body: str) -> str:
 
 def _doubt(memory: Memory, scope: str) -> str:
     """Why a memory is of low trust; empty for one that the user or the assistant vouched for."""
-    from memdir.store.trust import mark_of, marked_trust
+    from memdir.store.trust import is_of_team, low_source
 
-    if marked_trust(memory.topic).is_low:
-        return f"This came from {LOW_TRUST.get(mark_of(memory.topic) or '', 'an unknown source')}, not from the user"
+    source = low_source(memory.topic)
+    if source:
+        return f"This came from {source}, not from the user"
     # What is shared has the same bytes for everybody: nothing in the file tells who of the team wrote it.
-    if scope == "team" or memory.key.lower().startswith(TEAM_FOLDER):
+    if is_of_team(scope, memory.key):
         return "This is from the team's shared memory, where others write too"
     return ""

@@ -9,7 +9,7 @@ from memdir.disk.plain_file import open_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 LOG_NAME = "recalled.jsonl"
 PINS_NAME = "pinned-recalls.jsonl"
@@ -20,14 +20,9 @@ LOOKED_AT = 500  # characters of a message from which those are taken, line brea
 class Injection:
     """Memories that were shown at a moment in a session, for which message, and who chose them."""
 
-    __slots__ = ("by", "keys", "message", "session", "time")
-
     def __init__(self, moment: float, session: str, keys: tuple[str, ...], *, message: str = "", by: str = "") -> None:
-        self.time = moment
-        self.session = session
-        self.keys = keys
-        self.message = message
-        self.by = by
+        self.time, self.session, self.keys = moment, session, keys
+        self.message, self.by = message, by
 
 
 class Pin:
@@ -36,15 +31,10 @@ class Pin:
     `scope` is "team" for a case of the team's directory, which lies inside its project's and shares its state folder.
     """
 
-    __slots__ = ("expected", "query", "recent_tools", "scope")
-
     def __init__(
         self, query: str, expected: tuple[str, ...], recent_tools: tuple[str, ...] = (), *, scope: str = ""
     ) -> None:
-        self.query = query
-        self.expected = expected
-        self.recent_tools = recent_tools
-        self.scope = scope
+        self.query, self.expected, self.recent_tools, self.scope = query, expected, recent_tools, scope
 
 
 class RecallLog:
@@ -55,23 +45,22 @@ class RecallLog:
 
     def add(self, injection: Injection) -> None:
         """Append it, with the beginning of its message."""
-        line: dict[str, object] = {"time": injection.time, "session": injection.session, "keys": list(injection.keys)}
-        self._append(LOG_NAME, {**line, "message": _beginning(injection.message), "by": injection.by})
+        shown = {"time": injection.time, "session": injection.session, "keys": injection.keys}
+        self._append(LOG_NAME, {**shown, "message": _beginning(injection.message), "by": injection.by})
 
     def injections(self) -> Iterator[Injection]:
         for line in self._lines(LOG_NAME):
             try:
                 message, by = str(line.get("message", "")), str(line.get("by", ""))
-                moment = float(str(line["time"]))
-                yield Injection(moment, str(line["session"]), _texts(line["keys"]), message=message, by=by)
+                shown = float(str(line["time"])), str(line["session"]), _texts(line["keys"])
+                yield Injection(*shown, message=message, by=by)
             except (KeyError, ValueError, TypeError):
                 continue
 
     def pin(self, pin: Pin) -> None:
         from memdir.store.secrets.find import redact
 
-        expected, tools = list(pin.expected), list(pin.recent_tools)
-        line: dict[str, object] = {"query": redact(pin.query), "expected": expected, "recent_tools": tools}
+        line = {"query": redact(pin.query), "expected": pin.expected, "recent_tools": pin.recent_tools}
         self._append(PINS_NAME, {**line, "scope": pin.scope} if pin.scope else line)
 
     def pins(self) -> Iterator[Pin]:
@@ -86,7 +75,7 @@ class RecallLog:
                 continue
         yield from newest.values()
 
-    def _append(self, name: str, line: dict[str, object]) -> None:
+    def _append(self, name: str, line: Mapping[str, object]) -> None:
         import json
 
         make_folder(self._folder)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from memdir.recall.git_history import GitHistory
 
 
+MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
+MAX_CHECKED = 12  # names of one memory
+MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
 MAX_TEXT_CHARACTERS = 200_000  # a memory is a page
 
 _LINK = r"\b[a-z][a-z0-9+]{1,15}://\S+"
@@ -70,21 +73,11 @@ def _plain_path(name: str) -> str:
     return "" if is_address or ".." in parts else "/".join(parts)
 
 
-MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
-MAX_CHECKED = 12  # names of one memory
-MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
-MAX_BRANCH_PARTS = 4  # of a link: nothing tells where the branch's name ends and the path begins
-
-
 class Missing:
     """Something a memory names that is not there any more, and its new name if git knows it."""
 
-    __slots__ = ("kind", "name", "now")
-
-    def __init__(self, kind: str, name: str, now: str = "") -> None:
-        self.kind = kind
-        self.name = name
-        self.now = now
+    def __init__(self, name: str, now: str = "") -> None:
+        self.name, self.now = name, now
 
     @property
     def words(self) -> str:
@@ -136,7 +129,7 @@ class Verifier:
             self._seen.add(name)
             return None
         if not history.is_there:
-            return Missing("path", name) if name in self._seen else None
+            return Missing(name) if name in self._seen else None
         key = (kind, name)
         if key not in self._known or self._has_moved_on(self._known[key]):
             self._ask(key, history)
@@ -144,13 +137,13 @@ class Verifier:
 
     def _ask(self, key: tuple[str, str], history: GitHistory) -> None:
         """Remembers what git says; an answer that did not come in time is none, and is asked for again."""
-        from memdir.recall.git_history import Unsure
+        from memdir.recall.git_history import Unsure, gone
 
         self._known.pop(key, None)
         if self._tries.get(key, 0) >= MAX_TRIES:
             return
         try:
-            self._known[key] = _gone(*key, history)
+            self._known[key] = gone(*key, history)
         except Unsure:
             self._tries[key] = self._tries.get(key, 0) + 1
 
@@ -159,42 +152,6 @@ class Verifier:
 
     def _stands(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._project, path))
-
-
-def _gone(kind: str, name: str, history: GitHistory) -> Missing | None:
-    if kind == "path":
-        return _gone_path(history, name)
-    if kind == "link":
-        return _gone_link(history, name)
-    if kind == "symbol":
-        return _gone_symbol(history, name)
-    from memdir.recall.git_history import is_gone_command
-
-    return Missing("command", name) if is_gone_command(history, name) else None
-
-
-def _gone_path(history: GitHistory, path: str) -> Missing | None:
-    if history.stands(path):
-        return None
-    place, commit = history.old_place(path)
-    return Missing("path", path, history.new_place(place, commit)) if place else None
-
-
-def _gone_link(history: GitHistory, name: str) -> Missing | None:
-    """The file of a link; which part of it is the path, the project and its history tell."""
-    repository, _, *parts = name.split("/")
-    paths = ["/".join(parts[at:]) for at in range(1, min(len(parts) - 1, MAX_BRANCH_PARTS + 1))]
-    if any(history.stands(path) for path in paths):
-        return None
-    history.ask_together(paths)
-    gone = next(filter(None, (_gone_path(history, path) for path in paths)), None)
-    return gone if gone and history.may_be(repository) else None
-
-
-def _gone_symbol(history: GitHistory, name: str) -> Missing | None:
-    word = name.removesuffix("()")
-    is_gone = not history.says(word) and history.once_said(word) and history.is_whole
-    return Missing("symbol", name) if is_gone else None
 
 
 def _head_of(project: str) -> str:

@@ -5,7 +5,6 @@ Whatever goes wrong, the conversation stays as it is: the only thing that change
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +17,7 @@ from memdir.events import session_compacted
 from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
-from memdir.prompts.compose import Prompt, load_prompt
+from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.turn import Skipped
 from memdir.transcript.conversation import Conversation
@@ -26,7 +25,7 @@ from memdir.transcript.message import Message, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, tail_start, whole_calls
 
 if TYPE_CHECKING:
-    from memdir.events import FieldValue, Sink
+    from memdir.events import Sink
 
 MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would burn tokens every turn (B2)
 MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
@@ -70,9 +69,6 @@ class _Proposal:
     prompt_hash: str = ""
 
 
-_Way = Callable[[], Awaitable[_Proposal | Skipped]]
-
-
 @dataclass
 class Compaction:
     """The compaction of one session."""
@@ -94,52 +90,46 @@ class Compaction:
 
         `request` is the conversation's last request: its system prompt, tools and settings. Never raises MemdirError.
         """
-        reasons = []
-        outcome: Compacted | Skipped | None = None
-        for way in self._ways(conversation, request, keep):
+        reasons = [reason] if (reason := _why_not(conversation)) else []
+        ways: tuple[Method, ...] = () if reasons else ("session-memory", "model")
+        for way in reversed(ways) if keep else ways:  # the best one first (N7)
             try:
-                outcome = await self._try(way, conversation, request, trigger)
+                if way == "model":
+                    proposal = await self._from_model(conversation, request, keep)
+                else:
+                    proposal = await self._from_notes(conversation)
+                outcome = self._put(proposal, conversation, request, trigger)
             except MemdirError as error:
                 outcome = Skipped(f"failed: {type(error).__name__}")
             if isinstance(outcome, Compacted):
-                break
+                self.failures = 0
+                self.sink.emit(session_compacted(trigger=trigger, work=vars(outcome)))
+                return outcome
             reasons.append(outcome.reason)
-        if not isinstance(outcome, Compacted):
-            outcome = Skipped("; ".join(reasons) or self._why_not(conversation))
-        self._tell(outcome, trigger)
-        return outcome
+        self.failures += trigger == "auto"
+        self.sink.emit(session_compacted(trigger=trigger, work={}, skipped="; ".join(reasons)))
+        return Skipped("; ".join(reasons))
 
-    def _why_not(self, conversation: Conversation) -> str:
-        if not conversation.messages:
-            return "nothing_said"
-        return "in_a_call" if conversation.messages[-1].tool_uses else ""
-
-    def _ways(self, conversation: Conversation, request: Request, keep: str) -> list[_Way]:
-        """How a summary can be had, the best way first (N7)."""
-        if self._why_not(conversation):
-            return []
-        ways: list[_Way] = [
-            lambda: self._from_session_memory(conversation),
-            lambda: self._from_model(conversation, request, keep),
-        ]
-        return ways[::-1] if keep else ways
-
-    async def _try(
-        self, way: _Way, conversation: Conversation, request: Request, trigger: Trigger
+    def _put(
+        self, proposal: _Proposal | Skipped, conversation: Conversation, request: Request, trigger: Trigger
     ) -> Compacted | Skipped:
-        proposal = await way()
+        """Put a summary in the place of the messages that it replaces, unless that would do harm."""
         if isinstance(proposal, Skipped):
             return proposal
-        reason = self._fault(proposal, conversation.messages, request)
-        if reason:
-            return Skipped(reason)
+        replaced = conversation.messages[: len(conversation.messages) - len(proposal.kept)]
+        if not replaced:
+            return Skipped("nothing_to_replace")
+        if estimate_message(proposal.summary) >= estimate_messages(replaced):
+            return Skipped("summary_larger_than_what_it_replaces")
         before = overhead_tokens(request) + estimate_messages(conversation.messages)
-        after = self._after(proposal, request)
+        after = overhead_tokens(request) + estimate_messages((proposal.summary, *proposal.kept))
+        if after >= self.plan.limit_tokens:
+            return Skipped("would_not_fit")
         metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
         conversation.compact(proposal.summary, proposal.kept, metadata)
         return Compacted(proposal.method, before, after, len(proposal.kept), proposal.prompt_hash)
 
-    async def _from_session_memory(self, conversation: Conversation) -> _Proposal | Skipped:
+    async def _from_notes(self, conversation: Conversation) -> _Proposal | Skipped:
         """The notes that were kept all along, and every message that they do not cover."""
         await self.memory.settle()
         notes = self.memory.notes()
@@ -150,22 +140,20 @@ class Compaction:
         if covered not in ids:
             return Skipped("session_memory_covers_unknown")
         start = tail_start(conversation.messages, ids.index(covered) + 1, Tail.within(self.plan.window_tokens))
-        summary = self._message(notes.shortened(self.memory.path), conversation)
+        summary = _message(notes.shortened(self.memory.path), conversation)
         return _Proposal("session-memory", summary, conversation.messages[start:])
 
     async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
         """A summary that the model writes now."""
         prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
-        text = await self._summary(conversation.messages, request, self._job(prompt, keep))
+        wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
+        job = Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
+        messages = conversation.messages
+        text = await self._summary(messages, request, job)
         if not text.strip():
             return Skipped("empty_summary")
-        messages = conversation.messages
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
-        return _Proposal("model", self._message(text, conversation), messages[start:], prompt.hash)
-
-    def _job(self, prompt: Prompt, keep: str) -> Job:
-        wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        return Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
+        return _Proposal("model", _message(text, conversation), messages[start:], prompt.hash)
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
@@ -180,33 +168,13 @@ class Compaction:
                 messages = messages[whole_calls(messages, len(messages) // 2) :]
         return ""
 
-    def _message(self, summary: str, conversation: Conversation) -> Message:
-        text = load_prompt("compact/continued.md").render(summary=summary, transcript=conversation.transcript.path)
-        return user(text, is_meta=True)
 
-    def _fault(self, proposal: _Proposal, messages: tuple[Message, ...], request: Request) -> str:
-        """Why a proposal would do harm; empty when it would not."""
-        replaced = messages[: len(messages) - len(proposal.kept)]
-        if not replaced:
-            return "nothing_to_replace"
-        if estimate_message(proposal.summary) >= estimate_messages(replaced):
-            return "summary_larger_than_what_it_replaces"
-        return "would_not_fit" if self._after(proposal, request) >= self.plan.limit_tokens else ""
+def _why_not(conversation: Conversation) -> str:
+    if not conversation.messages:
+        return "nothing_said"
+    return "in_a_call" if conversation.messages[-1].tool_uses else ""
 
-    def _after(self, proposal: _Proposal, request: Request) -> int:
-        return overhead_tokens(request) + estimate_messages((proposal.summary, *proposal.kept))
 
-    def _tell(self, outcome: Compacted | Skipped, trigger: Trigger) -> None:
-        if isinstance(outcome, Skipped):
-            self.failures += trigger == "auto"
-            self.sink.emit(session_compacted(trigger=trigger, work={}, skipped=outcome.reason))
-            return
-        self.failures = 0
-        work: Mapping[str, FieldValue] = {
-            "method": outcome.method,
-            "tokens_before": outcome.tokens_before,
-            "tokens_after": outcome.tokens_after,
-            "kept_messages": outcome.kept_messages,
-            "prompt_hash": outcome.prompt_hash,
-        }
-        self.sink.emit(session_compacted(trigger=trigger, work=work))
+def _message(summary: str, conversation: Conversation) -> Message:
+    text = load_prompt("compact/continued.md").render(summary=summary, transcript=conversation.transcript.path)
+    return user(text, is_meta=True)

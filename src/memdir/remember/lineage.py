@@ -7,21 +7,41 @@ draft adds is judged claim by claim (ADR 0044): one planted sentence among hones
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
-from memdir.remember.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, Evidence, Support, tongue_of
+from memdir.agent.workspace import Draft, Workspace
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.remember.evidence import (
+    CLEARLY,
+    ECHOED,
+    FACTUAL,
+    LEAD,
+    OWN_LEAD,
+    SAID,
+    Evidence,
+    Said,
+    Support,
+    take_apart,
+    tongue_of,
+)
+from memdir.store.secrets.refuse import secrets_in
+from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust
+from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.language import fold, language, tokens
 from memdir.text.nearness import Sentence, sentences_of
 from memdir.text.phrases import cues
+from memdir.text.speakers import Speaker
+from memdir.transcript.message import Message
 
 HINT = 0.2  # nearness that a translation should have at least to something that the user said
 UNLIKE = 0.3  # nearer to the user than that it may be his in other words
 CARRIED = 0.22  # nearness to the user that what a memory is about has on the average
+MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work, checked as a whole
 PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
 _WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
@@ -210,3 +230,86 @@ def _claims(topic: Topic) -> list[str]:
     words = Sentence(named).terms
     is_own = len(words & Sentence(rest).terms) * 2 < len(words)
     return list(dict.fromkeys(sentences_of(f"{named}\n{rest}" if is_own else rest)))
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What became of a fork's drafts: the lineages of those that are kept, how many of them as a quotation, and how
+    many are not."""
+
+    lineages: dict[str, Lineage]
+    quoted: int = 0
+    refused: int = 0
+
+
+def weigh(workspace: Workspace, messages: Sequence[Message]) -> Weighed:
+    """Drop the drafts that may not be kept, and mark the others. The whole conversation is asked: the fork saw it, and
+    not only what is new; but where nothing was written, there is nothing to ask."""
+    if not workspace.changed():
+        return Weighed({})
+    evidence = Evidence([*_doubtful(workspace.stores), *take_apart(messages)])
+    added = {path: draft for path, draft in workspace.drafts.items() if draft.after not in (None, draft.before)}
+    judged = {path: _judge_draft(draft, evidence) for path, draft in added.items()}
+    refused = [path for path, draft in added.items() if _is_refused(draft, judged[path])]
+    refused += _refused_deletions(workspace)
+    for path in refused:
+        workspace.give_up(path)
+    lineages, quoted = {}, 0
+    for path in [path for path, draft in added.items() if path not in refused and draft.key != INDEX_NAME]:
+        draft, one = workspace.drafts[path], judged[path]
+        workspace.drafts[path] = replace(draft, after=one.topic.data)
+        if one.topic.data != draft.before:
+            lineages[draft.path] = trace(one)
+            quoted += one.verdict is Verdict.QUOTED
+            workspace.drafts[path] = replace(draft, after=_marked(draft, one, lineages[draft.path].trust))
+    return Weighed(lineages, quoted, len(refused))
+
+
+def _doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
+    """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
+    for store in stores:
+        marked = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        for memory in store.readable(marked):
+            topic = memory.topic
+            text = f"{topic.name}\n{topic.description}\n{topic.body}"
+            yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+
+
+def _judge_draft(draft: Draft, evidence: Evidence) -> Judged:
+    """A draft's verdict. One planted sentence does not cost the user his memory, only itself; what a fork put into the
+    index is judged as if it were a rule: it stands in every prompt."""
+    before, after = draft.before or b"", draft.after or b""
+    if draft.key == INDEX_NAME:
+        lines = b"\n".join(line for line in after.splitlines() if line not in set(before.splitlines()))
+        text = lines.decode("utf-8", "replace")
+        return judge(Topic.compose(name="", description="", kind=MemoryType.FEEDBACK, body=text), None, evidence)
+    stood = Topic(before) if before else None
+    return judge(without_planted(judge(Topic(after), stood, evidence)), stood, evidence)
+
+
+def _is_refused(draft: Draft, judged: Judged) -> bool:
+    """Whether a draft is not kept: it holds a secret, or it tells of the user or is a rule and is not his. Only a
+    file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
+    is_index = draft.key == INDEX_NAME
+    if any(secrets_in(draft.key, draft.after or b"" if is_index else judged.topic.data, draft.before)):
+        return True
+    can_be_quoted = not is_index and (draft.before is None or marked_trust(Topic(draft.before)).is_low)
+    return judged.verdict is Verdict.REFUSED or (judged.verdict is Verdict.QUOTED and not can_be_quoted)
+
+
+def _refused_deletions(workspace: Workspace) -> list[str]:
+    """A turn takes back one thing or two; a model that deletes many, or what a person pinned, is wrong or misled."""
+    deleted = [path for path, draft in workspace.drafts.items() if draft.after is None]
+    if len(deleted) > MAX_DELETED:
+        return deleted
+    return [path for path in deleted if Topic(workspace.drafts[path].before or b"").is_pinned]
+
+
+def _marked(draft: Draft, judged: Judged, trust: Trust) -> bytes:
+    """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3); a quotation
+    tells nothing of the user and is no rule of his, whatever it called itself (S6)."""
+    topic = judged.topic
+    if judged.verdict is Verdict.QUOTED and topic.kind in PERSONAL:
+        topic = topic.without_field("type")
+    before = marked_trust(Topic(draft.before)) if draft.before else Trust.USER
+    return with_trust(topic, min(trust, before)).data

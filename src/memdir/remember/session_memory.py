@@ -20,8 +20,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
-from memdir.events import session_memory_updated
-from memdir.host import tell
+from memdir.events import session_memory_updated, tell
 from memdir.model.job import NotesJob, NotesSection
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memdir.search.document import days_in
 from memdir.text.stems import pairs, term_of
 from memdir.text.words import split_words
 
@@ -44,18 +43,3 @@ def _moment(words: list[str], today: int) -> Moment | None:
 
 
 _PAST_WORDS = frozenset(("ago", "last", "yesterday", "yesterdays"))
-_TIME_WORDS_TEXT = (
-    "today tomorrow tonight yesterday week weeks month months monday tuesday wednesday thursday friday saturday "
-    "sunday weekend next deadline date day days when until before upcoming schedule plan soon quarter year "
-    "holiday holidays january february march april june july august september october november december spring "
-    "summer autumn winter late latest due heute morgen woche wochen wann frist semana semanas cuando manana hoy "
-    "quand semaine demain volgende wanneer quando kiedy naar nasta neste 今日 明日 来週 什么 时候 下周 "
-)
-_TIME_WORDS = frozenset(_TIME_WORDS_TEXT.split())
-
-
-def asks_about_time(question: Question) -> bool:
-    """Whether dates bear on the message: it names a day, a date or a span, or asks when."""
-    if not _TIME_WORDS.isdisjoint(question.words) or days_in(question.text):
-        return True
-    return any(word[:-2].isdigit() and word[-2:] in ("st", "nd", "rd", "th") for word in question.words)

@@ -7,6 +7,7 @@ No `re`: it costs a third of a hook's start.
 from __future__ import annotations
 
 MAX_WORD_CHARS = 40  # longer runs are hashes and blobs, not words
+_RUN = 5  # words in a row that two texts do not share by chance
 
 _KEEP = {code: chr(code) for code in range(128) if chr(code).isalnum()}
 _TO_SPACE = {code: _KEEP.get(code, " ") for code in range(128)}
@@ -41,6 +42,12 @@ def split_words(text: str) -> list[str]:
         elif len(word) <= MAX_WORD_CHARS:
             out += [word.lower(), *_parts(word)]
     return out
+
+
+def runs_of(text: str) -> frozenset[tuple[str, ...]]:
+    """Every stretch of words in a row that is long enough to tell where it came from."""
+    words = split_words(text)
+    return frozenset(tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
 
 
 def is_unspaced(char: str) -> bool:

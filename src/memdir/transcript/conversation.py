@@ -16,7 +16,7 @@ from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message, ToolResult
 from memdir.transcript.reader import read_records
-from memdir.transcript.record import ATTRIBUTION, BOUNDARY, FILE_HISTORY, REPLACEMENT, Record
+from memdir.transcript.record import ATTRIBUTION, BOUNDARY, FILE_HISTORY, REPLACEMENT
 from memdir.transcript.resume import Resumed, resume, with_replacements
 from memdir.transcript.transcript import Transcript
 
@@ -57,7 +57,7 @@ class Conversation:
                 f"there is no message {message_id} in this conversation", remedy="Resume at it instead"
             )
         if at < self._compacted:  # its own records lead back behind the compaction: say anew what was carried over
-            self._carry_over(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
+            self.compact(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
         else:
             self.transcript.depth -= len(self.messages) - (at + 1)
             self._mark_rewound(message_id)
@@ -70,20 +70,10 @@ class Conversation:
         self.messages = tuple(with_replacements(self.messages, replacements))
 
     def compact(self, summary: Message, kept: Sequence[Message], metadata: Mapping[str, Any]) -> None:
-        """Put a summary in the place of the conversation, and behind it the messages that stay as they are."""
-        self._carry_over(summary, kept, metadata)
+        """Put a summary in the place of the conversation, and behind it the messages that stay as they are.
 
-    def answer_open_calls(self) -> None:
-        """Give calls that were never answered a result that says so: no provider takes a call without one."""
-        uses = self.messages[-1].tool_uses if self.messages else ()
-        if uses:
-            self.add(Message("user", tuple(ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses)))
-
-    def _mark_rewound(self, message_id: str) -> None:
-        self.transcript.append_system({"subtype": "rewind", "content": "Went back to here"}, parent=message_id)
-
-    def _carry_over(self, summary: Message, kept: Sequence[Message], metadata: Mapping[str, Any]) -> None:
-        """Write boundary and summary with one `write`: a boundary without its summary does not count (J3)."""
+        Boundary and summary are one `write`: a boundary without its summary does not count (J3).
+        """
         boundary = str(uuid.uuid4())
         fresh = self.transcript.dated(Message("user", summary.content, is_meta=True))
         preserved = {"anchorUuid": fresh.id, "uuids": [message.id for message in kept]}
@@ -102,6 +92,15 @@ class Conversation:
         self.transcript.depth += 1
         self.messages = (fresh, *kept)
         self._compacted = len(self.messages)
+
+    def answer_open_calls(self) -> None:
+        """Give calls that were never answered a result that says so: no provider takes a call without one."""
+        uses = self.messages[-1].tool_uses if self.messages else ()
+        if uses:
+            self.add(Message("user", tuple(ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses)))
+
+    def _mark_rewound(self, message_id: str) -> None:
+        self.transcript.append_system({"subtype": "rewind", "content": "Went back to here"}, parent=message_id)
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,7 @@ class Branch:
     def write(self) -> None:
         """Write the whole file at once: a branch is there or it is not."""
         make_folder(os.path.dirname(self.transcript.path))
-        data = b"".join(self._lines())
-        write_bytes_atomic(self.transcript.path, data)
+        write_bytes_atomic(self.transcript.path, b"".join(self._lines()))
 
     def copy_files(self, before: str, after: str) -> None:
         """Take over the kept contents of edited files, so that the branch can show and restore them."""
@@ -149,31 +147,22 @@ class Branch:
 
     def _lines(self) -> Iterator[bytes]:
         """The context's messages and the notes, in the order of the file; last of all the place to go on from."""
-        parents = _parents(self.left.messages)
         left = {message.id: message for message in self.left.messages}
+        places = {message_id: at for at, message_id in enumerate(left)}
+        parents = dict(zip(left, ["", *left], strict=False))
+
+        def line_of(message: Message) -> bytes:
+            self.transcript.depth = places[message.id]
+            return self.transcript.message_line(message, parent=parents[message.id])
+
         for record in read_records(self.origin):
             message = left.pop(record.uuid, None)
             if message is not None:
-                yield self._message_line(message, parents)
+                yield line_of(message)
             elif record.type in (FILE_HISTORY, ATTRIBUTION):
-                yield self._note_line(record)
-        for message in left.values():  # only whole in its parts: a message of several records
-            yield self._message_line(message, parents)
-        last = self._last
-        origin = {"sessionId": os.path.basename(self.origin).removesuffix(".jsonl"), "messageUuid": last}
+                yield self.transcript.note_line(record.fields)
+        yield from map(line_of, left.values())  # only whole in its parts: a message of several records
+        origin = {"sessionId": os.path.basename(self.origin).removesuffix(".jsonl"), "messageUuid": self._last}
         fields = {"type": "system", "subtype": "fork", "content": "Forked from here", "forkedFrom": origin}
-        yield self.transcript.line(
-            {**fields, "depth": len(self.left.messages)}, record_id=f"fork-{self.transcript.session_id}", parent=last
-        )
-
-    def _message_line(self, message: Message, parents: dict[str, str]) -> bytes:
-        self.transcript.depth = list(parents).index(message.id)
-        return self.transcript.message_line(message, parent=parents[message.id])
-
-    def _note_line(self, record: Record) -> bytes:
-        return self.transcript.note_line(record.fields)
-
-
-def _parents(messages: tuple[Message, ...]) -> dict[str, str]:
-    ids = [message.id for message in messages]
-    return dict(zip(ids, ["", *ids[:-1]], strict=True))
+        fork_id = f"fork-{self.transcript.session_id}"
+        yield self.transcript.line({**fields, "depth": len(places)}, record_id=fork_id, parent=self._last)

@@ -10,11 +10,11 @@ import json
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memdir.disk.plain_file import open_descriptor
+from memdir.disk.plain_file import open_plain
 from memdir.transcript.record import (
     ATTRIBUTION,
     FILE_HISTORY,
@@ -32,6 +32,12 @@ MAX_LINE_BYTES = 64 << 20  # a record with several pictures has some MB
 TOLD_BYTES = 4096  # of a longer line: the ids of the record that it was
 MAX_EXTENTS = 10_000  # parts between holes; a file with more is read through
 _ZERO = b"\0"
+MAX_RESTARTS = 1000  # places in one line where a record may begin again after half of another
+_LINK_BYTES = 2048  # from the beginning of a line; further in, an id may belong to something else
+_PADDING = b"\0 \t\r\n"
+_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId)"')
+_LINK = re.compile(rb'"(parentUuid|uuid)": ?(?:null|"([^"\\]{1,80})")')
+_LOOSE = frozenset((FILE_HISTORY, ATTRIBUTION, REPLACEMENT))  # records that have no place in the tree
 
 
 class RawLine(NamedTuple):
@@ -43,30 +49,19 @@ class RawLine(NamedTuple):
 
 
 def lines_forwards(path: str, start: int = 0, end: int | None = None) -> Iterator[RawLine]:
-    """The lines from the byte `start` on, those that begin before `end` and end soon. OSError when it is no plain
-    file."""
-    descriptor, _ = open_descriptor(path)
+    """The lines from the byte `start` on, those that begin before `end` and end soon; none where there is no plain file
+    that can be read."""
     try:
-        yield from _forwards(descriptor, start, end)
-    finally:
-        os.close(descriptor)
-
-
-def lines_if_any(path: str, start: int = 0, end: int | None = None) -> Iterator[RawLine]:
-    """The same; none where there is no file that can be read."""
-    try:
-        yield from lines_forwards(path, start, end)
+        with open_plain(path) as file:
+            yield from _forwards(file.fileno(), start, end)
     except OSError:
         return
 
 
 def lines_backwards(path: str) -> Iterator[bytes]:
     """The lines of a file as it was when it was opened, last one first. FileNotFoundError when there is none."""
-    descriptor, status = open_descriptor(path, follow=False)
-    try:
-        yield from _backwards(descriptor, status.st_size)
-    finally:
-        os.close(descriptor)
+    with open_plain(path, follow=False) as file:
+        yield from _backwards(file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 class _Pieces:
@@ -189,14 +184,6 @@ def _last_data(extents: list[tuple[int, int]], before: int) -> int:
     return min(before, extents[at - 1][1]) if at else 0
 
 
-MAX_RESTARTS = 1000  # places in one line where a record may begin again after half of another
-_LINK_BYTES = 2048  # from the beginning of a line; further in, an id may belong to something else
-_PADDING = b"\0 \t\r\n"
-_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId)"')
-_LINK = re.compile(rb'"(parentUuid|uuid)": ?(?:null|"([^"\\]{1,80})")')
-_LOOSE = frozenset((FILE_HISTORY, ATTRIBUTION, REPLACEMENT))  # records that have no place in the tree
-
-
 @dataclass
 class Reading:
     """How far a reader came, and how many records were damaged on the way."""
@@ -206,7 +193,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReadLine:
     """What one line holds: normally one record. `is_damaged` when something of it is lost or was mended."""
 
     records: tuple[Record, ...] = ()
@@ -220,7 +207,7 @@ def read_records(path: str, reading: Reading | None = None, *, end: int | None =
     A last line without its newline is read when it is whole and left for the next time when it is not.
     """
     state = reading if reading is not None else Reading()
-    for raw in lines_if_any(path, state.offset, end):
+    for raw in lines_forwards(path, state.offset, end):
         line = read_line(raw.data)
         if line.is_damaged and not line.records and not raw.data.endswith(b"\n"):
             return  # perhaps still being written
@@ -229,14 +216,22 @@ def read_records(path: str, reading: Reading | None = None, *, end: int | None =
         yield from line.records
 
 
-def read_line(raw: bytes) -> Line:
+def records_naming(path: str, ids: Iterable[str]) -> Iterator[tuple[Record, int]]:
+    """The records of the lines that name one of these ids, and where the next line begins. No other line is decoded."""
+    needles = [wanted.encode("utf-8", "replace") for wanted in ids if wanted]
+    for raw in lines_forwards(path):
+        if any(needle in raw.data for needle in needles):
+            yield from ((record, raw.end) for record in read_line(raw.data).records)
+
+
+def read_line(raw: bytes) -> ReadLine:
     """What can be had of one line, whatever happened to it."""
     line = raw.strip(_PADDING)
     has_zeros = b"\0" in raw  # they may stand where records were
     if not line:
-        return Line(is_damaged=has_zeros)
+        return ReadLine(is_damaged=has_zeros)
     record = parse_record(line)
-    return Line((record,), has_zeros) if record is not None else Line(tuple(_salvage(line)), is_damaged=True)
+    return ReadLine((record,), has_zeros) if record is not None else ReadLine(tuple(_salvage(line)), is_damaged=True)
 
 
 def links_of(raw: bytes) -> tuple[str, str] | None:

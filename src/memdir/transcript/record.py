@@ -114,7 +114,7 @@ def _block_from(block: dict[str, Any]) -> Block:
             return ToolUse(_text(block.get("id")), _text(block.get("name")), arguments, _text(block.get("fault")))
         case "tool_result":
             content = block.get("content")
-            return ToolResult(_text(block.get("tool_use_id")), _result_text(content), block.get("is_error") is True)
+            return ToolResult(_text(block.get("tool_use_id")), content_text(content), block.get("is_error") is True)
         case "opaque":
             return Opaque(_text(block.get("provider")), _text(block.get("json")))
         case _:
@@ -147,11 +147,15 @@ def _own_block(text: str) -> dict[str, Any] | None:
     return block
 
 
-def _result_text(content: object) -> str:
+def content_text(content: object) -> str:
+    """The words of a content that is a string or a list of parts; parts without words are named."""
     if isinstance(content, list):
-        parts = (part.get("text", f"[{part.get('type')}]") if isinstance(part, dict) else str(part) for part in content)
-        return "\n".join(str(part) for part in parts)
+        return "\n".join(_part_text(part) if isinstance(part, dict) else str(part) for part in content)
     return _text(content)
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    return str(part.get("text", part.get("refusal", f"[{part.get('type')}]")))
 
 
 def _text(value: object) -> str:

@@ -34,10 +34,12 @@ def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
     tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
     if tree is None or leaf is None:
         return Resumed(damage=tree.damage if tree else Damage())
-    carried, after = _context(tree, leaf)
+    carried, after = _chain(tree, leaf)
     front, back = joined_messages(tree, carried), joined_messages(tree, after)
     messages = tuple(with_replacements([*front, *back], tree.replacements))
-    return Resumed(messages, leaf.record.uuid, len(front), _depth(leaf.record, len(messages)), tree.damage)
+    depth = leaf.record.fields.get("depth")
+    depth = depth if isinstance(depth, int) else len(messages)
+    return Resumed(messages, leaf.record.uuid, len(front), depth, tree.damage)
 
 
 def history(path: str) -> Resumed:
@@ -45,7 +47,7 @@ def history(path: str) -> Resumed:
     tree, leaf = _opened(path)
     if tree is None or leaf is None:
         return Resumed(damage=tree.damage if tree else Damage())
-    messages = tuple(joined_messages(tree, _line(tree, leaf)))
+    messages = tuple(joined_messages(tree, _chain(tree, leaf, is_whole=True)[1]))
     return Resumed(messages, leaf.record.uuid, depth=len(messages), damage=tree.damage)
 
 
@@ -82,37 +84,21 @@ def with_replacements(messages: Sequence[Message], replacements: Mapping[str, st
             yield message
 
 
-def _context(tree: Tree, leaf: Node) -> tuple[list[Node], list[Node]]:
-    """The records of the context in order: what a compaction carried over (its summary first), and what came after."""
+def _chain(tree: Tree, leaf: Node, *, is_whole: bool = False) -> tuple[list[Node], list[Node]]:
+    """The records that lead to a leaf, in order: what the last compaction carried over (its summary first), and what
+    came after; with `is_whole`, all of them, compactions passed over."""
     chain: list[Node] = []
     seen: set[str] = set()
     node: Node | None = leaf
     while node is not None:
         seen.add(node.record.uuid)
-        summary = chain[-1] if chain and chain[-1].record.is_summary else None
-        kept = _kept(tree, node.record) if node.record.is_boundary and summary else None
-        if summary is not None and kept is not None:
-            return [summary, *kept], chain[-2::-1]
+        if node.record.is_boundary and chain and chain[-1].record.is_summary and not is_whole:
+            kept = _kept(tree, node.record)
+            if kept is not None:
+                return [chain[-1], *kept], chain[-2::-1]
         chain.append(node)
         node = _parent(tree, node, seen)
     return [], chain[::-1]
-
-
-def _line(tree: Tree, leaf: Node) -> list[Node]:
-    """The records that lead to a leaf, first one first; compactions are passed over."""
-    chain: list[Node] = []
-    seen: set[str] = set()
-    node: Node | None = leaf
-    while node is not None:
-        seen.add(node.record.uuid)
-        chain.append(node)
-        node = _parent(tree, node, seen)
-    return chain[::-1]
-
-
-def _depth(leaf: Record, otherwise: int) -> int:
-    depth = leaf.fields.get("depth")
-    return depth if isinstance(depth, int) else otherwise
 
 
 def _parent(tree: Tree, node: Node, seen: set[str]) -> Node | None:

@@ -6,18 +6,19 @@ A list reads only the beginning and the end of each file. Nothing is deleted wit
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from memdir.disk.atomic import delete_file, delete_tree
 from memdir.disk.open_writers import left_alone
-from memdir.disk.plain_file import open_descriptor, read_beginning
+from memdir.disk.plain_file import open_plain, read_beginning
 from memdir.errors import MemoryNotFound
 from memdir.layout import Layout
 from memdir.store.secrets import beginning
 from memdir.transcript.message import Message
-from memdir.transcript.reader import lines_forwards, lines_if_any, read_line
+from memdir.transcript.reader import records_naming
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
@@ -29,10 +30,11 @@ LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behin
 FIRST_MESSAGES = 20  # among which somebody will have said something
 ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
+LATEST = "latest"  # instead of an id
 
 
 @dataclass(frozen=True)
-class Glance:
+class SessionSummary:
     """What a list shows of a session. `is_guessed`: the number of messages is guessed from the size of the file."""
 
     ref: SessionRef
@@ -41,34 +43,29 @@ class Glance:
     is_guessed: bool = False
 
 
-def glance(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> Glance:
+def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> SessionSummary:
     """Look at a session without reading it. `notes` is the path of its session memory, which knows a title (N2)."""
     head, tail = _ends(ref)
     messages, is_guessed = _count(ref, head, tail)
     title = _given_title((*head, *tail)) or _noted_title(notes) or _first_words(ref, source)
-    return Glance(ref, _shortened(title), messages, is_guessed)
+    return SessionSummary(ref, _shortened(title), messages, is_guessed)
 
 
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
     """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
-        descriptor, _ = open_descriptor(ref.path, follow=False)
+        with open_plain(ref.path, follow=False) as file:
+            if ref.size <= 2 * END_BYTES:
+                return [], file.read(ref.size).split(b"\n")
+            head, tail = file.read(END_BYTES).split(b"\n")[:-1], []
+            for length in (END_BYTES, LONG_END_BYTES):
+                file.seek(max(0, ref.size - length))
+                tail = file.read(length).split(b"\n")[1:]
+                if any(line.strip() for line in tail):
+                    break
+            return head, tail
     except OSError:
         return [], []
-    try:
-        if ref.size <= 2 * END_BYTES:
-            return [], os.pread(descriptor, ref.size, 0).split(b"\n")
-        head = os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1]
-        tail: list[bytes] = []
-        for length in (END_BYTES, LONG_END_BYTES):
-            tail = os.pread(descriptor, length, max(0, ref.size - length)).split(b"\n")[1:]
-            if any(line.strip() for line in tail):
-                break
-        return head, tail
-    except OSError:
-        return [], []
-    finally:
-        os.close(descriptor)
 
 
 def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, bool]:
@@ -117,9 +114,6 @@ def _shortened(text: str) -> str:
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
-LATEST = "latest"
-
-
 def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> SessionRef:
     """The session of an id or of the beginning of one; the newest for `latest`. `sessions` come newest first."""
     if not sessions:
@@ -137,62 +131,45 @@ def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> Sessio
 
 
 def find_messages(path: str, ids: Collection[str]) -> dict[str, Message]:
-    """The messages of these ids, as far as the transcript still has them. Only lines that name one are decoded."""
-    needles = {wanted.encode("utf-8", "replace"): wanted for wanted in ids if wanted}
+    """The messages of these ids, as far as the transcript still has them."""
+    wanted = {one for one in ids if one}
     found: dict[str, Message] = {}
-    for raw in lines_if_any(path):
-        if len(found) == len(needles):
+    for record, _ in records_naming(path, wanted):
+        message = record.message if record.uuid in wanted else None
+        if message is not None:
+            found[message.id] = message
+        if len(found) == len(wanted):
             break
-        if any(needle in raw.data for needle in needles):
-            found.update(_messages(raw.data, ids))
     return found
 
 
 def full_id(path: str, beginning: str) -> str:
     """The id of the one message that begins like this; the words themselves when no message or several do."""
-    if not beginning or not os.path.exists(path):
-        return beginning
-    needle = b'"uuid":"' + beginning.encode("utf-8", "replace")
-    fitting = {
-        record.uuid
-        for raw in lines_forwards(path)
-        if needle in raw.data
-        for record in read_line(raw.data).records
-        if record.uuid.startswith(beginning)
-    }
+    fitting = {record.uuid for record, _ in records_naming(path, (beginning,)) if record.uuid.startswith(beginning)}
     return fitting.pop() if len(fitting) == 1 else beginning
 
 
-def _messages(raw: bytes, ids: Collection[str]) -> dict[str, Message]:
-    messages = (record.message for record in read_line(raw).records if record.uuid in ids)
-    return {message.id: message for message in messages if message is not None}
-
-
 @dataclass(frozen=True)
-class Wish:
-    """Which sessions may go: older than this, not among the newest, not the source of a memory."""
-
-    older_than_seconds: float
-    keep_newest: int = 0
-    sources: Collection[str] = ()  # sessions that memories come from: `memdir why` shows their lines
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A session that fits the wish, what it takes on disk, and why it stays after all (empty: it goes)."""
+class PrunableSession:
+    """A session that is old enough, what it takes on disk, and why it stays after all (empty: it goes)."""
 
     ref: SessionRef
     size: int
     stays_because: str = ""
 
 
-def plan(layout: Layout, sessions: Sequence[SessionRef], wish: Wish, *, now: float) -> list[Candidate]:
-    """What pruning would do, oldest first. `sessions` come newest first."""
-    old = [ref for ref in sessions[wish.keep_newest :] if now - ref.modified >= wish.older_than_seconds]
-    return [Candidate(ref, _size(layout, ref), _why_not(ref, wish)) for ref in reversed(old)]
+def plan_pruning(
+    layout: Layout, sessions: Sequence[SessionRef], sources: Collection[str], *, before: float, keep_newest: int
+) -> list[PrunableSession]:
+    """What pruning would do to the sessions last used before a moment, oldest first; `sessions` come newest first.
+
+    `sources` are sessions that memories come from: `memdir why` shows their lines.
+    """
+    old = [ref for ref in sessions[keep_newest:] if ref.modified <= before]
+    return [PrunableSession(ref, _size(layout, ref), _why_not(ref, sources)) for ref in reversed(old)]
 
 
-def prune(layout: Layout, candidates: Sequence[Candidate]) -> list[Candidate]:
+def prune_sessions(layout: Layout, candidates: Sequence[PrunableSession]) -> list[PrunableSession]:
     """Delete what the plan lets go and nobody has resumed since. Returns what was deleted.
 
     The transcript goes last: a pruning that is killed leaves a session that is still listed, and is repeated.
@@ -208,21 +185,17 @@ def prune(layout: Layout, candidates: Sequence[Candidate]) -> list[Candidate]:
     return gone
 
 
-def _why_not(ref: SessionRef, wish: Wish) -> str:
-    if ref.id in wish.sources:
+def _why_not(ref: SessionRef, sources: Collection[str]) -> str:
+    if ref.id in sources:
         return "memories come from it"
     with left_alone(ref.path) as is_left:
         return "" if is_left else "it is open"
 
 
 def _size(layout: Layout, ref: SessionRef) -> int:
-    return ref.size + sum(_sizes(layout.session_folder(ref.id)))
-
-
-def _sizes(folder: str) -> Iterator[int]:
-    for current, _, names in os.walk(folder):
+    size = ref.size
+    for current, _, names in os.walk(layout.session_folder(ref.id)):
         for name in names:
-            try:
-                yield os.lstat(os.path.join(current, name)).st_size
-            except OSError:
-                continue
+            with suppress(OSError):
+                size += os.lstat(os.path.join(current, name)).st_size
+    return size

@@ -6,7 +6,7 @@ Claude Code takes apart is put together: one record a block, and results of para
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from memdir.transcript.message import Message
@@ -130,71 +130,50 @@ class Tree:
 
 
 def joined_messages(tree: Tree, nodes: Sequence[Node]) -> list[Message]:
-    """The messages of a line of records, whole, each call with its result."""
-    if not any(node.record.message_id for node in nodes):
-        return [message for message in (node.record.message for node in nodes) if message is not None]
-    return _Joiner(tree, nodes).messages()
-
-
-class _Joiner:
-    def __init__(self, tree: Tree, nodes: Sequence[Node]) -> None:
-        self._nodes = nodes
-        self._used = {node.record.uuid for node in nodes}
-        known = [node.record for node in reversed(tree.order)]  # in the order of the file
-        self._parts: dict[str, list[Record]] = {}
-        self._results: dict[str, Record] = {}
-        for record in known:
-            if record.message_id:
-                self._parts.setdefault(record.message_id, []).append(record)
-            elif record.type == "user":
-                message = record.message
-                self._results.update(
-                    {result.tool_use_id: record for result in (message.tool_results if message else ())}
-                )
-
-    def messages(self) -> list[Message]:
-        done: set[str] = set()
-        found: list[Message] = []
-        for node in self._nodes:
-            record = node.record
-            if record.message_id in done:
-                continue
-            message = record.message
-            if message is not None and record.message_id:
-                done.add(record.message_id)
-                whole = _joined(self._parts[record.message_id])
-                found += [whole, *self._branched_results(whole)]
-            elif message is not None:
-                found.append(message)
-        return list(_results_together(found))
-
-    def _branched_results(self, message: Message) -> Iterator[Message]:
-        for use in message.tool_uses:
-            record = self._results.get(use.id)
-            result = record.message if record and record.uuid not in self._used else None
-            if record is not None and result is not None:
-                self._used.add(record.uuid)
-                yield result
-
-
-def _joined(records: Sequence[Record]) -> Message:
-    messages = [message for message in (record.message for record in records) if message is not None]
-    return replace(messages[-1], content=tuple(block for message in messages for block in message.content))
-
-
-def _results_together(messages: Iterable[Message]) -> Iterator[Message]:
-    """Results that follow each other become one message: a provider wants all of a reply's results at once."""
-    pending: Message | None = None
-    for message in messages:
-        both = pending is not None and _is_results(pending) and _is_results(message)
-        if pending is not None and both:
-            pending = replace(message, content=(*pending.content, *message.content))
+    """The messages of a line of records, whole, each call with its result. Records of ours hold whole messages."""
+    records = [node.record for node in nodes]
+    if not any(record.message_id for record in records):
+        return [message for message in (record.message for record in records) if message is not None]
+    parts, results = _parts_and_results(tree)
+    used = {record.uuid for record in records}
+    joined: set[str] = set()
+    found: list[Message] = []
+    for record in records:
+        message = record.message
+        if message is None or record.message_id in joined:
             continue
-        if pending is not None:
-            yield pending
-        pending = message
-    if pending is not None:
-        yield pending
+        if record.message_id:
+            joined.add(record.message_id)
+            blocks = tuple(block for part in parts[record.message_id] for block in part.content)
+            message = replace(parts[record.message_id][-1], content=blocks)
+        answers = [results[use.id] for use in message.tool_uses if record.message_id and use.id in results]
+        found += [message, *(answer for answer in answers if answer.id not in used)]
+        used |= {answer.id for answer in answers}
+    return _results_together(found)
+
+
+def _parts_and_results(tree: Tree) -> tuple[dict[str, list[Message]], dict[str, Message]]:
+    """The parts of each message by its provider's id, in the order of the file, and results by the id of their call."""
+    parts: dict[str, list[Message]] = {}
+    results: dict[str, Message] = {}
+    for node in reversed(tree.order):
+        message = node.record.message
+        if message is not None and node.record.message_id:
+            parts.setdefault(node.record.message_id, []).append(message)
+        elif message is not None and message.role == "user":
+            results |= {result.tool_use_id: message for result in message.tool_results}
+    return parts, results
+
+
+def _results_together(messages: Sequence[Message]) -> list[Message]:
+    """Results that follow each other become one message: a provider wants all of a reply's results at once."""
+    together: list[Message] = []
+    for message in messages:
+        if together and _is_results(together[-1]) and _is_results(message):
+            together[-1] = replace(message, content=(*together[-1].content, *message.content))
+        else:
+            together.append(message)
+    return together
 
 
 def _is_results(message: Message) -> bool:

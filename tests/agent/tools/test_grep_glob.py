@@ -264,9 +264,9 @@ def _has_children() -> bool:
     ],
 )
 def test_patterns(pattern: str, fitting: list[str], other: list[str]) -> None:
-    compiled = glob_pattern(pattern)
-    assert [name for name in fitting if not compiled.fullmatch(name)] == []
-    assert [name for name in other if compiled.fullmatch(name)] == []
+    fits = glob_pattern(pattern)
+    assert [name for name in fitting if not fits(name)] == []
+    assert [name for name in other if fits(name)] == []
 
 
 def test_a_bomb_of_braces_is_refused() -> None:
@@ -283,11 +283,11 @@ STARS = [
 
 @pytest.mark.parametrize("pattern", STARS)
 def test_no_pattern_makes_a_name_take_long(pattern: str) -> None:
-    compiled = glob_pattern(pattern)
+    fits = glob_pattern(pattern)
     started = time.monotonic()
-    assert not compiled.fullmatch(LONG_NAME)
-    assert not compiled.fullmatch("/".join([LONG_NAME] * 15))
-    assert not compiled.fullmatch("/".join("a" * 2000))
+    assert not fits(LONG_NAME)
+    assert not fits("/".join([LONG_NAME] * 15))
+    assert not fits("/".join("a" * 2000))
     assert time.monotonic() - started < 1
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memdir.agent.bash.sandbox_run import run_sandboxed
-from memdir.agent.tools.tool import Outcome, ToolContext
-from memdir.model.model import ToolSpec
+from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.transcript.message import Json
 
 TIMEOUT_SECONDS = 30.0
@@ -17,19 +16,7 @@ MAX_OUTPUT_BYTES = 200_000  # more than a result may hold; the box shortens it
 class BashTool:
     """Runs read-only commands in the kernel's sandbox."""
 
-    spec = ToolSpec(
-        "Bash",
-        "Run a read-only shell command such as ls, find, grep, cat, stat, wc, head or tail, and get its output.",
-        {
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "The command line"},
-                "timeout_seconds": {"type": "integer", "minimum": 1, "description": "At most 300; 30 by default"},
-            },
-            "required": ["command"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Bash")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         limit = min(LONGEST_SECONDS, float(str(arguments.get("timeout_seconds", TIMEOUT_SECONDS))))

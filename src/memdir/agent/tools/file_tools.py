@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from memdir.agent.credentials import refuse_credential
-from memdir.agent.tools.tool import Outcome, ToolContext
+from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.errors import MemoryNotFound
-from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
 
 MAX_LINES = 2000  # of one call, unless the model asks for fewer
@@ -20,20 +19,7 @@ _SNIFFED_BYTES = 8192
 class ReadTool:
     """Reads text; says what else a file is."""
 
-    spec = ToolSpec(
-        "Read",
-        "Read a text file. Returns its lines with numbers. Use offset and limit for parts of long files.",
-        {
-            "type": "object",
-            "properties": {
-                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
-                "offset": {"type": "integer", "minimum": 1, "description": "The first line, counted from 1"},
-                "limit": {"type": "integer", "minimum": 1, "description": "How many lines"},
-            },
-            "required": ["file_path"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Read")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
@@ -80,19 +66,7 @@ def _cut(line: str) -> str:
 class WriteTool:
     """Creates a file or replaces one that was read before."""
 
-    spec = ToolSpec(
-        "Write",
-        "Write a file, whole. A file that exists must have been read before; for a change of a few lines use Edit.",
-        {
-            "type": "object",
-            "properties": {
-                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
-                "content": {"type": "string", "description": "The whole new text"},
-            },
-            "required": ["file_path", "content"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Write")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
@@ -115,22 +89,7 @@ class WriteTool:
 class EditTool:
     """Replaces an exact piece of text that stands in the file just once, or everywhere when asked to."""
 
-    spec = ToolSpec(
-        "Edit",
-        "Replace text in a file that was read before. old_string must match exactly, whitespace included, and stand "
-        "there only once, unless replace_all is true.",
-        {
-            "type": "object",
-            "properties": {
-                "file_path": {"type": "string", "description": "The path, absolute or from the working directory"},
-                "old_string": {"type": "string", "description": "The text to replace, without line numbers"},
-                "new_string": {"type": "string", "description": "The text to put there"},
-                "replace_all": {"type": "boolean", "description": "Replace every occurrence"},
-            },
-            "required": ["file_path", "old_string", "new_string"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Edit")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         path = os.path.join(context.cwd, str(arguments["file_path"]))

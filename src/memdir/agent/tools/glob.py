@@ -6,12 +6,12 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fnmatch import translate
 
 from memdir.agent.file_access import Files
-from memdir.agent.tools.tool import Outcome, ToolContext
+from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.errors import BadMemoryFile
-from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
 
 MAX_FOUND = 200  # paths in one answer
@@ -21,26 +21,14 @@ MAX_PATTERN_CHARACTERS = 1000
 MAX_CHOICES = 64  # patterns that braces may multiply to
 _SECONDS_AT_ONCE = 0.02  # before the host's other work has its turn, and a look at whether the search was cancelled
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_TOKEN = re.compile(r"\*+|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|.", re.DOTALL)
-_FOLDERS = "(?:[^/]++/)*"
+_NO_CHARACTER = "(?!)"  # what `translate` makes of a set without members
+_ANY, _NOTHING = re.compile(".*", re.DOTALL), re.compile(_NO_CHARACTER)
 
 
 class GlobTool:
     """Lists paths that fit a pattern, newest first."""
 
-    spec = ToolSpec(
-        "Glob",
-        "List files whose path fits a pattern such as **/*.md or src/*.{js,ts}, newest first.",
-        {
-            "type": "object",
-            "properties": {
-                "pattern": {"type": "string", "description": "* within a folder, ** across folders, ? one character"},
-                "path": {"type": "string", "description": "The folder to look in; the working directory by default"},
-            },
-            "required": ["pattern"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Glob")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         folder = os.path.join(context.cwd, str(arguments.get("path", "")))
@@ -57,7 +45,7 @@ class GlobTool:
         return Outcome("\n".join(lines))
 
 
-async def find_files(files: Files, folder: str, fits: re.Pattern[str] | None) -> tuple[list[str], bool]:
+async def find_files(files: Files, folder: str, fits: Callable[[str], bool] | None) -> tuple[list[str], bool]:
     """The files below a folder that fit, in walking order, and whether all were looked at. May be cancelled."""
     found: list[str] = []
     started = rested = time.monotonic()
@@ -68,7 +56,7 @@ async def find_files(files: Files, folder: str, fits: re.Pattern[str] | None) ->
         if now - rested > _SECONDS_AT_ONCE:
             await asyncio.sleep(0)
             rested = time.monotonic()
-        if fits is None or fits.fullmatch(os.path.relpath(path, folder).replace(os.sep, "/")):
+        if fits is None or fits(os.path.relpath(path, folder).replace(os.sep, "/")):
             found.append(path)
     return found, True
 
@@ -82,8 +70,8 @@ def _split(folder: str, pattern: str) -> tuple[str, str]:
     return "/".join(parts[:fixed]) or "/", "/".join(parts[fixed:])
 
 
-def glob_pattern(pattern: str) -> re.Pattern[str]:
-    """A glob as a regular expression over paths with /, which never goes back over what it has matched (S15)."""
+def glob_pattern(pattern: str) -> Callable[[str], bool]:
+    """What tells whether a path with / fits; no pattern makes that take long (S15)."""
     if len(pattern) > MAX_PATTERN_CHARACTERS:
         raise BadMemoryFile(
             f"the pattern has more than {MAX_PATTERN_CHARACTERS:,} characters", remedy="Use a shorter one"
@@ -93,10 +81,8 @@ def glob_pattern(pattern: str) -> re.Pattern[str]:
         choices = [one for choice in choices for one in _without_braces(choice)]
     if len(choices) > MAX_CHOICES:
         raise BadMemoryFile(f"the pattern has more than {MAX_CHOICES} choices in braces", remedy="Use fewer")
-    try:
-        return re.compile("|".join(f"(?:{_translated(choice)})" for choice in choices), re.DOTALL)
-    except re.error as error:
-        raise BadMemoryFile(f"the pattern cannot be read: {error.msg}", remedy="Look at its brackets") from error
+    patterns = [_compiled(choice) for choice in choices]
+    return lambda path: any(_fits(parts, path.split("/")) for parts in patterns)
 
 
 def _without_braces(pattern: str) -> list[str]:
@@ -106,55 +92,36 @@ def _without_braces(pattern: str) -> list[str]:
     return [pattern[: match.start()] + word + pattern[match.end() :] for word in match[1].split(",")]
 
 
-def _translated(pattern: str) -> str:
-    """The names between two `**` are looked for together, at the first place where they fit: if the rest does not fit
-    after that place, it does not after a later one."""
-    first, *later = _between_double_stars(pattern.split("/"))
-    if not later:
-        return _in_a_row(first, is_end=True)
-    inner = "".join(f"(?>{_FOLDERS}?{_in_a_row(names)})" for names in later[:-1] if names)
-    return _in_a_row(first) + inner + (_FOLDERS + _in_a_row(later[-1], is_end=True) if later[-1] else ".*")
+def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+    """A pattern for each name of a path, None for any folders."""
+    parts: list[re.Pattern[str] | None] = []
+    for name in pattern.split("/"):
+        if name.startswith("**"):
+            parts.append(None)
+        if name.strip("*") or not name.startswith("**"):  # `**.md` means `**/*.md`
+            expression = translate(name.replace("[^", "[!"))
+            if _NO_CHARACTER in expression:
+                raise BadMemoryFile(f"the pattern cannot be read: {name}", remedy="Look at its brackets")
+            parts.append(re.compile(expression))
+    return parts if parts[-1] else [*parts, _ANY]
 
 
-def _between_double_stars(names: list[str]) -> list[list[str]]:
-    runs: list[list[str]] = [[]]
-    for name in names:
-        if not name.startswith("**"):
-            runs[-1].append(name)
-        else:  # `**.md` means `**/*.md`
-            rest = name.lstrip("*")
-            runs.append([f"*{rest}"] if rest else [])
-    return runs
-
-
-def _in_a_row(names: list[str], *, is_end: bool = False) -> str:
-    ends = ["/"] * len(names)
-    if is_end:
-        ends[-1] = r"\Z"
-    return "".join(map(_translated_name, names, ends))
-
-
-def _translated_name(name: str, end: str) -> str:
-    """The pieces between stars, each at the first place where it fits, the last one at the end of the name."""
-    pieces = [""]
-    for token in _TOKEN.finditer(name):
-        if token[0].startswith("*"):
-            pieces.append("")
+def _fits(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
+    """Goes back to the last `**` only: what fits after an earlier one fits after that, too."""
+    part = name = start = 0
+    folders = -1  # the place of that `**`; the names up to `start` are its folders
+    while name < len(names):
+        expected = parts[part] if part < len(parts) else _NOTHING
+        if expected is None:
+            folders, start, part = part, name, part + 1
+        elif expected.match(names[name]):
+            part, name = part + 1, name + 1
+        elif folders < 0:
+            return False
         else:
-            pieces[-1] += _one_character(token)
-    first, *later = pieces
-    inner = "".join(f"(?>[^/]*?{piece})" for piece in later[:-1])
-    last = f"[^/]*{later[-1]}" if later else ""
-    return f"(?>{first}{inner}{last}{end})"
-
-
-def _one_character(token: re.Match[str]) -> str:
-    if token[0] == "?":
-        return "[^/]"
-    if not token["set"]:
-        return re.escape(token[0])
-    members = re.sub(r"([\\\[\]^])", r"\\\1", token["set"]).replace("--", r"\--").replace("&&", r"\&&")
-    return f"(?!/)[{'^' if token['not'] else ''}{members}]"
+            start += 1
+            part, name = folders + 1, start
+    return part == len(parts)
 
 
 def _newest_first(path: str) -> tuple[float, str]:

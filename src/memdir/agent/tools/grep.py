@@ -18,11 +18,10 @@ from memdir.agent.credentials import leads_to_credential, refuse_credential
 from memdir.agent.file_access import Files
 from memdir.agent.tools import search_lines
 from memdir.agent.tools.glob import find_files, glob_pattern
-from memdir.agent.tools.tool import Outcome, ToolContext
+from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, MemdirError
-from memdir.model.model import ToolSpec
 from memdir.transcript.message import Json
 
 MAX_PATTERN_CHARACTERS = 1000  # reading one is done in our process, and takes up to a millisecond a character
@@ -47,22 +46,7 @@ class GrepTool:
     def __init__(self, *, program: str | None = None) -> None:
         self._program = find_program("rg") if program is None else program
 
-    spec = ToolSpec(
-        "Grep",
-        "Search the contents of files for a regular expression. Returns path:line:text, or only paths, or counts.",
-        {
-            "type": "object",
-            "properties": {
-                "pattern": {"type": "string", "description": "A regular expression"},
-                "path": {"type": "string", "description": "A file or folder; the working directory by default"},
-                "glob": {"type": "string", "description": "Only files whose name fits, such as *.md"},
-                "output_mode": {"type": "string", "enum": ["content", "files", "count"]},
-                "ignore_case": {"type": "boolean"},
-            },
-            "required": ["pattern"],
-            "additionalProperties": False,
-        },
-    )
+    spec = tool_spec("Grep")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         mode = str(arguments.get("output_mode", "content"))

@@ -4,65 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
 from memdir.agent.file_access import Files, FileState
+from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
 from memdir.model.model import ToolSpec
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown
 from memdir.transcript.message import Json, ToolResult, ToolUse
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-}
-
-
-def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]) -> str:
-    """What is wrong with the arguments, in words; empty when nothing is."""
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
-    required = schema.get("required")
-    for name in required if isinstance(required, list) else []:
-        if name not in arguments:
-            return f"{name} is missing"
-    for name, value in arguments.items():
-        if name not in known:
-            return f"it has no argument {name!r}; it takes {', '.join(known) or 'none'}"
-        fault = _fault_of_value(value, known[name])
-        if fault:
-            return f"{name} {fault}"
-    return ""
-
-
-def _fault_of_value(value: Json, schema: Json) -> str:
-    if not isinstance(schema, dict):
-        return ""
-    kind = str(schema.get("type", ""))
-    expected = _TYPES.get(kind)
-    if expected and (not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)):
-        return f"must be of type {kind}"
-    choices = schema.get("enum")
-    if isinstance(choices, list) and value not in choices:
-        return f"must be one of {', '.join(map(str, choices))}"
-    minimum = schema.get("minimum")
-    if isinstance(minimum, int | float) and isinstance(value, int | float) and value < minimum:
-        return f"must be at least {minimum}"
-    return ""
-
-
 MAX_RESULT_CHARACTERS = 60_000  # about 15,000 tokens: what a result may cost the conversation
 MAX_TURN_CHARACTERS = 400_000  # about 100,000 tokens: what all results of one turn may cost together
 MIN_RESULT_CHARACTERS = 2_000  # a result shorter than this tells nothing
 MAX_AT_ONCE = 16  # tools running at the same time; more calls wait their turn
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
 
 @dataclass(frozen=True)
@@ -141,6 +109,38 @@ class Toolbox:
         return Outcome(f"The call of {use.name} cannot be run: {fault}.", is_error=True) if fault else None
 
 
+def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]) -> str:
+    """What is wrong with the arguments, in words; empty when nothing is."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else []:
+        if name not in arguments:
+            return f"{name} is missing"
+    for name, value in arguments.items():
+        if name not in known:
+            return f"it has no argument {name!r}; it takes {', '.join(known) or 'none'}"
+        fault = _fault_of_value(value, known[name])
+        if fault:
+            return f"{name} {fault}"
+    return ""
+
+
+def _fault_of_value(value: Json, schema: Json) -> str:
+    if not isinstance(schema, dict):
+        return ""
+    kind = str(schema.get("type", ""))
+    if kind in _TYPES and (not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")):
+        return f"must be of type {kind}"
+    choices = schema.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        return f"must be one of {', '.join(map(str, choices))}"
+    minimum = schema.get("minimum")
+    if isinstance(minimum, int | float) and isinstance(value, int | float) and value < minimum:
+        return f"must be at least {minimum}"
+    return ""
+
+
 def _is_text(content: object) -> bool:
     return isinstance(content, str)
 
@@ -164,6 +164,12 @@ def shortened(text: str, room: int) -> str:
     head, tail = room * 3 // 4, room // 4
     left_out = len(text) - head - tail
     return f"{text[:head]}\n… [{left_out:,} characters left out; ask for a smaller part] …\n{text[-tail:]}"
+
+
+@cache
+def tool_spec(name: str) -> ToolSpec:
+    """How a tool of ours tells a model of itself."""
+    return ToolSpec(name, **json.loads(shipped_text("prompts/tools.json"))[name])
 
 
 def memory_tools() -> tuple[Tool, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -27,8 +28,11 @@ def headline(use: ToolUse) -> str:
     """A call in one line: the argument that tells most of it."""
     texts = {name: value for name, value in use.input.items() if isinstance(value, str) and value.strip()}
     telling = next((texts[name] for name in _TELLING if name in texts), next(iter(texts.values()), ""))
-    line = " ".join(telling.split())
-    return line if len(line) <= HEADLINE_CHARACTERS else line[: HEADLINE_CHARACTERS - 1] + "…"
+    return cut(_one_line(telling), HEADLINE_CHARACTERS)
+
+
+def cut(line: str, most: int) -> str:
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def arguments(use: ToolUse) -> str:
@@ -38,11 +42,7 @@ def arguments(use: ToolUse) -> str:
 
 def is_worth_showing(message: Message) -> bool:
     """Whether there is anything in a message that a person can read."""
-    return any(isinstance(block, ToolUse | ToolResult) or _has_words(block) for block in message.content)
-
-
-def _has_words(block: object) -> bool:
-    return isinstance(block, Text) and bool(block.text.strip())
+    return bool(message.tool_uses or message.tool_results or message.text.strip())
 
 
 def moment(message: Message) -> str:
@@ -84,7 +84,7 @@ def _blocks(message: Message) -> Iterator[str]:
             case Text(text) if text.strip():
                 yield text.strip("\n")
             case ToolUse(_, name, _):
-                summary = _in_html(f"{name}: {headline(block)}")
+                summary = html.escape(_one_line(f"{name}: {headline(block)}"), quote=False)
                 yield f"<details><summary>{summary}</summary>\n\n{_fenced(arguments(block), 'json')}\n\n</details>"
             case ToolResult(_, content, is_error):
                 words = "error" if is_error else "result"
@@ -99,7 +99,3 @@ def _fenced(text: str, language: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _in_html(text: str) -> str:
-    return _one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from string import Template
 
 from memdir.disk.shipped import shipped_text
-from memdir.transcript.export.markdown import arguments, headline, is_worth_showing, moment, speaker
+from memdir.transcript.export.markdown import arguments, cut, headline, is_worth_showing, moment, speaker
 from memdir.transcript.export.story import Story
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
@@ -19,12 +20,15 @@ _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^(?P=fence)[`~]*[ \t]*$|\Z)",
     re.M | re.S,
 )
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?P<text>.+)$")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?=.)")
 _NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s")
-_HEADING = re.compile(r"^(?P<marks>#{1,6})\s+(?P<text>.+)$")
+_HEADING = re.compile(r"^#{1,6}\s+.+$")
 _INLINE = re.compile(
-    r"(?P<code>`[^`\n]+`)|\*\*(?P<bold>[^*\n]+)\*\*|(?<![\w*])\*(?P<italic>[^*\s][^*\n]*)\*(?![\w*])|(?P<url>https?://[^\s<>\"')\]]+)"
+    r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*|(?<![\w*])\*(?P<em>[^*\s][^*\n]*)\*(?![\w*])"
+    r"|(?P<url>https?://[^\s<>\"')\]]+)|(?P<words>[^`*h]+|.)"
 )
+CONTENTS_CHARACTERS = 70  # of a question in the table of contents
+OPEN_RESULT_LINES = 12  # a result up to this length is shown unfolded
 
 
 def to_html(text: str) -> str:
@@ -40,11 +44,7 @@ def to_html(text: str) -> str:
 
 def plain(text: str) -> str:
     """A text as one line without its marks, for titles and tables of contents."""
-    return _INLINE.sub(_unmarked, " ".join(text.split()))
-
-
-def _unmarked(match: re.Match[str]) -> str:
-    return (match["code"] or "").strip("`") or match["bold"] or match["italic"] or match["url"]
+    return _INLINE.sub(lambda match: match[match.lastgroup or 0], " ".join(text.split()))
 
 
 def code_block(code: str, language: str = "") -> str:
@@ -54,61 +54,40 @@ def code_block(code: str, language: str = "") -> str:
 
 def _prose(text: str) -> Iterator[str]:
     for paragraph in re.split(r"\n[ \t]*\n", text):
-        lines = [line for line in paragraph.splitlines() if line.strip()]
-        while lines:
-            taken, part = _next_part(lines)
-            yield part
-            lines = lines[taken:]
+        for kind, grouped in groupby(filter(str.strip, paragraph.splitlines()), key=_kind):
+            lines = list(grouped)
+            if kind == "heading":
+                yield from map(_heading, lines)
+            elif kind == "item":
+                tag = "ol" if _NUMBERED.match(lines[0]) else "ul"
+                items = "".join(f"<li>{_inline(_ITEM.sub('', line))}</li>" for line in lines)
+                yield f"<{tag}>{items}</{tag}>"
+            else:
+                yield "<p>" + "<br>".join(map(_inline, lines)) + "</p>"
 
 
-def _next_part(lines: list[str]) -> tuple[int, str]:
-    """The element that some lines begin with, and how many of them it takes."""
-    heading = _HEADING.match(lines[0])
-    if heading:
-        level = min(6, len(heading["marks"]) + 2)
-        return 1, f"<h{level}>{_inline(heading['text'])}</h{level}>"
-    if _ITEM.match(lines[0]):
-        count = _while(lines, is_item=True)
-        tag = "ol" if _NUMBERED.match(lines[0]) else "ul"
-        items = "".join(f"<li>{_inline(_without_mark(line))}</li>" for line in lines[:count])
-        return count, f"<{tag}>{items}</{tag}>"
-    count = _while(lines, is_item=False)
-    return count, "<p>" + "<br>".join(_inline(line) for line in lines[:count]) + "</p>"
+def _kind(line: str) -> str:
+    if _HEADING.match(line):
+        return "heading"
+    return "item" if _ITEM.match(line) else "words"
 
 
-def _without_mark(line: str) -> str:
-    return _ITEM.sub(r"\g<text>", line)
-
-
-def _while(lines: list[str], *, is_item: bool) -> int:
-    for at, line in enumerate(lines):
-        if bool(_ITEM.match(line)) != is_item or (at and _HEADING.match(line)):
-            return max(at, 1)
-    return len(lines)
+def _heading(line: str) -> str:
+    words = line.lstrip("#")
+    level = min(6, len(line) - len(words) + 2)
+    return f"<h{level}>{_inline(words.strip())}</h{level}>"
 
 
 def _inline(text: str) -> str:
-    parts, at = [], 0
-    for match in _INLINE.finditer(text):
-        parts.append(html.escape(text[at : match.start()]))
-        parts.append(_span(match))
-        at = match.end()
-    return "".join((*parts, html.escape(text[at:])))
+    return _INLINE.sub(_span, text)
 
 
 def _span(match: re.Match[str]) -> str:
-    if match["code"]:
-        return f"<code>{html.escape(match['code'][1:-1])}</code>"
-    if match["bold"]:
-        return f"<strong>{html.escape(match['bold'])}</strong>"
-    if match["italic"]:
-        return f"<em>{html.escape(match['italic'])}</em>"
-    url = html.escape(match["url"])
-    return f'<a href="{url}" rel="noopener noreferrer">{url}</a>'
-
-
-CONTENTS_CHARACTERS = 70  # of a question in the table of contents
-OPEN_RESULT_LINES = 12  # a result up to this length is shown unfolded
+    kind = match.lastgroup or "words"
+    words = html.escape(match[kind])
+    if kind == "url":
+        return f'<a href="{words}" rel="noopener noreferrer">{words}</a>'
+    return words if kind == "words" else f"<{kind}>{words}</{kind}>"
 
 
 def as_html(story: Story) -> str:
@@ -138,8 +117,7 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
     """The user's questions, each a link to its place."""
     for at, message in enumerate(messages):
         if speaker(message) == "User":
-            line = plain(message.text)
-            short = line if len(line) <= CONTENTS_CHARACTERS else line[: CONTENTS_CHARACTERS - 1] + "…"
+            short = cut(plain(message.text), CONTENTS_CHARACTERS)
             yield f'<li><a href="#m{at}">{html.escape(short)}</a></li>'
 
 

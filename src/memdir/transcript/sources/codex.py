@@ -17,7 +17,7 @@ from memdir.disk.plain_file import open_plain
 from memdir.disk.safe_path import is_inside
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
-from memdir.transcript.reader import lines_if_any
+from memdir.transcript.reader import lines_forwards
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
 
 AGENT = "codex"
@@ -42,7 +42,7 @@ class CodexSessions:
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         start, is_known = _place(since)
         is_known = is_known and start < ref.size
-        lines = lines_if_any(ref.path, start if is_known else 0, end)
+        lines = lines_forwards(ref.path, start if is_known else 0, end)
         for raw in islice(lines, 1 if is_known else 0, None):
             message = _message(raw.data, f"@{raw.start}")
             if message is not None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from memdir.layout import Layout, is_session_id
 from memdir.transcript.message import Message
-from memdir.transcript.reader import Reading, lines_if_any, read_line, read_records
+from memdir.transcript.reader import Reading, read_records, records_naming
 from memdir.transcript.record import Record
 
 
@@ -67,16 +67,8 @@ def transcripts_in(folder: str) -> Iterator[str]:
 
 def records_since(path: str, since: str | None, end: int | None) -> Iterator[Record]:
     """The records after the one with this id, all of them when there is none, up to the byte `end`."""
-    yield from read_records(path, Reading(_offset_after(path, since) if since else 0), end=end)
-
-
-def _offset_after(path: str, uuid: str) -> int:
-    """Where the line after a record begins. Only a line that names the id is decoded."""
-    needle = uuid.encode("utf-8", "replace")
-    for raw in lines_if_any(path):
-        if needle in raw.data and any(record.uuid == uuid for record in read_line(raw.data).records):
-            return raw.end
-    return 0
+    known = (after for record, after in records_naming(path, (since,)) if record.uuid == since) if since else iter(())
+    yield from read_records(path, Reading(next(known, 0)), end=end)
 
 
 AGENT = "memdir"
