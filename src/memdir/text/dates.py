@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
-from memdir.text.date_words import Token, languages, languages_of, read_tokens
-from memdir.text.language import fold
+from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
+from memdir.text.language import fold, language
 from memdir.text.phrases import anywhere, at_end
 from memdir.text.small_words import small_words
 from memdir.text.words import is_unspaced
@@ -25,6 +25,10 @@ UNITS = {"day": "d", "week": "w", "fortnight": "f", "month": "m", "quarter": "q"
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+_RELATIVE = frozenset(("day", "days of week", "weekday and week", "weekday in weeks", "from", "whole", "in", "ago"))
+_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "weekday of month", "workday of month"))
+_PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
+_ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
@@ -49,6 +53,12 @@ class DateSpan:
         self.days, self.grain, self.vague = days, grain, vague
         self.unit, self.count = unit, count  # so many units from the day that is counted from, where it is named so
         self.start, self.end, self.kind, self.symbols, self.weekday, self.language = 0, 0, "", "", "", ""
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it means another day to whoever reads it later."""
+        said = {"weekday": "TXQLc"}.get(self.kind, "TXc")
+        return self.kind in _RELATIVE or (self.kind in _MAY_BE_RELATIVE and not set(said).isdisjoint(self.symbols))
 
 
 class _Phrase:
@@ -233,7 +243,8 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     if unit == "e":
         saturday = unit_start(phrase.today, "w", ahead) + timedelta(days=5)
         return DateSpan(saturday, vague=True, unit=unit, count=ahead)
-    if unit not in GRAINS:
+    backward = phrase.tokens[0].word in _ENGLISH and not phrase.has("AR")  # "the year last used"
+    if unit not in GRAINS or backward or phrase.of("U")[0].word in _PLURALS:
         return None
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
@@ -264,7 +275,7 @@ def _in_units(phrase: _Phrase) -> DateSpan | None:
 
 def _ago(phrase: _Phrase) -> DateSpan | None:
     number, unit = -phrase.number, phrase.unit
-    if not phrase.has("Nf") and phrase.of("Uj")[0].word in ("days", "weeks", "months", "years"):
+    if not phrase.has("Nf") and phrase.of("Uj")[0].word in _PLURALS:
         return None
     grain = GRAINS[unit] if unit in "my" else "day"
     return DateSpan(add(phrase.today, number, unit), grain=grain, vague=True, unit=unit, count=number)
@@ -380,12 +391,17 @@ def _may(text: str, language: str) -> bool:
 
 def read_any(text: str, today: date) -> list[DateSpan]:
     """The dates of a text in any of our languages; the longest reading where several overlap."""
-    words = set(_LETTERS.findall(fold(text)))
-    small = small_words()
-    names = sorted(
-        may_hold_date(text), key=lambda name: (-len(small.get(name, words) & words), languages().index(name))
-    )
-    found = [span for name in names for span in _spans(text, Clock(today, name), None, (name,))]
+    folded = fold(text)
+    words = frozenset(_LETTERS.findall(folded))
+    may_hold, common = may_hold_date(text), small_words()
+    names = [name for name in languages() if name in may_hold]
+    names.sort(key=lambda name: -len(common.get(name, words) & words))
+    found: list[DateSpan] = []
+    for name in names:
+        doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
+        for span in _spans(text, Clock(today, name), None, (name,)):
+            if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
+                found.append(span)
     kept: list[DateSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:

@@ -18,19 +18,15 @@ from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.store.taxonomy import MemoryType
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import ROMANCE, DateSpan, add, may_hold_date, read_any, unit_start
-from memdir.text.language import fold, language
+from memdir.text.language import fold
 from memdir.text.words import is_unspaced
 
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
-_KINDS = frozenset(
-    ("day", "days of week", "weekday", "weekday and week", "weekday in weeks", "from", "whole", "end", "in", "ago")
-)
-_OF_MONTH = frozenset(("day of month", "weekday of month", "workday of month"))
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
-_OTHER_UNIT = re.compile(r"s\b|.\s+of\b|[kh]\s+in\b")  # last years, the last week of June, last month in Rome
+_OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
@@ -115,31 +111,26 @@ class _Place:
 
     def is_meant(self) -> bool:
         """Whether it is a day or a span of its own, counted from when it was written."""
-        span, symbols = self.span, self.span.symbols
-        if _POSSESSIVE.match(self.text, span.end) or _POSSESSIVE.search(self.phrase) or self._is_doubtful():
+        span = self.span
+        if _POSSESSIVE.match(self.text, span.end) or _POSSESSIVE.search(self.phrase):
             return False
-        if span.kind == "weekday":
-            return not set("TXQLc").isdisjoint(symbols)
-        if span.kind in _OF_MONTH or span.kind == "end":
-            due = span.kind == "end" and self._ending("due", self.text[: self.start])
-            return "M" not in symbols and (bool(due) or not set("TXc").isdisjoint(symbols))
         if span.kind in ("in", "ago"):
-            return "i" not in symbols and span.unit in "dwfmk" and abs(span.count) <= MAX_COUNT
-        return self._is_own_unit() if span.kind == "whole" else span.kind in _KINDS
+            return "i" not in span.symbols and span.unit in "dwfmk" and abs(span.count) <= MAX_COUNT
+        if span.kind == "whole":
+            return self._is_own_unit()
+        return span.is_relative or (span.kind == "end" and self._is_due())
+
+    def _is_due(self) -> bool:
+        """Whether the end of the month is one day: "invoices at the end of the month" go on for years."""
+        return "M" not in self.span.symbols and bool(self._ending("due", self.text[: self.start]))
 
     def _is_own_unit(self) -> bool:
         span = self.span
         if (span.unit == "y" and not span.count) or (span.unit == "e" and "write-weekend" not in self.rows):
             return False
-        if self.language != "en":
+        if self.language != "en" or span.symbols[0] == "U":  # the week after next
             return True
-        if span.symbols[0] == "U":
-            return "X" in span.symbols or "R" in span.symbols  # the week after next, the week before last
         return not (_ARTICLE.search(self.text[: span.start]) or _OTHER_UNIT.match(self.text, span.end - 1))
-
-    def _is_doubtful(self) -> bool:
-        """Whether it is a word of another language too, and the text is not surely of its own."""
-        return fold(self.phrase) in self.rows.get("doubtful", ()) and language(fold(self.text)) != self.language
 
     def written(self, value: str) -> str:
         """The words to put in, with the preposition that they need, unless one stands there already."""
