@@ -44,7 +44,8 @@ def _moment(text: str, words: list[str], today: int) -> Moment | None:
 
 _PAST_WORDS_TEXT = (  # one of them stands in every message that names a past day
     "ago last yesterday yesterdays gestern vorgestern letzte letzten letzter letztes vorige vorigen vor derniere "
-    "dernier ayer anteayer anoche hace pasado pasada ontem passado passada ieri scorso scorsa gisteren geleden afgelopen "
-    "wczoraj temu zeszly zeszlym igar forra вчера позавчера назад вчора vcera dun 昨天 上周 昨日 先週 어제 지난 "
+    "dernier ayer anteayer anoche hace pasado pasada ontem passado passada ieri scorso scorsa gisteren geleden "
+    "afgelopen wczoraj temu zeszly zeszlym igar forra вчера позавчера назад вчора vcera dun "
+    "昨天 上周 昨日 先週 어제 지난 "
 )
 _PAST_WORDS = frozenset(_PAST_WORDS_TEXT.split())

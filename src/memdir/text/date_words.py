@@ -120,7 +120,9 @@ def read_tokens(text: str, *tongues: str) -> list[Token]:
         else:
             symbols, value = _figure(kind, raw)
         end = pieces[at + taken - 1][3]
-        tokens += [Token(symbol, value, fold(text[start:end]), start, end) for symbol in symbols]
+        for symbol in symbols:  # of one word that says two things, the value is the last one's
+            meant = value if symbol == symbols[-1] else "week"
+            tokens.append(Token(symbol, meant, fold(text[start:end]), start, end))
         at += taken
     return tokens
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
-from memdir.text.language import fold, language
+from memdir.text.language import fold, language, small_words
 from memdir.text.phrases import anywhere, at_end
-from memdir.text.small_words import small_words
 from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
