@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.store.phrases import runs_of, split_words
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.words import runs_of
 
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 _FACT = re.compile(
@@ -183,7 +183,7 @@ def _text(data: bytes | None) -> str:
 
 
 def _runs(data: bytes | None) -> Runs:
-    return runs_of(split_words(_text(data)))
+    return runs_of(_text(data))
 
 
 def _claims(after: bytes, before: bytes | None) -> list[Sentence]:
