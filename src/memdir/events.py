@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         def emit(self, event: Event) -> None: ...
 
 
+_SHORTEST_SECRET = 8  # characters of the shortest one that a rule knows
 _LAST_MOMENT = 253_402_300_800  # the year 10000: no date beyond it can be written down
 
 
@@ -200,6 +201,25 @@ class CarefulSink:
             return  # it is no sink
         finally:
             self._telling.discard(thread)
+
+
+class CleanSink:
+    """Hands on every event with the secrets taken out of its texts: a reason may quote what failed, and a file or a
+    project may be named after one. `redact` is asked only about texts that are long enough to hold one."""
+
+    def __init__(self, sink: Sink, redact: Callable[[str], str]) -> None:
+        self._sink = sink
+        self._redact = redact
+
+    def emit(self, event: Event) -> None:
+        fields = {name: self._cleaned(value) for name, value in event.fields.items()}
+        self._sink.emit(Event.at(event.time, event.name, fields) if fields != event.fields else event)
+
+    def _cleaned(self, value: FieldValue) -> FieldValue:
+        if isinstance(value, tuple):
+            return tuple(str(self._cleaned(part)) for part in value)
+        is_text = isinstance(value, str) and len(value) >= _SHORTEST_SECRET and not value.replace("_", "").isalpha()
+        return self._redact(str(value)) if is_text else value
 
 
 class HeldSink:

@@ -7,11 +7,10 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import MemdirError, UsageError
-from memdir.events import FanOut, LateSink, careful_clock, careful_sink, request_refused, store_adopted
+from memdir.events import CleanSink, FanOut, LateSink, careful_clock, careful_sink, request_refused, store_adopted
 from memdir.layout import Layout, Place
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root
-from memdir.store.clean_sink import CleanSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class MemDir:
         self.layout = layout
         self.settings = settings
         self.clock = careful_clock(clock)
-        self.sink = CleanSink(careful_sink(sink))
+        self.sink = CleanSink(careful_sink(sink), _without_secrets)
         self.place = Place(memory_root(environment, settings, layout))
         self._project_store: MemoryStore | None = None
         self._prompt: str | None = None
@@ -342,3 +341,9 @@ def _event_log(layout: Layout, settings: Settings) -> Sink:
     from memdir.telemetry.jsonl import JsonlLog
 
     return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
+
+
+def _without_secrets(text: str) -> str:
+    from memdir.store.secrets import redact  # a hook whose events hold no text loads none of it
+
+    return redact(text)

@@ -14,8 +14,9 @@ from memdir.disk.git import Git
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.layout import Place
 from memdir.store.history import Origin
+from memdir.store.journal import found_aside
 from memdir.store.memories import add_memory, forget_memory
-from memdir.store.repair import damaged_histories, unlike_written
+from memdir.store.repair import unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock, Events, Ran
@@ -95,7 +96,7 @@ def test_what_is_certain_is_made_again(name: str, lived_in: MemoryStore, events:
     forget_memory(store, "second.md", origin=CLI)
     assert undo(store).commit.subject == "forget second.md"
     assert memories(store) == before and key not in memories(store)
-    assert damaged_histories(store.place) == []
+    assert found_aside(store.place.history) == []
     assert len(store.history.log()) == length + 4
     assert store.history.check() == []
 
@@ -141,7 +142,7 @@ def test_what_cannot_be_read_is_set_aside_and_a_new_one_begins(
     spoil(lived_in)
     store = again(lived_in, events)
     add(store, "Fourth")
-    [aside] = damaged_histories(store.place)
+    [aside] = found_aside(store.place.history)
     assert os.path.basename(aside).startswith("history.git.damaged-")
     assert "history.set_aside" in events.names
     assert [commit.subject for commit in store.history.log()] == [
@@ -166,7 +167,7 @@ def test_a_folder_s_name_is_not_taken_for_a_fault_that_passes(
     add(store, "First")
     spoil(store)
     add(again(store, events), "Second")
-    assert len(damaged_histories(store.place)) == 1
+    assert len(found_aside(store.place.history)) == 1
     assert "history.failed" not in events.names
 
 
@@ -221,7 +222,7 @@ def test_a_fault_that_passes_sets_nothing_aside(
             with pytest.raises(HistoryError, match="not in the history yet"):
                 undo(store)
             assert key in memories(store)
-        assert damaged_histories(lived_in.place) == []
+        assert found_aside(lived_in.place.history) == []
         lived_in.record_outside_changes()
     assert len(lived_in.history.log()) == 3 + len(words)
 
@@ -243,7 +244,7 @@ def test_a_second_history_set_aside_in_the_same_second_keeps_the_first(
     for number in range(3):
         no_objects(lived_in)
         add(again(lived_in, events), f"Again {number}")
-    assert len(damaged_histories(lived_in.place)) == 3
+    assert len(found_aside(lived_in.place.history)) == 3
 
 
 def test_a_clock_that_jumps_back_hides_no_change(lived_in: MemoryStore, events: Events, clock: Clock) -> None:
@@ -331,7 +332,7 @@ def test_a_tree_of_the_last_change_is_made_again_at_once(
     if first == "remember":
         add(store, "Fourth")
     undo(store, newest if first == "undo" else "")
-    assert "history.repaired" in events.names and damaged_histories(store.place) == []
+    assert "history.repaired" in events.names and found_aside(store.place.history) == []
     assert store.history.check() == [] and len(store.history.log()) >= 5
 
 
@@ -436,7 +437,7 @@ def test_a_branch_that_follows_from_nothing_is_never_believed(
     with pytest.raises(HistoryError, match="last change"):
         store.history.check()
     add(store, "Fourth")
-    assert len(damaged_histories(store.place)) == 1
+    assert len(found_aside(store.place.history)) == 1
     assert undo(store).commit.subject == "remember Fourth"
     with pytest.raises(MemoryNotFound, match="nothing to undo"):
         undo(store)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
@@ -15,7 +14,7 @@ from memdir.disk.git import MANY_BLOBS
 from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.layout import Place
 from memdir.store.history import Origin
-from memdir.store.journal import Journal, Operation, mark_on_disk, write_journal
+from memdir.store.journal import Journal, Operation, found_aside, mark_on_disk, write_journal
 from memdir.store.memories import add_memory, find_key, forget_memory, save_memory
 from memdir.store.scan import MAX_FILE_BYTES
 from memdir.store.store import MemoryStore
@@ -361,20 +360,14 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
     assert not os.path.lexists(store.place.waiting)
 
 
-def test_a_journal_that_an_older_version_left_is_completed(store: MemoryStore) -> None:
-    """S13: killed between two files, then upgraded. Version 1 had no checksum."""
-    key = add(store, "First")
-    before = store.read_bytes(key) or b""
-    files = [
-        {"path": key, "before": len(before), "after": 5, "mtime_ns": None},
-        {"path": "new.md", "before": None, "after": 3, "mtime_ns": None},
-    ]
-    head = json.dumps({"message": "cut short\n\nSource: cli\n", "files": files, "found": []}).encode()
-    Path(store.place.journal).write_bytes(b"memdir-journal 1\n" + head + b"\n" + before + b"after" + b"new")
-    Path(store.root, key).write_bytes(b"after")
+def test_a_journal_of_a_version_that_we_do_not_know_is_put_aside_and_nothing_of_it_done(store: MemoryStore) -> None:
+    add(store, "First")
+    write_journal(store.place.journal, Journal("cut short", [Operation("new.md", None, b"new")]))
+    of_ours = Path(store.place.journal).read_bytes()
+    Path(store.place.journal).write_bytes(of_ours.replace(b"memdir-journal 2", b"memdir-journal 3", 1))
     store.ensure()
-    assert Path(store.root, "new.md").read_bytes() == b"new"
-    assert store.history.log()[0].subject == "cut short"
+    assert not Path(store.root, "new.md").exists()
+    assert len(found_aside(store.place.journal)) == 1
     assert not store.is_waiting()
 
 

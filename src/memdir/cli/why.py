@@ -36,7 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history import history_key, plain_commit
-    from memdir.store.history import lineage
     from memdir.store.undo import require_history
 
     store = context.store()
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     store.record_outside_changes()
     key = history_key(store, options.memory)
     prefix = store.place.prefix
-    found = {name.removeprefix(prefix): commits for name, commits in lineage(store.history, prefix + key).items()}
+    found = {name.removeprefix(prefix): commits for name, commits in store.history.lineage(prefix + key).items()}
     if options.json:
         told = {
             name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]

@@ -18,8 +18,8 @@ from memdir.errors import DiskError, HistoryError
 from memdir.memdir import MemDir
 from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
-from memdir.store.journal import damaged_journals, put_off_before
-from memdir.store.repair import closed_parts, damaged_histories, unlike_written
+from memdir.store.journal import found_aside, waiting_journals
+from memdir.store.repair import closed_parts, unlike_written
 from memdir.store.scan import MAX_FILE_BYTES, large_files, unnameable_files, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
@@ -84,7 +84,7 @@ def check_history(store: MemoryStore) -> Iterator[Finding]:
     for path in unlike_written(store.place):
         message = "it is not as memdir wrote it. memdir never reads it, but git would obey it there"
         yield Finding("history", "note", message, path, "", fixable=True)
-    for folder in damaged_histories(store.place):
+    for folder in found_aside(store.place.history):
         message = "a damaged history was set aside; a new one began with the files as they were"
         yield Finding("set-aside", "note", message, folder, "docs/how-to/history-set-aside.md tells what to do with it")
 
@@ -120,11 +120,11 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
     if os.path.lexists(store.place.journal):
         message = "a change was cut short, or is not in the history yet; the next one completes it"
         yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
-    waiting = put_off_before(store.place.waiting)
+    waiting = waiting_journals(store.place.waiting)
     if waiting:
         message = f"{len(waiting)} changes are on disk and not in the history yet; it takes them once it works again"
         yield Finding("journal", "warning", message, store.place.waiting, "", fixable=True)
-    for path in damaged_journals(store.place):
+    for path in found_aside(store.place.journal):
         message = "what should have been a change on its way to disk was damaged and is set aside"
         if os.path.islink(path):
             message = "a link stood where memdir keeps its own files; it was not followed, and is set aside"

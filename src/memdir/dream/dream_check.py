@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.store.phrases import runs_of, split_words
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.words import runs_of
 
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 _FACT = re.compile(
@@ -112,7 +112,7 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
         if draft.after is None or draft.key == INDEX_NAME:
             continue
         before, after = _text(draft.before or b""), _text(draft.after)
-        gained = _runs(after) - _runs(before)
+        gained = runs_of(after) - runs_of(before)
         claims = [Sentence(text) for text in sentences_of(after) if text not in set(sentences_of(before))]
         sources = tuple(
             source
@@ -147,16 +147,12 @@ def _old_texts(workspace: Workspace) -> dict[str, tuple[str, Runs, Trust]]:
         doubted = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
         for memory in store.readable(doubted):
             texts.setdefault(store.place.prefix + memory.key, memory.topic.data)
-    return {path: (text := _text(data), _runs(text), marked_trust(Topic(data))) for path, data in texts.items()}
+    return {path: (text := _text(data), runs_of(text), marked_trust(Topic(data))) for path, data in texts.items()}
 
 
 def _text(data: bytes) -> str:
     topic = Topic(data)
     return f"{topic.description}\n{topic.body}"
-
-
-def _runs(text: str) -> Runs:
-    return runs_of(split_words(text))
 
 
 def _says_again(claims: list[Sentence], text: str) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from memdir.prompts.door import shown, shown_line
 from memdir.store.index import parse_entry
 from memdir.store.scan import iso_time
-from memdir.store.trust import doubt_of
+from memdir.store.trust import doubt_of, is_of_team
+from memdir.text.words import runs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,14 +52,14 @@ def index_of(store: MemoryStore) -> str:
         return ""
     doubted = [header for header in store.scan(limit=None).headers if doubt_of(header)]
     by_key = {_folded(header.key): header for header in doubted}
-    copied = frozenset([run for header in doubted for run in _runs(header.description)])
+    copied = frozenset([run for header in doubted for run in runs_of(header.description)])
     return "\n".join([_index_line(line, by_key, copied) for line in shown(text).split("\n")])
 
 
 def _told(header: Header, scope: str) -> str:
     doubt = doubt_of(header)
     description = "" if doubt else " ".join(shown_line(header.description, room=MAX_DESCRIPTION).split())
-    if description and (scope == "team" or header.key.lower().startswith("team/")):
+    if description and is_of_team(scope, header.key):
         return '"' + description.replace('"', "'") + '"'
     return doubt or description
 
@@ -71,15 +72,9 @@ def _index_line(line: str, doubted: dict[str, Header], copied: Runs) -> str:
     header = doubted.get(_folded(entry.key)) if entry else None
     if header:
         return entry_for(header.key, header).render()
-    if copied and copied & _runs(line):
+    if copied and copied & runs_of(line):
         return f"> {line}" if entry is None else f"- [{entry.title}]({entry.key}) — (not verified)"
     return line
-
-
-def _runs(text: str) -> Runs:
-    from memdir.store.phrases import runs_of, split_words
-
-    return runs_of(split_words(text))
 
 
 def _folded(key: str) -> str:

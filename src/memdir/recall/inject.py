@@ -17,8 +17,6 @@ MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
 LEAST_SHOWN = 200  # fewer are hardly more than the file's head
 NO_ROOM = "[not shown: this session has had as much of memories as it may; read the file if it can help]"
 
-TEAM_FOLDER = "team/"
-
 
 def render_memory(
     memory: Memory,
@@ -73,12 +71,12 @@ def _told(doubt: str, body: str) -> str:
 
 def _doubt(memory: Memory, scope: str) -> str:
     """Why a memory is of low trust; empty for one that the user or the assistant vouched for."""
-    from memdir.store.trust import low_source
+    from memdir.store.trust import is_of_team, low_source
 
     source = low_source(memory.topic)
     if source:
         return f"This came from {source}, not from the user"
     # What is shared has the same bytes for everybody: nothing in the file tells who of the team wrote it.
-    if scope == "team" or memory.key.lower().startswith(TEAM_FOLDER):
+    if is_of_team(scope, memory.key):
         return "This is from the team's shared memory, where others write too"
     return ""

@@ -16,10 +16,9 @@ from unicodedata import category
 
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
-from memdir.text.language import fold, language, tokens
+from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
 from memdir.text.nearness import Sentence, sentences_of
 from memdir.text.phrases import Cue, anywhere, cues
-from memdir.text.small_words import small_words
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem
 from memdir.text.words import is_unspaced, split_words
@@ -45,7 +44,6 @@ OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the us
 FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
 MAX_TOLD = 2000  # characters that tell a text's language
 _STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
-UNKNOWN = "other"  # a language that a text is too short to tell
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
 _ASKED_FOR = frozenset({"durable", "always", "want", "forbid"})
@@ -283,16 +281,6 @@ class _Answer:
         self.chooses = chosen.search(text) is not None
         self.plain = filler.sub(" ", harmless.sub(" ", text))
         self.refuses = refusal.search(self.plain) is not None
-
-
-def tongue_of(text: str) -> str:
-    """The language that a text's small words are of; English for one without any."""
-    folded = fold(text)
-    known = language(folded)
-    if known != "en" or text.isascii():
-        return known
-    hits = {name: len(set(tokens(folded)) & words) for name, words in small_words().items()}
-    return max(hits, key=lambda name: hits[name]) if any(hits.values()) else UNKNOWN
 
 
 def _nearest(claim: Sentence, sentences: Iterable[Sentence], *, is_translated: bool) -> float:

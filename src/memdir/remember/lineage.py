@@ -25,14 +25,13 @@ from memdir.remember.evidence import (
     Said,
     Support,
     take_apart,
-    tongue_of,
 )
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
-from memdir.text.language import fold, language, tokens
+from memdir.text.language import fold, language, tokens, tongue_of
 from memdir.text.nearness import Sentence, sentences_of
 from memdir.text.phrases import cues
 from memdir.text.speakers import Speaker

@@ -205,7 +205,10 @@ def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
 def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, bytes, int]]:
     """Key, bytes and time of every file, in order; what is no plain readable file is left out and told."""
     index = [(INDEX_NAME, store.place.index)] if os.path.lexists(store.place.index) else []
-    for key, path in index + sorted((key, entry.path) for key, entry in walk(store.root, closed=result.left_out)):
+    closed: dict[str, OSError] = {}
+    memories = sorted((key, entry.path) for key, entry in walk(store.root, closed=closed))
+    result.left_out |= {folder: reason_of(error) for folder, error in closed.items()}
+    for key, path in index + memories:
         try:
             data, status = read_with_status(path, max_bytes=most_bytes(path), follow=False)
         except OSError as error:

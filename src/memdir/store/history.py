@@ -17,7 +17,7 @@ from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
 from memdir.store.last_commit import LastCommit, load_last_commit, look_of
-from memdir.store.scan import MAX_FILE_BYTES, is_nameable
+from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +113,12 @@ class Commit:
     @property
     def source(self) -> str:
         return self.trailers.get("Source", OUTSIDE)
+
+    @property
+    def derived(self) -> dict[str, tuple[str, ...]]:
+        """Which memories were made from which, as `tell_derived` put it."""
+        pairs = (part.partition(" < ") for part in self.trailers.get(_DERIVED, "").split("; "))
+        return {path: tuple(sources.split(", ")) for path, sign, sources in pairs if sign}
 
     @property
     def is_beginning(self) -> bool:
@@ -332,6 +338,17 @@ class History:
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
         return self._commits(self.git.run(*arguments, head, "--", *([path] if path else [])))
 
+    def lineage(self, path: str) -> dict[str, list[Commit]]:
+        """The changes of a memory, newest first, then those of every memory it was made from, nearest first (L1)."""
+        found: dict[str, list[Commit]] = {}
+        waiting = [path]
+        while waiting:
+            current = waiting.pop(0)
+            if current not in found:
+                found[current] = self.log(current)
+                waiting += [source for commit in found[current] for source in commit.derived.get(current, ())]
+        return found
+
     def find_commit(self, revision: str) -> Commit | None:
         """The commit that an id, or the beginning of one, names."""
         if not revision or not all(c in "0123456789abcdef" for c in revision) or not self.head():
@@ -359,8 +376,8 @@ class History:
         if not wanted:
             return {}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
-        contents = zip(wanted, read_batch(output), strict=True)
-        return {blob: data for blob, (_, data) in contents if object_id("blob", data) == blob}
+        found = zip(wanted, read_batch(output), strict=True)
+        return {blob: data for blob, (_, data) in found if object_id("blob", data) == blob}
 
     def patch(self, commit: Commit, path: str = "") -> str:
         """A commit as a unified diff."""
@@ -386,25 +403,13 @@ class History:
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Every plain file of the directory that we record; dot files are other programs' business."""
-        folders = [(self._place.base, "")]
-        while folders:
-            folder, prefix = folders.pop()
-            try:
-                entries = os.scandir(folder)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                if prefix:
-                    continue  # what is in it stands, though nobody can look at it now
-                raise disk_error(error, "read the folder", folder) from error
-            with entries:
-                for entry in entries:
-                    if entry.name[0] == ".":
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append((entry.path, f"{prefix}{entry.name}/"))
-                    elif (status := _status(entry)) and _is_kept(status):
-                        yield prefix + entry.name, status
+        closed: dict[str, OSError] = {}  # what is in such a folder stands, though nobody can look at it now
+        for path, entry in walk(self._place.base, closed=closed, everything=True):
+            status = status_of(entry)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
+                yield path, status
+        if "./" in closed:
+            raise disk_error(closed["./"], "read the folder", self._place.base)
 
     def _stands(self, path: str) -> bool:
         """Whether something is there, be it nothing that we record or may look at: then a recorded file was not
@@ -416,17 +421,6 @@ class History:
         except OSError:
             return True
         return True
-
-
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat(follow_symlinks=False)
-    except OSError:
-        return None  # gone again, or in a folder that may be listed and not entered
-
-
-def _is_kept(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
 
 
 def _parsed(fields: Iterator[bytes]) -> Iterator[Commit]:
@@ -461,23 +455,3 @@ def _one_line(text: str) -> str:
 def tell_derived(derived: Mapping[str, Sequence[str]]) -> str:
     """What was made from what, as the history keeps it. No file name may hold any of the signs between them."""
     return "; ".join(f"{path} < {', '.join(sources)}" for path, sources in derived.items())
-
-
-def derived_in(commit: Commit) -> dict[str, tuple[str, ...]]:
-    """The same, read back."""
-    pairs = (part.partition(" < ") for part in commit.trailers.get(_DERIVED, "").split("; "))
-    return {path: tuple(sources.split(", ")) for path, sign, sources in pairs if sign}
-
-
-def lineage(history: History, path: str) -> dict[str, list[Commit]]:
-    """The changes of a memory, newest first, then those of every memory it was made from, nearest first."""
-    found: dict[str, list[Commit]] = {}
-    waiting = [path]
-    while waiting:
-        current = waiting.pop(0)
-        if current in found:
-            continue
-        found[current] = history.log(current)
-        for commit in found[current]:
-            waiting += derived_in(commit).get(current, ())
-    return found

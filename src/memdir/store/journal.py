@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from memdir.disk.atomic import delete_file, disk_error, flush_folder, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NEVER_WAIT, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _MAGIC = b"memdir-journal 2\n"
 _MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
 _MARKED = _MAGIC[:-1] + _MARK
-_FIRST = b"memdir-journal 1\n"  # has no checksum; a crash may have left one before an upgrade
 MAX_JOURNAL_BYTES = 512 << 20  # far above any change set: what is larger is none of ours, and is never read
 _DAMAGED = ".damaged-"
 _MAX_TIME_NS = 1 << 62  # the year 2116, which every file system can still write down
@@ -85,18 +84,15 @@ def read_journal(path: str, base: str) -> Journal | None:
     """The change set that a killed process left; None for a file that is no journal, or none of this directory."""
     try:
         magic = read_beginning(path, max_bytes=len(_MAGIC), follow=False)
-        if magic not in (_MAGIC, _MARKED, _FIRST):  # what stands there may be of any size
+        if magic not in (_MAGIC, _MARKED):  # what stands there may be of any size
             return None
         rest = read_plain(path, max_bytes=MAX_JOURNAL_BYTES, follow=False)[len(magic) :]
     except (FileNotFoundError, NotPlain, TooLarge):
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
-    if magic != _FIRST:
-        digest, _, rest = rest.partition(b"\n")
-        if digest != _digest(rest):
-            return None
-    journal = _parse(rest)
+    digest, _, rest = rest.partition(b"\n")
+    journal = _parse(rest) if digest == _digest(rest) else None
     if journal is None or not all(_is_inside(base, path) for path in _paths(journal)):
         return None
     journal.is_on_disk = magic == _MARKED
@@ -133,34 +129,35 @@ def set_aside(path: str, now: float, *, beside: str = "") -> str:
     return aside
 
 
+def is_waiting(place: Place) -> bool:
+    """Whether a change set is on disk and not in the history."""
+    return os.path.lexists(place.journal) or bool(waiting_journals(place.waiting))
+
+
 def is_left_waiting(place: Place) -> bool:
-    """Whether a change set is not in the history, and nobody is about to record it."""
-    if not (os.path.lexists(place.journal) or put_off_before(place.waiting)):
+    """The same, when nobody is about to record it."""
+    if not is_waiting(place):
         return False
     try:
         with locked(place.lock, wait_seconds=0):
-            return os.path.lexists(place.journal) or bool(put_off_before(place.waiting))
+            return is_waiting(place)
     except LockBusy:
         return False  # somebody is just writing it
 
 
-def damaged_journals(place: Place) -> list[str]:
-    """What was set aside because it was no change set of ours."""
-    prefix = f"{os.path.basename(place.journal)}{_DAMAGED}"
+def found_aside(path: str) -> list[str]:
+    """What was set aside from this place because it could not be used, the oldest first."""
+    folder, name = os.path.split(path)
     try:
-        return sorted(os.path.join(place.state, name) for name in os.listdir(place.state) if name.startswith(prefix))
+        return sorted(os.path.join(folder, other) for other in os.listdir(folder) if other.startswith(name + _DAMAGED))
     except OSError:
         return []
-
-
-def remove_journal(path: str) -> None:
-    delete_file(path)
 
 
 def put_off(path: str, folder: str) -> None:
     """Let a change set that is on disk, but in no history yet, wait behind those that wait already."""
     make_folder(folder)
-    last = max((int(os.path.basename(other)) for other in put_off_before(folder)), default=0)
+    last = max((int(os.path.basename(other)) for other in waiting_journals(folder)), default=0)
     try:
         os.rename(path, os.path.join(folder, f"{last + 1:06}"))
     except OSError as error:
@@ -169,7 +166,7 @@ def put_off(path: str, folder: str) -> None:
     flush_folder(os.path.dirname(path))
 
 
-def put_off_before(folder: str) -> list[str]:
+def waiting_journals(folder: str) -> list[str]:
     """The change sets that wait, in their order; none behind a link, which leads to somebody else's files."""
     if os.path.islink(folder):
         return []

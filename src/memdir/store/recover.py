@@ -12,7 +12,7 @@ from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
 from memdir.disk.git import is_real_folder
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
-from memdir.store.journal import Journal, Operation, mark_on_disk, put_off_before, read_journal
+from memdir.store.journal import Journal, Operation, is_waiting, mark_on_disk, read_journal, waiting_journals
 from memdir.store.writer import merge_for
 
 TYPE_CHECKING = False
@@ -38,14 +38,14 @@ def recover(writer: Writer) -> None:
     for folder in (place.state, place.drafts):
         if any(name.startswith(TEMPORARY_PREFIX) for name in _names_in(folder)):
             sweep_temporaries(folder)
-    if not writer.is_waiting():
+    if not is_waiting(place):
         return  # files are moved, and the history is written, only while there is a journal
     writer.history.settle()
     journal = _read(writer)
     writer.sweep(journal)
     if journal is not None:
         _finish(writer, journal)
-    elif put_off_before(place.waiting):
+    elif waiting_journals(place.waiting):
         writer.record(Journal("", []))
     _drop_empty(place.waiting)
 

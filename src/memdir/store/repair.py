@@ -48,15 +48,6 @@ _DISK_GONE = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EN
 _WORDS = ("out of memory", "did not end in", "not installed", "could not be started", "unable to create thread", KILLED)
 
 
-def damaged_histories(place: Place) -> list[str]:
-    """The histories that were set aside, the oldest first."""
-    prefix = f"{os.path.basename(place.history)}.damaged-"
-    try:
-        return sorted(os.path.join(place.state, name) for name in os.listdir(place.state) if name.startswith(prefix))
-    except OSError:
-        return []
-
-
 def repair_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
     """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
     if is_passing(place, error):
@@ -258,9 +249,9 @@ def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:
     names = [line.split(b" ")[0] for line in every.split(b"\n") if line.endswith(b" commit")]
     output = history.git.run("cat-file", "--batch", stdin=b"".join(name + b"\n" for name in names))
     found = {}
-    for name, (kind, data) in zip(names, read_batch(output), strict=True):
-        if kind:
-            head = data.partition(b"\n\n")[0].split(b"\n")
-            known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
+    for name, (_, data) in zip(names, read_batch(output), strict=True):
+        head = data.partition(b"\n\n")[0].split(b"\n")
+        known = tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
+        if data:
             found[name.decode("ascii")] = (head[0], known)
     return found

@@ -125,11 +125,11 @@ class Scanner:
         before = self._seen
         same: list[str] = []
         changed: dict[str, _Seen] = {}
-        closed: dict[str, str] = {}
+        closed: dict[str, OSError] = {}
         for key, entry in walk(self._root, closed=closed):
             known = before.get(key)
             if known is not None:
-                status = _stat(entry)
+                status = status_of(entry)
                 if status.st_mtime_ns == known[0] and status.st_size == known[1] and status.st_ino == known[2]:
                     same.append(key)
                     continue
@@ -138,7 +138,7 @@ class Scanner:
             self._seen = {key: before[key] for key in same} | changed
             self._result = _sorted(self._seen)
         whole = self._result
-        folders = [Unreadable(folder, reason) for folder, reason in closed.items()]
+        folders = [Unreadable(folder, reason_of(error)) for folder, error in closed.items()]
         return Scan(whole.headers[:limit], whole.total, [*whole.unreadable, *folders])
 
 
@@ -147,48 +147,52 @@ def scan(root: str, *, limit: int | None = MAX_RETURNED) -> Scan:
     return Scanner(root).scan(limit=limit)
 
 
-def walk(root: str, *, closed: dict[str, str] | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def walk(
+    root: str, *, closed: dict[str, OSError] | None = None, everything: bool = False
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Every topic file below `root` with its key; indexes, daily logs and anything that starts with a dot left out.
 
-    Folders that cannot be looked into are put into `closed` ("notes/": why): what is in them is there all the same.
+    `everything` that has no dot before its name is what the history records. Folders that cannot be looked into are put
+    into `closed` ("notes/": why): what is in them is there all the same.
     """
     folders = [(root, "")]
     while folders:
         folder, prefix = folders.pop()
-        try:
-            entries = os.scandir(folder)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if closed is not None:
-                closed[prefix or "./"] = os.strerror(error.errno or 0)
-            continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":
-                    continue
-                if name.endswith(".md"):
-                    if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
-                        yield prefix + name, entry
-                elif entry.is_dir(follow_symlinks=False) and not _is_daily_logs(prefix + name):
-                    folders.append((entry.path, f"{prefix}{name}/"))
+        for entry in _entries(folder, prefix, closed):
+            name = entry.name
+            if name[0] == ".":
+                continue
+            if name.endswith(".md") and not everything:
+                if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
+                    yield prefix + name, entry
+            elif not entry.is_dir(follow_symlinks=False):
+                if everything:
+                    yield prefix + name, entry
+            elif everything or not _is_daily_logs(prefix + name):
+                folders.append((entry.path, f"{prefix}{name}/"))
+
+
+def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        if closed is not None:
+            closed[prefix or "./"] = error
+        return []
 
 
 def large_files(root: str) -> Iterator[tuple[str, int]]:
     """Every file below `root`, of whatever name, that is too large for us to read or record, with its size."""
-    for key in _all_files(root):
-        try:
-            size = os.lstat(os.path.join(root, key)).st_size
-        except OSError:
-            continue
-        if size > MAX_FILE_BYTES:
-            yield key, size
+    sizes = ((key, status_of(entry).st_size) for key, entry in walk(root, everything=True))
+    return ((key, size) for key, size in sizes if size > MAX_FILE_BYTES)
 
 
 def unnameable_files(root: str) -> Iterator[str]:
     """Every file below `root` that is left out of the history for its name."""
-    return (key for key in _all_files(root) if not is_nameable(key))
+    return (key for key, _ in walk(root, everything=True) if not is_nameable(key))
 
 
 def is_nameable(path: str) -> bool:
@@ -198,13 +202,6 @@ def is_nameable(path: str) -> bool:
     import unicodedata
 
     return not any(unicodedata.category(character) in ("Cc", "Cs") for character in path)
-
-
-def _all_files(root: str) -> Iterator[str]:
-    for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
 
 
 def most_bytes(path: str) -> int:
@@ -225,7 +222,8 @@ def _is_daily_logs(folder: str) -> bool:
 _GONE = os.stat_result((0,) * 10)
 
 
-def _stat(entry: os.DirEntry[str]) -> os.stat_result:
+def status_of(entry: os.DirEntry[str]) -> os.stat_result:
+    """What the disk tells of a file; of one that is gone again, or may not be looked at, nothing."""
     try:
         return entry.stat(follow_symlinks=False)
     except OSError:

@@ -16,7 +16,7 @@ from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, Me
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
 from memdir.store.history import History, Origin
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
-from memdir.store.journal import Journal, Operation
+from memdir.store.journal import Journal, Operation, is_waiting
 from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner, most_bytes, too_large
@@ -300,7 +300,7 @@ class MemoryStore:
 
     def is_waiting(self) -> bool:
         """Whether a change was cut short, or is on disk and not in the history."""
-        return self._writer.is_waiting()
+        return is_waiting(self.place)
 
     def repair_history(self) -> list[str]:
         """Make again what is damaged of the history, or set it aside. Returns what was done, in words."""

@@ -47,7 +47,7 @@ class Trust(IntEnum):
         return self <= Trust.TOOL
 
 
-def mark_of(memory: Marked) -> str | None:
+def _mark_of(memory: Marked) -> str | None:
     """The class that a file names, however it is written; None for a file without a mark."""
     marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
     if not marks:
@@ -58,7 +58,7 @@ def mark_of(memory: Marked) -> str | None:
 
 def marked_trust(memory: Marked) -> Trust:
     """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
-    mark = mark_of(memory)
+    mark = _mark_of(memory)
     if mark is None:
         return Trust.USER
     return Trust.__members__.get(mark.upper(), Trust.TEAM)
@@ -66,13 +66,18 @@ def marked_trust(memory: Marked) -> Trust:
 
 def low_source(memory: Marked) -> str:
     """Where a memory comes from that nobody here vouched for; empty for one that somebody did."""
-    return _FROM.get(mark_of(memory) or "", "an unknown source") if marked_trust(memory).is_low else ""
+    return _FROM.get(_mark_of(memory) or "", "an unknown source") if marked_trust(memory).is_low else ""
 
 
 def doubt_of(memory: Marked) -> str:
     """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
     source = low_source(memory)
     return f"(from {source}, not verified)" if source else ""
+
+
+def is_of_team(scope: str, key: str) -> bool:
+    """Whether a memory lies in the team's directory, where others write too."""
+    return scope == "team" or key.lower().startswith("team/")
 
 
 def with_trust(topic: Topic, trust: Trust) -> Topic:

@@ -29,16 +29,17 @@ from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
     Operation,
+    found_aside,
+    is_waiting,
     mark_on_disk,
     put_off,
-    put_off_before,
     read_journal,
-    remove_journal,
     set_aside,
+    waiting_journals,
     write_journal,
 )
 from memdir.store.merge import merge_bytes
-from memdir.store.repair import damaged_histories, repair_all, repair_files_for_people, repair_history, repair_in_words
+from memdir.store.repair import repair_all, repair_files_for_people, repair_history, repair_in_words
 from memdir.store.scan import MAX_FILE_BYTES
 
 TYPE_CHECKING = False
@@ -113,7 +114,7 @@ class Writer:
             self._begin([*waiting.values(), journal])
             for path, earlier in waiting.items():
                 self._commit(earlier)
-                remove_journal(path)
+                delete_file(path)
             self._commit(journal, overtaken or {})
             if written_over:
                 self._commit(Journal(outside_message(written_over), [], found=tuple(written_over)))
@@ -122,7 +123,7 @@ class Writer:
 
     def record_outside(self) -> bool:
         """Make what somebody else changed a commit of its own. False when the history cannot take it now."""
-        if self.is_waiting():
+        if is_waiting(self.place):
             return False  # an older change set still waits for a history that fails
 
         def act() -> None:
@@ -148,10 +149,6 @@ class Writer:
         for path, found in saved_secrets(self.place.base, paths):
             self.sink.emit(secret_saved(file=path, found=found))
 
-    def is_waiting(self) -> bool:
-        """Whether a change set is on disk and not in the history."""
-        return os.path.lexists(self.place.journal) or bool(put_off_before(self.place.waiting))
-
     def repair_all(self) -> list[str]:
         """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
         done = []
@@ -166,7 +163,7 @@ class Writer:
     def drop_journal(self) -> None:
         """Remove the journal. One that cannot be removed is no reason to deny a change that is made and recorded."""
         try:
-            remove_journal(self.place.journal)
+            delete_file(self.place.journal)
         except DiskError as error:
             self.sink.emit(history_failed(reason=error.message))
 
@@ -217,7 +214,7 @@ class Writer:
                 self._take_back(operation)
             self.flush_names()
             self.sweep(journal)
-            remove_journal(self.place.journal)
+            delete_file(self.place.journal)
         except MemdirError:
             return  # what is raised is why the change failed
 
@@ -264,7 +261,7 @@ class Writer:
 
     def _waiting(self) -> dict[str, Journal]:
         """The change sets that wait for the history, by their files; what is none of ours is put aside."""
-        found = {path: read_journal(path, self.place.base) for path in put_off_before(self.place.waiting)}
+        found = {path: read_journal(path, self.place.base) for path in waiting_journals(self.place.waiting)}
         for path in (path for path, journal in found.items() if journal is None):
             self.put_aside(path)
         return {path: journal for path, journal in found.items() if journal is not None}
@@ -282,7 +279,7 @@ class Writer:
             contents |= {operation.path: operation.before for operation in journal.operations}
         begun = {path: data for path, data in contents.items() if data is not None}
         if begun:
-            word = "begun anew" if damaged_histories(self.place) else "begun"
+            word = "begun anew" if found_aside(self.place.history) else "begun"
             message = Origin(OUTSIDE).message(f"history {word} with the files as they are")
             self.history.record(message, (), when=self.clock(), contents=begun)
 

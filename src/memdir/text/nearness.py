@@ -11,7 +11,7 @@ from functools import cache
 
 from memdir.text.embedding import Table, open_table
 from memdir.text.glossary import things_in
-from memdir.text.small_words import small_words
+from memdir.text.language import common_words
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import split_words
 
@@ -51,12 +51,11 @@ class Sentence:
 
 
 def _is_content(word: str) -> bool:
-    return word not in _small_words() and (len(word) > _SHORT or not word.isalpha() or not word.isascii())
-
-
-@cache
-def _small_words() -> frozenset[str]:
-    return STOP_WORDS.union(*small_words().values())
+    return (
+        word not in STOP_WORDS
+        and word not in common_words()
+        and (len(word) > _SHORT or not word.isalpha() or not word.isascii())
+    )
 
 
 def sentences_of(text: str) -> list[str]:

@@ -1,43 +1,34 @@
-"""Words to index terms: stop words of several languages dropped, English endings cut, accents already folded.
+"""Words to stems, and the words of many languages that carry no topic.
 
-The stemmer is a small one of ours in the manner of Porter's: it only has to give one form to words of one family.
+For the index English endings are cut in the manner of Porter's stemmer, accents already folded: words of one family
+have one form. `LightStems` is for comparing texts of several languages: it cuts less, and never twice.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+from memdir.disk.shipped import shipped_lines
+from memdir.text.words import char_pairs, is_unspaced, plain_words, split_words, strip_accents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Literal
 
-_ENGLISH = (
-    "a about above after again all also am an and any are as at be because been before being below between both "
-    "but by can could did do does doing done dont down during each few for from further get go got had has have "
-    "having he hello her here hers hey hi him his how i id if ill im in into is isnt it its ive just let lets "
-    "like ll make may me might more most must my need no nor not now of off ok okay on once only or other our out "
-    "over own please pls re s same shall she should so some such t than thank thanks that thats the their them "
-    "then there these they this those to too under until up us ve very want was we were what whats when where "
-    "which while who whom whose why will with without would you your "
-)
-_OTHER = (
-    "aber als am an auch auf aus bei bin bis bitte da das dass dem den der des die dies diese doch du ein eine "
-    "einem einen einer er es fur hab habe haben hat ich ihr im in ist ja kann kein keine konnen man mein mich mir "
-    "mit muss nach nicht noch nur oder ohne schon sein sich sie sind so soll uber um und uns von vor war warum "
-    "was wenn wer wie wir wird wo zu zum zur al avec aux ce ces cette comme dans de des du elle en est et etre il "
-    "ils je la le les leur lui ma mais me mes mon ne nos notre nous on ont ou par pas plus pour qu que qui sa "
-    "sans se ses son sont sur ta te tu un une vos votre vous como con cual cuando del desde donde el ella ellos "
-    "entre era es esa ese esta este esto hay hasta la las lo los mas mi muy nos o para pero por que se si sin "
-    "sobre su sus tambien te tiene un una uno y ya yo ao aos com da das do dos e eles em essa esse eu foi isso ja "
-    "mais mas meu minha na nao nas no nos num o os ou pela pelo quando quem seu sua tem uma voce che chi ci della "
-    "delle dei del di gli ho il io le lei lui ma mio nel nella non noi per piu quando questo sono tra aan al als "
-    "bij dat de deze die dit een en er geen had heb hebben heeft het hij hoe ik is je kan maar me met mijn moet "
-    "naar niet nog of om ons ook op te toch tot uit van veel voor waar wanneer wat we wel wie wij worden ze zijn "
-    "zo zou att av den det eller en ett for fra han har hvad hvem hvor hvordan hvorfor i ikke inte jag jeg kan "
-    "med men nar og om pa ska skal som til till vad vi var vil aby ale bo by byc co czy dla do gdzie i ich ja jak "
-    "jest kiedy kto lub ma na nad nie o od po pod sie sa tak to tym w z za ze ve bir bu icin ile mi ne "
-)
-STOP_WORDS = frozenset((_ENGLISH + _OTHER).split())
+
+def stop_words(kind: Literal["talk", "notes", "index"]) -> dict[str, frozenset[str]]:
+    """By language, in lower case."""
+    found: dict[str, frozenset[str]] = {}
+    for line in shipped_lines("text/stop_words.txt"):
+        head, _, words = line.partition(":")
+        language, where = head.split()
+        if where == kind or (where == "all" and kind != "index"):
+            found[language] = found.get(language, frozenset()).union(words.split())
+    return found
+
+
+STOP_WORDS = stop_words("index")["any"]
 
 _MIN_STEM = 3  # shorter stems join words of different families
 _VOWELS = frozenset("aeiouy")
@@ -83,6 +74,11 @@ def term_of(word: str) -> str:
     return "" if word in STOP_WORDS or (len(word) == 1 and not word.isdigit()) else stem(word)
 
 
+def terms_in(text: str) -> frozenset[str]:
+    """The different terms of a text."""
+    return frozenset(terms(split_words(text)))
+
+
 def pairs(words: Sequence[str]) -> list[str]:
     """Every two terms that stand side by side, as one term each: "high school" is more than "high" and "school"."""
     found = [term_of(word) for word in words]
@@ -100,4 +96,70 @@ def _cut(word: str) -> str:
         if len(rest) < least or not _VOWELS & set(rest) or (ending in _NEEDS_S_OR_T and rest[-1] not in "st"):
             continue
         return rest + replacement
+    return word
+
+
+_LIGHT_ENDINGS = (  # what is cut off a word, longest first, and how much must be left of it
+    *(("ation", 4), ("ement", 4), ("ance", 4), ("ment", 4), ("ness", 4), ("ing", 3), ("ied", 3), ("ung", 4)),
+    *(("ie", 3), ("ed", 3), ("es", 3), ("er", 4), ("en", 4), ("ly", 4), ("e", 3), ("y", 4)),
+)
+_ANY_ENDING = tuple([ending for ending, _ in _LIGHT_ENDINGS])
+_LONG_WORD = 9  # longer words are compared by their beginning: accept-ance, Abnahme-termin
+_PARTICLES = (*("부터", "까지", "에서", "으로", "에게"), *"은는이가을를에의로와과도")
+_RUN = "\0"  # marks a run of a script without spaces
+
+
+class LightStems(dict[str, str]):
+    """Words and their stems, empty for a stop word; one that is asked for first is stemmed then: lookups stay quick."""
+
+    def __init__(self, stops: frozenset[str]) -> None:
+        super().__init__()
+        self._stops = stops
+        self._has_runs = False
+
+    def of(self, text: str) -> list[str]:
+        """The stems of the words that carry meaning, in order; pairs of characters where there are no spaces."""
+        return [stem for stem in self.of_words(plain_words(text)) if stem]
+
+    def of_words(self, words: Iterable[str]) -> list[str]:
+        """The same of words that were already told apart; an empty one for each without meaning."""
+        stems = list(map(self.__getitem__, words))
+        if not self._has_runs:
+            return stems
+        return [part for stem in stems for part in (char_pairs(stem[1:]) if stem[:1] == _RUN else [stem])]
+
+    def __missing__(self, word: str) -> str:
+        stem = self[word] = self._stem(word)
+        self._has_runs = self._has_runs or stem[:1] == _RUN
+        return stem
+
+    def _stem(self, word: str) -> str:
+        if word in self._stops:
+            return ""
+        if not word.isascii():
+            if any(map(is_unspaced, word)):
+                return without_particle(word) if "\uac00" <= max(word) <= "\ud7a3" else _RUN + word
+            word = strip_accents(word)
+        plain = word.partition("'")[0]
+        if plain in self._stops or plain.isdigit() or len(plain) < 2:
+            return ""  # a bare number is a value, and a single letter names nothing
+        return _light_stem(plain) if plain.isalpha() else plain
+
+
+def _light_stem(word: str) -> str:
+    if len(word) > _MIN_STEM and word[-1] == "s" and word[-2] != "s":
+        word = word[:-1]
+    if word.endswith(_ANY_ENDING):
+        for ending, least in _LIGHT_ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= least:
+                word = word[: -len(ending)]
+                break
+    return word[:_LONG_WORD]
+
+
+def without_particle(word: str) -> str:
+    """A Korean word without the particle that tells its part in the sentence."""
+    for particle in _PARTICLES:
+        if word.endswith(particle) and len(word) - len(particle) >= 2:
+            return word[: -len(particle)]
     return word

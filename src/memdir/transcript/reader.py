@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memdir.disk.plain_file import open_descriptor
+from memdir.disk.plain_file import open_plain
 from memdir.transcript.record import (
     ATTRIBUTION,
     FILE_HISTORY,
@@ -32,6 +32,12 @@ MAX_LINE_BYTES = 64 << 20  # a record with several pictures has some MB
 TOLD_BYTES = 4096  # of a longer line: the ids of the record that it was
 MAX_EXTENTS = 10_000  # parts between holes; a file with more is read through
 _ZERO = b"\0"
+MAX_RESTARTS = 1000  # places in one line where a record may begin again after half of another
+_LINK_BYTES = 2048  # from the beginning of a line; further in, an id may belong to something else
+_PADDING = b"\0 \t\r\n"
+_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId)"')
+_LINK = re.compile(rb'"(parentUuid|uuid)": ?(?:null|"([^"\\]{1,80})")')
+_LOOSE = frozenset((FILE_HISTORY, ATTRIBUTION, REPLACEMENT))  # records that have no place in the tree
 
 
 class RawLine(NamedTuple):
@@ -46,24 +52,16 @@ def lines_forwards(path: str, start: int = 0, end: int | None = None) -> Iterato
     """The lines from the byte `start` on, those that begin before `end` and end soon; none where there is no plain file
     that can be read."""
     try:
-        descriptor, _ = open_descriptor(path)
+        with open_plain(path) as file:
+            yield from _forwards(file.fileno(), start, end)
     except OSError:
         return
-    try:
-        yield from _forwards(descriptor, start, end)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
 
 
 def lines_backwards(path: str) -> Iterator[bytes]:
     """The lines of a file as it was when it was opened, last one first. FileNotFoundError when there is none."""
-    descriptor, status = open_descriptor(path, follow=False)
-    try:
-        yield from _backwards(descriptor, status.st_size)
-    finally:
-        os.close(descriptor)
+    with open_plain(path, follow=False) as file:
+        yield from _backwards(file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 class _Pieces:
@@ -184,14 +182,6 @@ def _last_data(extents: list[tuple[int, int]], before: int) -> int:
     """The end of the last part that begins before a place."""
     at = bisect_left(extents, (before, 0))
     return min(before, extents[at - 1][1]) if at else 0
-
-
-MAX_RESTARTS = 1000  # places in one line where a record may begin again after half of another
-_LINK_BYTES = 2048  # from the beginning of a line; further in, an id may belong to something else
-_PADDING = b"\0 \t\r\n"
-_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId)"')
-_LINK = re.compile(rb'"(parentUuid|uuid)": ?(?:null|"([^"\\]{1,80})")')
-_LOOSE = frozenset((FILE_HISTORY, ATTRIBUTION, REPLACEMENT))  # records that have no place in the tree
 
 
 @dataclass

@@ -13,7 +13,7 @@ from itertools import islice
 
 from memdir.disk.atomic import delete_file, delete_tree
 from memdir.disk.open_writers import left_alone
-from memdir.disk.plain_file import open_descriptor, read_beginning
+from memdir.disk.plain_file import open_plain, read_beginning
 from memdir.errors import MemoryNotFound
 from memdir.layout import Layout
 from memdir.store.secrets import beginning
@@ -30,6 +30,7 @@ LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behin
 FIRST_MESSAGES = 20  # among which somebody will have said something
 ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
+LATEST = "latest"  # instead of an id
 
 
 @dataclass(frozen=True)
@@ -53,23 +54,18 @@ def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") ->
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
     """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
-        descriptor, _ = open_descriptor(ref.path, follow=False)
+        with open_plain(ref.path, follow=False) as file:
+            if ref.size <= 2 * END_BYTES:
+                return [], file.read(ref.size).split(b"\n")
+            head, tail = file.read(END_BYTES).split(b"\n")[:-1], []
+            for length in (END_BYTES, LONG_END_BYTES):
+                file.seek(max(0, ref.size - length))
+                tail = file.read(length).split(b"\n")[1:]
+                if any(line.strip() for line in tail):
+                    break
+            return head, tail
     except OSError:
         return [], []
-    try:
-        if ref.size <= 2 * END_BYTES:
-            return [], os.pread(descriptor, ref.size, 0).split(b"\n")
-        head = os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1]
-        tail: list[bytes] = []
-        for length in (END_BYTES, LONG_END_BYTES):
-            tail = os.pread(descriptor, length, max(0, ref.size - length)).split(b"\n")[1:]
-            if any(line.strip() for line in tail):
-                break
-        return head, tail
-    except OSError:
-        return [], []
-    finally:
-        os.close(descriptor)
 
 
 def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, bool]:
@@ -116,9 +112,6 @@ def _shortened(text: str) -> str:
     lines = (" ".join(line.split()) for line in beginning(text.lstrip(), LOOKED_AT).splitlines())
     line = next((line for line in lines if line), "")
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
-
-
-LATEST = "latest"
 
 
 def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> SessionRef:

@@ -49,20 +49,19 @@ class Transcript:
         self._is_marked = False
         self._is_torn = False
 
-    def append_message(self, message: Message, *, parent: str | None = None) -> Message:
-        """Write a message behind the last one, or behind `parent`. Returns it with its id and time."""
+    def append_message(self, message: Message) -> Message:
+        """Write a message behind the last one. Returns it with its id and time."""
         kept = self.dated(message)
-        self.append(self.message_line(kept, parent=parent))
+        self.append(self.message_line(kept, parent=self.last_uuid))
         self.last_uuid = kept.id
         self.depth += 1
         return kept
 
-    def append_system(self, fields: Mapping[str, Any], *, parent: str) -> str:
-        """Write a record of the tree that is no message: the conversation goes on behind it. Returns its id."""
+    def append_system(self, fields: Mapping[str, Any], *, parent: str) -> None:
+        """Write a record of the tree that is no message: the conversation goes on behind it."""
         record_id = _new_id()
         self.append(self.line({"type": "system", "depth": self.depth, **fields}, record_id=record_id, parent=parent))
         self.last_uuid = record_id
-        return record_id
 
     def append_note(self, fields: Mapping[str, Any]) -> None:
         """Write a record that has no place in the tree."""
@@ -92,12 +91,11 @@ class Transcript:
         """A message with an id and a time of its own."""
         return Message(message.role, message.content, message.id or _new_id(), message.is_meta, self.moment())
 
-    def message_line(self, message: Message, *, parent: str | None = None, is_summary: bool = False) -> bytes:
+    def message_line(self, message: Message, *, parent: str, is_summary: bool = False) -> bytes:
         """The line of a message that has its id and time."""
-        behind = self.last_uuid if parent is None else parent
         more = b',"isCompactSummary":true' if is_summary else b""
         body = b'"depth":%d,%b%b' % (self.depth + 1, encode_message(message), more)
-        return self._line(body, message.id, behind, message.timestamp or self.moment())
+        return self._line(body, message.id, parent, message.timestamp or self.moment())
 
     def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str) -> bytes:
         """The line of any record of the tree."""
@@ -127,27 +125,21 @@ class Transcript:
             os.close(self._descriptor)
             self._descriptor = None
 
-    @staticmethod
-    def _size(descriptor: int) -> int:
-        try:
-            require_plain(os.fstat(descriptor))
-        except OSError:
-            os.close(descriptor)
-            raise
-        return os.fstat(descriptor).st_size
-
     def _open(self) -> int:
         if self._descriptor is None:
             make_folder(os.path.dirname(self.path))
+            descriptor = -1
             try:
                 descriptor = os.open(self.path, _OPEN, FILE_MODE)
-                size = self._size(descriptor)
+                status = os.fstat(descriptor)
+                require_plain(status)
             except OSError as error:
+                if descriptor >= 0:
+                    os.close(descriptor)
                 raise disk_error(error, "open", self.path) from error
             # A process that was killed in mid-write left half a line: ours begins on a fresh one (J3).
-            self._is_torn = bool(size) and os.pread(descriptor, 1, size - 1) != b"\n"
-            self._descriptor = descriptor
-            self._is_marked = False
+            self._is_torn = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
+            self._descriptor, self._is_marked = descriptor, False
         if not self._is_marked:
             self._is_marked = mark_writing(self._descriptor)
         return self._descriptor

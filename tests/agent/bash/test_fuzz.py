@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.agent.bash.option_tables import COMMANDS
+from memdir.agent.bash.command_arguments import COMMANDS
 from memdir.agent.bash.shell_judge import judge
 from memdir.agent.gate import Allow, Deny
 

@@ -13,9 +13,19 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash import landlock_launcher as launcher
-from memdir.agent.bash.kernel_rules import filter_program, landlock_abi, landlock_command, readable_roots
-from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, probe_command, sandbox_kind, works
-from memdir.agent.bash.sandbox_run import run_sandboxed
+from memdir.agent.bash.bash_tool import run_sandboxed
+from memdir.agent.bash.sandbox import (
+    ENVIRONMENT,
+    Kind,
+    NoSandbox,
+    filter_program,
+    landlock_abi,
+    landlock_command,
+    probe_command,
+    readable_roots,
+    sandbox_kind,
+    works,
+)
 from memdir.agent.credentials import hidden_paths
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from memdir.agent.bash.bash_tool import ShellResult, run_sandboxed
 from memdir.agent.bash.sandbox import Kind, works
-from memdir.agent.bash.sandbox_run import ShellResult, run_sandboxed
 
 from .place import build_place, snapshot
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.bash.option_tables import COMMANDS, HINTS
+from memdir.agent.bash.command_arguments import COMMANDS, HINTS
 from memdir.agent.bash.shell_judge import MAX_CHARS, MAX_COMMANDS, MAX_WORDS, judge
 from memdir.agent.gate import Allow, Deny
 

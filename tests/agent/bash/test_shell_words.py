@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from memdir.agent.bash.shell_judge import check_tree
 from memdir.agent.bash.shell_words import Refused, Simple, read_commands
-from memdir.agent.bash.syntax_tree import check_tree
 
 BASH = shutil.which("bash")
 needs_bash = pytest.mark.skipif(BASH is None, reason="bash is not installed")

@@ -1,12 +1,170 @@
-"""Run a shell command. What may run is the gate's business; this bounds its time and its output."""
+"""Run a shell command in the sandbox, bounded in time and output; whatever happens, no process stays behind.
+
+What may run is the gate's business.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import codecs
+import os
+import signal
+import subprocess
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 
-from memdir.agent.bash.sandbox_run import run_sandboxed
+from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, sandbox_kind, started
+from memdir.agent.credentials import is_credential
 from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
+from memdir.disk.git_root import work_tree_root
+from memdir.disk.project_git import NO_GIT, ProjectGit
+from memdir.disk.repository import LeftOut
 from memdir.transcript.message import Json
+
+READ_BYTES = 65_536  # what a pipe holds
+REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless a disk hangs
+
+
+@dataclass(frozen=True, slots=True)
+class ShellResult:
+    """What came back. `exit_code` is None when the command was stopped by a limit."""
+
+    exit_code: int | None
+    output: str  # standard output and error, in the order written
+    truncated: bool
+    timed_out: bool
+    no_git: str = ""  # why git, should the command call it, found no repository
+
+
+async def run_sandboxed(
+    command: str, *, cwd: str, timeout_seconds: float, max_output_bytes: int, kind: Kind | None = None
+) -> ShellResult:
+    """Run a command the judge allowed; NoSandbox when this machine has none. Cancelling kills the command."""
+    chosen = kind or sandbox_kind()
+    if chosen is None:
+        raise NoSandbox(
+            "neither bubblewrap nor Landlock works on this machine, so no shell command may run",
+            remedy="Install the package bubblewrap, or go without the Bash tool",
+        )
+    with ExitStack() as stack:
+        git, no_git = _git_variables(command, cwd, stack, timeout_seconds)
+        argv, descriptors = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        stack.callback(os.close, reading)
+        os.set_blocking(writing, True)
+        try:
+            process = subprocess.Popen(
+                argv,
+                pass_fds=descriptors,
+                cwd=cwd,
+                env={**ENVIRONMENT, **git},
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                start_new_session=True,
+            )
+        finally:
+            os.close(writing)
+        result = await _Running(process, reading, max_output_bytes).finish(timeout_seconds)
+        return replace(result, no_git=no_git)
+
+
+def _git_variables(command: str, cwd: str, stack: ExitStack, seconds: float) -> tuple[Mapping[str, str], str]:
+    """Where git finds the project, and never under the project's configuration; without that, nowhere, and why."""
+    if "git" not in command:
+        return NO_GIT, ""
+    try:
+        tree = work_tree_root(cwd) or cwd
+        git = stack.enter_context(ProjectGit(tree, refs="all", timeout_seconds=seconds, is_private=is_credential))
+    except LeftOut as left_out:
+        return NO_GIT, left_out.reason
+    return git.variables, ""
+
+
+class _Running:
+    """A started process, its output so far, and what is waited for: a limit, its end, the end of all its children."""
+
+    def __init__(self, process: subprocess.Popen[bytes], reading: int, max_output_bytes: int) -> None:
+        self._process = process
+        self._reading = reading
+        self._max_bytes = max_output_bytes
+        self._output = bytearray()
+        self._ended = asyncio.Event()
+        self._exited = asyncio.Event()
+        self._closed = asyncio.Event()  # nobody holds the other end of the pipe any more
+
+    async def finish(self, timeout_seconds: float) -> ShellResult:
+        """Wait for the end or a limit, then leave nothing behind."""
+        loop = asyncio.get_running_loop()
+        watching = self._watch()
+        loop.add_reader(watching, self._on_exit, watching)
+        loop.add_reader(self._reading, self._on_output)
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._ended.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            was_stopped = not self._exited.is_set()
+            try:
+                await self._kill()
+            finally:
+                loop.remove_reader(self._reading)
+                loop.remove_reader(watching)
+                os.close(watching)
+        return self._result(timed_out=timed_out, was_stopped=was_stopped)
+
+    def _watch(self) -> int:
+        """A descriptor that becomes readable when the process ends; without one it may not run on."""
+        try:
+            return os.pidfd_open(self._process.pid)
+        except OSError:
+            self._process.kill()
+            self._process.wait()
+            raise
+
+    def _on_exit(self, watching: int) -> None:
+        asyncio.get_running_loop().remove_reader(watching)
+        self._exited.set()
+        self._ended.set()
+
+    def _on_output(self) -> None:
+        try:
+            chunk = os.read(self._reading, READ_BYTES)
+        except BlockingIOError:
+            return
+        if not chunk:
+            asyncio.get_running_loop().remove_reader(self._reading)
+            self._closed.set()
+        self._output += chunk[: self._max_bytes + 1 - len(self._output)]
+        if len(self._output) > self._max_bytes:
+            self._ended.set()
+
+    async def _kill(self) -> None:
+        """Kill the whole group and wait until it is gone. Its leader is reaped last, so its number is still its own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REAP_SECONDS):
+                    await self._exited.wait()
+                    await self._closed.wait()
+        finally:
+            if self._process.poll() is None:  # cancelled a second time, or the disk hangs
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(REAP_SECONDS)
+
+    def _result(self, *, timed_out: bool, was_stopped: bool) -> ShellResult:
+        truncated = len(self._output) > self._max_bytes
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(bytes(self._output[: self._max_bytes]), final=not truncated)
+        code = self._process.returncode
+        if was_stopped or code is None:
+            return ShellResult(None, text, truncated, timed_out)
+        return ShellResult(code if code >= 0 else 128 - code, text, truncated, timed_out)
+
 
 TIMEOUT_SECONDS = 30.0
 LONGEST_SECONDS = 300.0

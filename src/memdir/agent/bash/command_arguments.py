@@ -1,14 +1,20 @@
-"""Read a command's words by its row in the option tables, the way getopt does, and refuse what is not in the row."""
+"""What each command may be given and still only read, from `commands.toml` and `git.toml`, and its words read by that.
+
+A command's words are read by its row the way getopt does, and what is not in the row is refused.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from functools import cache
+from typing import Any, Literal, NoReturn
 
-from memdir.agent.bash.option_tables import WORDS, Spec, long_options, short_options
 from memdir.agent.bash.shell_paths import check_contents, check_path, check_walk, check_word, expand
 from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
+from memdir.disk.shipped import shipped_text
 
 MAX_NUMBER_DIGITS = 7  # ten million lines, bytes or columns: more only floods
 
@@ -16,6 +22,79 @@ _ENDING = re.compile(r"\*(\.\w+)+")
 _OTHER_CHOICES = "exclude exclude-from iglob glob-case-insensitive ignore-file t type T type-not"
 _NUMBER = re.compile(r"[+-]?\d+")
 _LONG_NUMBER = re.compile(rf"[+-]?\d{{{MAX_NUMBER_DIGITS + 1},}}.*")
+
+Operands = Literal["paths", "pattern", "text", "none"]
+Arity = Literal["flag", "value", "optional"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Options and operands of one command. What is not named here is refused."""
+
+    short: str = ""  # getopt notation: `n:` takes a value, `w::` one that is attached, if any
+    long: str = ""  # `name`, `name=` with a value, `name[=]` with an attached one, if any
+    operands: Operands = "paths"  # pattern: the first operand is one, unless an option in `pattern_options` gave it
+    pattern_options: str = ""
+    least: int = 0  # with fewer files, at the head of a pipe, it would wait for standard input
+    most: int | None = None  # with more operands it would write the last one
+    number: bool = False  # `-5` is an option
+    attached: bool = True  # `-L2` is `-L 2`; where it is not, a value must be its own word
+    options_first: bool = False  # the program stops reading options at the first operand
+    harmless: bool = False  # nothing the program can be told makes it write or run: words may come from `*` and xargs
+    opens: bool = True  # it shows what files hold, and not only their names
+    walks: str = ""  # the options that make it go through whole folders; `always` if it always does
+    shows: str = ""  # the options that make it show what the files in whole folders hold; `always` if it always does
+    rule: str = ""  # the function of `shell_judge.py` that judges all words itself
+
+
+@cache
+def short_options(notation: str) -> dict[str, Arity]:
+    """`an:w::` as letter → arity."""
+    found: dict[str, Arity] = {}
+    for at, letter in enumerate(notation):
+        if letter != ":":
+            after = notation[at + 1 : at + 3]
+            found[letter] = "optional" if after == "::" else "value" if after.startswith(":") else "flag"
+    return found
+
+
+@cache
+def long_options(notation: str) -> dict[str, Arity]:
+    """`all width= color[=]` as name → arity."""
+    found: dict[str, Arity] = {"help": "flag", "version": "flag"}
+    for name in notation.split():
+        if name.endswith("[=]"):
+            found[name[:-3]] = "optional"
+        else:
+            found[name.rstrip("=")] = "value" if name.endswith("=") else "flag"
+    return found
+
+
+def _specs(table: dict[str, Any]) -> dict[str, Spec]:
+    """The rows by name; a row stands for the names in its `also` too, and `@part` for what [parts.part] says."""
+    found = {name: Spec(rule=rule) for rule, line in table.get("rules", {}).items() for name in line.split()}
+    for name, row in table["commands"].items():
+        also = row.pop("also", "").split()
+        for key in ("short", "long"):
+            row[key] = _whole(row.get(key, ""), key, table.get("parts", {}))
+        found |= dict.fromkeys([name, *also], Spec(**row))
+    return found
+
+
+def _whole(text: str, key: str, parts: dict[str, dict[str, str]]) -> str:
+    while found := re.search(r"@(\w+)", text):
+        text = text.replace(found[0], parts[found[1]].get(key, ""))
+    return text
+
+
+_COMMANDS, _GIT = (tomllib.loads(shipped_text(f"agent/bash/{name}.toml")) for name in ("commands", "git"))
+COMMANDS: Mapping[str, Spec] = _specs(_COMMANDS)
+HINTS: Mapping[str, str] = {name: hint for line, hint in _COMMANDS["hints"].items() for name in line.split()}
+WORDS, GIT_FORMATS, GIT_VALUES = (
+    {key: frozenset(words.split()) for key, words in table.items()}
+    for table in (_COMMANDS["words"], _GIT["formats"], _GIT["values"])
+)
+GIT_COMMANDS: Mapping[str, Spec] = _specs(_GIT)
 
 
 @dataclass(slots=True)

@@ -9,16 +9,12 @@ from __future__ import annotations
 import os
 import re
 
-from memdir.agent.bash.command_arguments import Arguments, check_command
-from memdir.agent.bash.option_tables import GIT_COMMANDS, GIT_FORMATS, GIT_VALUES, names
+from memdir.agent.bash.command_arguments import GIT_COMMANDS, GIT_FORMATS, GIT_VALUES, Arguments, check_command
 from memdir.agent.bash.shell_words import Refused, Simple, shown
 
-_GLOBAL_OPTIONS = names("--no-pager --no-optional-locks --literal-pathspecs --no-replace-objects")
+_GLOBAL_OPTIONS = ("--no-pager", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects")
 # Of these the first word behind the name says what is done; git takes an option in its place for another verb's.
-_VERBS = {
-    "stash": names("list show"),
-    "reflog": names("show list"),
-}
+_VERBS = {"stash": ("list", "show"), "reflog": ("show", "list")}
 _LISTING = "list contains no-contains merged no-merged points-at"
 _WIDTH = r"%w\(\d{0,3}(?:,\d{1,3}){0,2}\)|%(?:<|>|>>|><|<\||>\|)\(\d{1,3}(?:,[lm]?trunc)?\)"
 _PLAIN = r"%x[0-9a-fA-F]{2}|%C\([a-z ]{1,20}\)"

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import re
 
-from memdir.agent.bash.command_arguments import check_command, need_files
-from memdir.agent.bash.option_tables import COMMANDS, WORDS
+from memdir.agent.bash.command_arguments import COMMANDS, WORDS, check_command, need_files
 from memdir.agent.bash.shell_words import Refused, Simple, shown
 
 _CLASS = r"\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]"

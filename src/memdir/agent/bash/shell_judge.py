@@ -1,45 +1,110 @@
 """Judge a shell command: Allow when it is provably read-only, else Deny with a reason a model can act on (G4).
 
-Layer 1 reads the syntax twice (`shell_words.py`, `syntax_tree.py`), layer 2 the words of each command
-(`command_arguments.py` and the rules). Layer 3, the sandbox that runs an allowed command, is `sandbox_run.py`. See
-docs/shell-gate.md and ADR 0010.
+Layer 1 reads the syntax twice: `shell_words.py` reads it word by word, and here a tree-sitter-bash syntax tree may hold
+whitelisted node kinds only, no errors, and exactly the same commands and words: what two independent parsers read
+differently is refused. Layer 2 reads the words of each command (`command_arguments.py` and the rules). Layer 3, the
+sandbox that runs an allowed command, is `bash_tool.py`. See docs/shell-gate.md and ADR 0010.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
-from memdir.agent.bash import small_rules
-from memdir.agent.bash.command_arguments import check_command
-from memdir.agent.bash.find_rules import check_find
+from memdir.agent.bash import command_rules
+from memdir.agent.bash.command_arguments import COMMANDS, HINTS, check_command
 from memdir.agent.bash.git_rules import check_git
-from memdir.agent.bash.option_tables import COMMANDS, HINTS
 from memdir.agent.bash.script_rules import check_awk, check_sed
 from memdir.agent.bash.shell_words import Refused, Simple, read_commands, shown
-from memdir.agent.bash.syntax_tree import check_tree
-from memdir.agent.bash.xargs_rules import check_xargs
 from memdir.agent.gate import Allow, Deny
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+
+Span = tuple[int, int]
+
+_KINDS = (
+    "program list pipeline command command_name negated_command redirected_statement file_redirect file_descriptor "
+    "word string string_content raw_string ansi_c_string concatenation number comment brace_expression "
+    "test_command unary_expression binary_expression test_operator"
+)
+_SIGNS = '; && || | |& " ! > >> &> &>> >& < $ [ ] [[ ]] = == != -a -o { } ..'
+NAMED_KINDS, TOKENS = frozenset(_KINDS.split()), frozenset((*_SIGNS.split(), "\n"))
+
+
+def check_tree(source: str, commands: list[Simple]) -> None:
+    """Refused unless the syntax tree is whole, whitelisted, and says the same as the first reader."""
+    from tree_sitter import Language, Parser
+    from tree_sitter_bash import language
+
+    root = Parser(Language(language())).parse(source.encode()).root_node
+    if root.has_error:
+        raise Refused("The shell syntax is not complete or not plain: check quotes and operators.")
+    for node in _walk(root):
+        _check_kind(node)
+    if list(_tree_spans(root)) != list(_read_spans(source, commands)):
+        raise Refused("The command can be read in more than one way: put blanks around operators and quote the words.")
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(node.children)
+
+
+def _check_kind(node: Node) -> None:
+    if node.is_missing or node.is_error or (node.is_extra and node.type != "comment"):
+        raise Refused("The shell syntax is not complete or not plain: check quotes and operators.")
+    if node.type not in (NAMED_KINDS if node.is_named else TOKENS):
+        text = (node.text or b"").decode(errors="replace")
+        raise Refused(f"{shown(text)} is shell syntax beyond plain commands ({node.type}): write plain commands only.")
+
+
+def _tree_spans(root: Node) -> Iterator[tuple[Span, ...]]:
+    """Where each command's words stand, in source order; of `[ … ]` only where the whole stands."""
+    commands = [node for node in _walk(root) if node.type in ("command", "test_command")]
+    for node in sorted(commands, key=lambda found: found.start_byte):
+        if node.type == "test_command":
+            yield ((node.start_byte, node.end_byte),)
+        else:
+            yield tuple((c.start_byte, c.end_byte) for c in node.children if c.type != "file_redirect")
+
+
+def _read_spans(source: str, commands: list[Simple]) -> Iterator[tuple[Span, ...]]:
+    for command in commands:
+        spans = dict.fromkeys((_bytes(source, word.start), _bytes(source, word.end)) for word in command.words)
+        if command.name in ("[", "[["):
+            yield ((next(iter(spans))[0], list(spans)[-1][1]),)
+        else:
+            yield tuple(spans)
+
+
+def _bytes(source: str, chars: int) -> int:
+    return len(source[:chars].encode())
+
 
 MAX_CHARS = 4_000  # a screenful of file names; longer lines are generated, and nobody reviews them
 MAX_COMMANDS = 20  # more than anyone chains by hand
 MAX_WORDS = 300  # what a long list of files needs
 
-_RULES: Mapping[str, Callable[[Simple], None]] = MappingProxyType(
-    {
-        "any": small_rules.check_nothing,
-        "awk": check_awk,
-        "date": small_rules.check_date,
-        "find": check_find,
-        "git": check_git,
-        "printf": small_rules.check_printf,
-        "sed": check_sed,
-        "test": small_rules.check_test,
-        "version": small_rules.check_version,
-        "xargs": check_xargs,
-    }
-)
+_RULES: Mapping[str, Callable[[Simple], None]] = {
+    "any": command_rules.check_nothing,
+    "awk": check_awk,
+    "date": command_rules.check_date,
+    "find": command_rules.check_find,
+    "git": check_git,
+    "printf": command_rules.check_printf,
+    "sed": check_sed,
+    "test": command_rules.check_test,
+    "version": command_rules.check_version,
+    "xargs": command_rules.check_xargs,
+}
 
 
 def judge(command: str, *, cwd: str | None = None) -> Allow | Deny:

@@ -1,7 +1,7 @@
 """Read a command line into simple commands and the literal words bash would hand to each (layer 1, first reader).
 
 It knows a small part of bash: words, quotes, escapes, `{a,b}`, `;`, newline, `&&`, `||`, `|`, `!`, comments, `2>&1` and
-redirections to /dev/null. Whatever else it meets it refuses; it never guesses. `syntax_tree.py` is the second reader,
+redirections to /dev/null. Whatever else it meets it refuses; it never guesses. `shell_judge.py` has the second reader,
 and the two must agree word for word.
 """
 

@@ -9,14 +9,6 @@ from memdir.model.model import Reply, Request
 from memdir.transcript.message import Message, Text, ToolUse
 
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
-# fmt: off
-_COMMON = frozenset((
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has",
-    "have", "how", "i", "in", "is", "it", "me", "my", "not", "of", "on", "or", "our", "should", "so", "that",
-    "the", "their", "there", "they", "this", "to", "us", "was", "we", "were", "what", "when", "where", "which",
-    "who", "why", "will", "with", "would", "you", "your",
-))
-# fmt: on
 
 
 def says(text: str) -> Reply:
@@ -41,9 +33,3 @@ def parted(request: Request) -> tuple[Sequence[Message], Sequence[Message]]:
     messages = request.messages
     at = max((n for n, message in enumerate(messages) if message.is_meta), default=len(messages))
     return messages[:at], messages[at + 1 :]
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The words that carry meaning, folded and cut to a common beginning ("deploys" and "deployed" agree)."""
-    found = re.findall(r"[^\W_]+", text.casefold())
-    return frozenset(word[:6] for word in found if word not in _COMMON)

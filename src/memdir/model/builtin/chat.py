@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
-from memdir.model.builtin.answers import reads, says, text_read, words_of
+from memdir.model.builtin.answers import reads, says, text_read
 from memdir.model.job import ChatJob
 from memdir.model.model import Reply, Request
 from memdir.store.index import Index
 from memdir.store.topic import Topic
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Message
 
 MAX_QUOTED = 3  # memories in one answer
@@ -42,9 +43,9 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
 
 def _candidates(job: ChatJob, request: Request) -> Iterator[_Candidate]:
     asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
-    wanted = words_of(asked[-1] if asked else "")
+    wanted = terms_in(asked[-1] if asked else "")
     for entry in Index(job.index.encode("utf-8", "replace")).entries():
-        score = len(wanted & words_of(f"{entry.title} {entry.hook} {entry.key}"))
+        score = len(wanted & terms_in(f"{entry.title} {entry.hook} {entry.key}"))
         if score and _is_memory(entry.key):
             yield _Candidate(os.path.join(job.directory, entry.key), entry.render(), score)
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdir.model.builtin.answers import calls, parted, reads, says, text_read, words_of
+from memdir.model.builtin.answers import calls, parted, reads, says, text_read
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
 from memdir.model.job import ExtractJob
 from memdir.model.model import Reply, Request
@@ -17,6 +17,7 @@ from memdir.store.scan import Header
 from memdir.store.taxonomy import MemoryType, parse_type
 from memdir.store.topic import Topic
 from memdir.store.trust import doubt_of
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Message, ToolUse
 from memdir.transcript.record import message_fields
 
@@ -82,9 +83,9 @@ def _follow(known: dict[str, _Known], messages: Sequence[Message]) -> None:
 
 def _concerned(said: Sequence[Message], known: dict[str, _Known]) -> list[_Known]:
     """The existing memories that share words with what the user said, nearest first."""
-    asked = words_of(" ".join(message.text for message in said if message.role == "user" and not message.is_meta))
+    asked = terms_in(" ".join(message.text for message in said if message.role == "user" and not message.is_meta))
     scored = [
-        (len(asked & words_of(f"{memory.description} {memory.path.rsplit('/', 1)[-1]}")), memory)
+        (len(asked & terms_in(f"{memory.description} {memory.path.rsplit('/', 1)[-1]}")), memory)
         for memory in known.values()
     ]
     near = [(score, memory) for score, memory in scored if score >= _SHARED_WORDS]

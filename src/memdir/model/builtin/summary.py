@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memdir.model.builtin.answers import parted, says, words_of
+from memdir.model.builtin.answers import parted, says
 from memdir.model.builtin.digest import digest, sentences, short, turns_of
 from memdir.model.job import CompactJob
 from memdir.model.model import Reply, Request
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Message
 
 MAX_LINES = 40  # under one heading; the newest are kept
@@ -35,8 +36,8 @@ def _part(title: str, lines: list[str]) -> str:
 
 def _wished(messages: Sequence[Message], wish: str) -> list[str]:
     """Sentences of the conversation that share words with what the user wants kept."""
-    wanted = words_of(wish)
+    wanted = terms_in(wish)
     spoken = (message.text for message in messages if not message.is_meta)
     enough = min(2, len(wanted))
-    found = (sentence for text in spoken for sentence in sentences(text) if len(wanted & words_of(sentence)) >= enough)
+    found = (sentence for text in spoken for sentence in sentences(text) if len(wanted & terms_in(sentence)) >= enough)
     return [short(sentence) for sentence in found] if wanted else []

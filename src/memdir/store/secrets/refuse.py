@@ -6,6 +6,7 @@ import unicodedata
 
 from memdir.errors import SecretRefused
 from memdir.store.secrets.find import find_secrets, new_secrets, redact
+from memdir.store.trust import is_of_team
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _RECOGNISED = 4  # characters of a value in a row by which it could be known aga
 MAX_SAVED = 50  # files that are looked through on the way of a command
 _REMEDY = "Take it out and say where it is kept instead"
 _INSIST = "--allow-secret saves it all the same, on this machine only"
-_SHARED = ("team", "agent-project")  # scopes whose files others get
+_SHARED = "agent-project"  # the scope whose files others get, beside the team's
 
 
 def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, is_allowed: bool = False) -> None:
@@ -25,7 +26,7 @@ def refuse_secrets(key: str, data: bytes, before: bytes | None, *, scope: str, i
 
     `is_allowed`: a person insists. What others get is refused all the same.
     """
-    is_shared = scope.partition(":")[0] in _SHARED or key.startswith("team/")
+    is_shared = scope.partition(":")[0] == _SHARED or is_of_team(scope, key)
     if is_allowed and not is_shared:
         return
     kinds, told = secrets_in(key, data, before)

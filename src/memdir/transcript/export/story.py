@@ -64,23 +64,23 @@ def _filtered(messages: Sequence[Message], change: Callable[[str], str]) -> tupl
     return tuple(
         replace(
             message,
-            content=tuple(_changed(block, change) for block in message.content),
+            content=tuple(_changed(block, change, keys=True) for block in message.content),
             timestamp=change(message.timestamp),
         )
         for message in messages
     )
 
 
-def _changed(block: Block, change: Callable[[str], str]) -> Block:
+def _changed(block: Block, change: Callable[[str], str], *, keys: bool = False) -> Block:
     match block:
         case Text(text):
             return Text(change(text))
         case ToolResult(_, content):
             return replace(block, content=change(content))
         case ToolUse(_, name, arguments):
-            return replace(block, name=change(name), input=_changed_arguments(arguments, change, keys=True))
-        case _:
-            return block
+            changed = _changed_arguments(arguments, change, keys=keys)
+            return replace(block, name=change(name) if keys else name, input=changed)
+    return block
 
 
 def _changed_arguments(found: Mapping[str, Json], change: Callable[[str], str], *, keys: bool) -> dict[str, Json]:
@@ -108,45 +108,41 @@ def _changed_value(value: Json, change: Callable[[str], str], *, keys: bool) -> 
 
 def without_secrets(story: Story) -> Story:
     """What stands beside each other first, a key and its value, one half and the other; then every text by itself."""
-    asides = tuple((name, _beside(messages)) for name, messages in story.asides)
-    return filtered(replace(story, messages=_beside(story.messages), asides=asides), redact)
+    asides = tuple((name, _spoken(messages)) for name, messages in story.asides)
+    return filtered(replace(story, messages=_spoken(story.messages), asides=asides), redact)
 
 
-def _beside(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What one side said without a break is one text."""
+def _spoken(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """What one side said without a break is one text; a call is one of its own."""
     found: list[Message] = []
-    for _, said in groupby(messages, key=lambda message: message.role):
-        run = list(said)
-        blocks = [block for message in run for block in message.content]
-        texts = iter(redact_parts([_text(block) for block in blocks if _text(block)]))
-        for message in run:
-            content = tuple(
-                _with_text(block, next(texts)) if _text(block) else _call(block) for block in message.content
-            )
-            found.append(replace(message, content=content))
+    for _, run in groupby(messages, key=lambda message: message.role):
+        said = list(run)
+        blocks = (block for message in said for block in message.content if not isinstance(block, ToolUse))
+        clean = iter(_beside(list(blocks)))
+        for message in said:
+            content = (_call(block) if isinstance(block, ToolUse) else next(clean) for block in message.content)
+            found.append(replace(message, content=tuple(content)))
     return tuple(found)
 
 
-def _text(block: Block) -> str:
-    match block:
-        case Text(text):
-            return text
-        case ToolResult(_, content):
-            return content
-        case _:
-            return ""
+def _beside(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks without a secret that begins in one of their texts and ends in the next, such as lines of a file."""
+    texts: list[str] = []
+
+    def collected(text: str) -> str:
+        texts.append(text)
+        return text
+
+    for block in blocks:
+        _changed(block, collected)
+    clean = iter(redact_parts([text for text in texts if text]))
+    return [_changed(block, lambda text: next(clean) if text else text) for block in blocks]
 
 
-def _with_text(block: Block, text: str) -> Block:
-    return replace(block, content=text) if isinstance(block, ToolResult) else Text(text)
-
-
-def _call(block: Block) -> Block:
+def _call(use: ToolUse) -> Block:
     """A call's arguments as one text: the name of a field says that its value is a password."""
-    if not isinstance(block, ToolUse):
-        return block
-    block = _values_beside(block)
-    text = json.dumps(dict(block.input), ensure_ascii=False, indent=2)
+    [block] = _beside([use])
+    text = json.dumps(block.input, ensure_ascii=False, indent=2) if isinstance(block, ToolUse) else ""
     clean = redact(text)
     if clean == text:
         return block
@@ -154,17 +150,4 @@ def _call(block: Block) -> Block:
         found = json.loads(clean)
     except ValueError:
         found = None  # what was taken out went over a border
-    return replace(block, input=found if isinstance(found, dict) else {"arguments": clean})
-
-
-def _values_beside(use: ToolUse) -> ToolUse:
-    """The same call without a secret that begins in one of its values and ends in the next, such as lines of a file."""
-    values: list[str] = []
-
-    def collected(value: str) -> str:
-        values.append(value)
-        return value
-
-    _changed_arguments(use.input, collected, keys=False)
-    clean = iter(redact_parts(values))
-    return replace(use, input=_changed_arguments(use.input, lambda _: next(clean), keys=False))
+    return replace(use, input=found if isinstance(found, dict) else {"arguments": clean})

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from functools import cached_property
 from importlib import resources
 
-from memdir.model.builtin.dream.dream_words import words_of
+from memdir.text.words import plain_words
 
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 
@@ -81,7 +81,7 @@ class _Language:
 
     def _words_in(self, text: str) -> frozenset[str]:
         """The trigger words that a match can hold: those that begin like a word of the pattern."""
-        named = [word for word in words_of(text.replace("{wd}", " ".join(self.weekdays))) if len(word) > 1]
+        named = [word for word in plain_words(text.replace("{wd}", " ".join(self.weekdays))) if len(word) > 1]
         return frozenset(trigger for trigger in self.triggers if any(_begin_alike(trigger, word) for word in named))
 
     def _compiled(self, text: str) -> re.Pattern[str]:
@@ -117,7 +117,7 @@ class Calendar:
 
     def find(self, text: str, day: date) -> list[Found]:
         """Every relative date in `text`, read from `day`; the longest reading where several overlap."""
-        words = words_of(text)
+        words = frozenset(plain_words(text))
         found = [item for language in self._spoken(text, words) for item in self._matches(language, text, words, day)]
         found.sort(key=lambda item: (item.start, -item.end))
         kept: list[Found] = []

@@ -14,9 +14,11 @@ from functools import cached_property
 from typing import Literal
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.dream_words import DreamWords, pairs, without_particle
+from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.rivals import is_same
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.stems import without_particle
+from memdir.text.words import char_pairs
 
 LONG = 7  # letters: a shorter word with an s more may be another name (Jon, Jones)
 
@@ -190,7 +192,7 @@ class Marks:
             form = raw.strip("`").rstrip(".:-").casefold()
             yield at, form, "name", form
         elif _RUN.search(raw):
-            yield from ((at + n, pair, "word", pair) for n, pair in enumerate(pairs(raw)))
+            yield from ((at + n, pair, "word", pair) for n, pair in enumerate(char_pairs(raw)))
         else:
             for part in _PART.finditer(raw):
                 owner = _OWNER.sub("", part[0])

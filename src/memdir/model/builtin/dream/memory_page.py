@@ -10,9 +10,9 @@ from functools import cached_property
 
 from memdir.disk.safe_path import INDEX_NAME, is_key
 from memdir.model.builtin.dream.body_text import BodySentence, sentences
-from memdir.model.builtin.dream.dream_words import words_of
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
+from memdir.text.words import plain_words
 
 TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
@@ -86,7 +86,7 @@ class Page:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of the claims, in lower case."""
-        return words_of(self.claims)
+        return frozenset(plain_words(self.claims))
 
     @cached_property
     def head(self) -> str:

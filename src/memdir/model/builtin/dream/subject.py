@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memdir.model.builtin.dream.body_text import clauses, split
-from memdir.model.builtin.dream.dream_words import DreamWords, words_of
+from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.marks import Mark, Marks, Pool, tongues
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.rivals import base_kind
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.words import plain_words
 
 MAX_CLAIMS = 3  # sentences of a body that may say what the page is about
 
@@ -57,7 +58,7 @@ class Subjects:
 
     def may_correct(self, page: Page, claim: Claim, evidence: LaterStatement) -> bool:
         """Whether the evidence speaks of the very thing that the clause is about, and only the value differs."""
-        return self._reader(page.words | words_of(evidence.text)).may_correct(page, claim, evidence)
+        return self._reader(page.words.union(plain_words(evidence.text))).may_correct(page, claim, evidence)
 
     def _reader(self, words: frozenset[str]) -> Comparison:
         """The one whose small words stand there most often; the first, English, where none does."""

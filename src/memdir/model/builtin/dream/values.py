@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.dream_words import words_of
+from memdir.text.words import plain_words
 
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
 _VALUE = re.compile(
@@ -75,7 +75,7 @@ class Values:
     def find(self, text: str) -> list[Value]:
         """Every value in `text`, in order."""
         found = [self._read(match, text) for match in _VALUE.finditer(text)] if _HINT.search(text) else []
-        if self._spelled_words.isdisjoint(words_of(text)) and not _HANGUL.search(text):
+        if self._spelled_words.isdisjoint(plain_words(text)) and not _HANGUL.search(text):
             return found
         taken = [(value.start, value.end) for value in found]
         for match in self._spelled.finditer(text):

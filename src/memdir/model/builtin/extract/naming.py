@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from functools import cache
 
 from memdir.model.builtin.extract.wording import shorten
-from memdir.text.language import cjk_runs, fold, stems, strip_accents, tokens
-from memdir.text.small_words import small_words
+from memdir.text.language import cjk_runs, common_words, fold, stems, tokens
+from memdir.text.words import strip_accents
 
 MAX_DESCRIPTION = 150  # an index line stays under about that
 MAX_NAME = 60  # fits a list beside a date
@@ -39,14 +38,9 @@ def title(lead: str) -> str:
         text = f"{text}, {more}"
     short = shorten(text[:1].upper() + text[1:], MAX_NAME)
     words = short.rstrip(".…,;: ").split(" ")
-    while short.endswith("…") and len(words) > 2 and fold(words[-1]) in _common():
+    while short.endswith("…") and len(words) > 2 and fold(words[-1]) in common_words():
         words.pop()  # a title does not end in "the"
     return " ".join(words)
-
-
-@cache
-def _common() -> frozenset[str]:
-    return frozenset().union(*small_words().values())
 
 
 def _tells(clause: str) -> bool:
@@ -55,7 +49,7 @@ def _tells(clause: str) -> bool:
 
 def file_name(kind: str, name: str, description: str, taken: set[str]) -> str:
     """A file name of plain letters that is not taken; text without any gets a stable number."""
-    words = [strip_accents(word) for word in tokens(fold(name)) if word not in _common()]
+    words = [strip_accents(word) for word in tokens(fold(name)) if word not in common_words()]
     plain = [word for word in (re.sub(r"[^a-z0-9]", "", word) for word in words) if word]
     slug = "_".join(plain[:MAX_SLUG_WORDS]) or f"note_{zlib.crc32(description.encode()):08x}"
     file, number = f"{kind}_{slug}.md", 2

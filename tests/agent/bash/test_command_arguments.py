@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from memdir.agent.bash.option_tables import COMMANDS, Arity, long_options, short_options
+from memdir.agent.bash.command_arguments import COMMANDS, Arity, long_options, short_options
 from memdir.agent.bash.sandbox import ENVIRONMENT, SEARCH_PATH
 
 # Programs whose --help is in the GNU form; the others are compared by running them (test_execution.py).
