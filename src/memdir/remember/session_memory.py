@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import SingleFile
-from memdir.agent.fork import ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
@@ -131,7 +131,7 @@ class SessionMemory:
         tools = ForkTools(self.model, box, SingleFileGate(self.path, self.cwd))
         # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
         since = () if turn.reply.tool_uses else (turn.reply,)
-        report = await fork(turn.request, self._job(template), tools, since=since, abort=self._abort)
+        report = await run_fork(turn.request, self._job(template), tools, since=since, abort=self._abort)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.ending}")
         if file.draft is None:

@@ -32,26 +32,9 @@ _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
 _FORMAT = "%H%x00%P%x00%ct%x00%B%x00"  # no file name and no message holds a NUL, and what follows is told by its place
 _LATEST = (1 << 62) // 10**9  # the year 2116, which every file system can still write down
-_LOG = (
-    "log",
-    "-z",
-    "--raw",
-    "--no-abbrev",
-    "--no-renames",
-    "--no-show-signature",
-    "--no-textconv",
-    f"--format={_FORMAT}",
-)
-_PATCH = (
-    "diff-tree",
-    "--root",
-    "-r",
-    "-p",
-    "--no-commit-id",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-)
+_PLAIN = ("--no-renames", "--no-textconv")
+_LOG = ("log", "-z", "--raw", "--no-abbrev", "--no-show-signature", *_PLAIN, f"--format={_FORMAT}")
+_PATCH = ("diff-tree", "--root", "-r", "-p", "--no-commit-id", "--no-ext-diff", *_PLAIN)
 
 
 class Origin:
@@ -147,10 +130,6 @@ class History:
             yield
         finally:
             self.git.kept_open = ()
-
-    def settle(self) -> None:
-        """Clear what a killed git left behind. Call under the directory's lock, after a crash."""
-        self.git.clear_abandoned()
 
     def head(self) -> str:
         """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
@@ -419,7 +398,7 @@ class History:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True
+            pass
         return True
 
 

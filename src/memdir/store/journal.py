@@ -70,7 +70,7 @@ def write_journal(path: str, journal: Journal) -> None:
     head = json.dumps({"message": journal.message, "files": sizes, "found": journal.found}).encode("ascii")
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
-    data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
+    data = b"".join([_MAGIC, digest_of(rest), b"\n", rest])
     if len(data) > MAX_JOURNAL_BYTES:
         raise DiskError(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
@@ -92,8 +92,11 @@ def read_journal(path: str, base: str) -> Journal | None:
     except OSError as error:
         raise disk_error(error, "read", path) from error
     digest, _, rest = rest.partition(b"\n")
-    journal = _parse(rest) if digest == _digest(rest) else None
-    if journal is None or not all(_is_inside(base, path) for path in _paths(journal)):
+    journal = _parse(rest) if digest == digest_of(rest) else None
+    if journal is None:
+        return None
+    paths = [*(operation.path for operation in journal.operations), *journal.found]
+    if not all(_is_inside(base, path) for path in paths):
         return None
     journal.is_on_disk = magic == _MARKED
     return journal
@@ -179,14 +182,11 @@ def waiting_journals(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(names, key=int)]
 
 
-def _digest(rest: bytes) -> bytes:
+def digest_of(rest: bytes) -> bytes:
+    """A checksum, as our files of state begin with it."""
     from hashlib import sha256
 
     return sha256(rest).hexdigest().encode("ascii")
-
-
-def _paths(journal: Journal) -> list[str]:
-    return [*(operation.path for operation in journal.operations), *journal.found]
 
 
 def _is_inside(base: str, path: str) -> bool:

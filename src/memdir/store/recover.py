@@ -1,4 +1,4 @@
-"""Mending what a killed process left: sweep, settle git, complete the change set of the journal (S13).
+"""Repairing what a killed process left: sweep, clear up after git, complete the change set of the journal (S13).
 
 Runs at the next start and before every change, under the directory's lock. Every step may itself be cut short and is
 then done again.
@@ -40,7 +40,7 @@ def recover(writer: Writer) -> None:
             sweep_temporaries(folder)
     if not is_waiting(place):
         return  # files are moved, and the history is written, only while there is a journal
-    writer.history.settle()
+    writer.history.git.clear_abandoned()
     journal = _read(writer)
     writer.sweep(journal)
     if journal is not None:

@@ -250,7 +250,7 @@ class Writer:
             try:
                 act()
             except (HistoryError, DiskError) as error:
-                self.history.settle()  # a git that was killed, ours or a person's, may have left what stops every other
+                self.history.git.clear_abandoned()  # a git that was killed may have left what stops every other
                 for event in repair_history(self.place, self.history, self.clock(), error):
                     self.sink.emit(event)
                 act()
