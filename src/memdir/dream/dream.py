@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
-from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import WRITING, memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
@@ -185,7 +185,7 @@ class Dreamer:
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
+            return await run_fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import SingleFile
-from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
@@ -153,7 +153,7 @@ class SessionMemory:
         hands = ForkTools(self.model, tools, SingleFileGate(self.path, self.cwd))
         # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
         since = () if turn.reply.tool_uses else (turn.reply,)
-        return await fork(turn.request, self._job(), hands, since=since, abort=self._abort)
+        return await run_fork(turn.request, self._job(), hands, since=since, abort=self._abort)
 
     def _last_covered(self, turn: FinishedTurn) -> str:
         last = turn.request.messages[-1:] if turn.reply.tool_uses else (turn.reply,)

@@ -77,6 +77,16 @@ def save_memory(
     return store.read(key)
 
 
+def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
+    """A memory with another text. A name or description that was made from the text before is made anew."""
+    was_described = topic.description == describe(topic.body)
+    description = description or (describe(text) if was_described else topic.description)
+    was_named = was_described and topic.name == short_name(topic.description)
+    name = name or (short_name(description) if was_named else topic.name)
+    changed = topic.with_field("name", name).with_field("description", description)
+    return changed.with_body("\n" + text.strip("\n") + "\n")
+
+
 def forget_memory(store: MemoryStore, key: str, *, origin: Origin) -> None:
     """Delete a memory and its index line; `undo` brings both back."""
     store.read(key)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from memdir.disk.safe_path import INDEX_NAME, is_key
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.disk.safe_path import INDEX_NAME, check_key, is_key
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
 from memdir.store.index import merge_index
+from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -188,3 +189,19 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     raise MemoryNotFound(
         f"the history has no earlier version of {path}", remedy=f"`memdir log {path}` shows what it has"
     )
+
+
+def history_key(store: MemoryStore, wanted: str) -> str:
+    """The key of a memory that exists or once did."""
+    if wanted == INDEX_NAME:
+        return wanted
+    try:
+        return find_key(store, wanted)
+    except MemoryNotFound:
+        for key in (wanted, f"{wanted}.md"):
+            try:
+                if store.history.log(store.place.prefix + check_key(key), limit=1):
+                    return key
+            except PathEscape:
+                continue
+        raise
