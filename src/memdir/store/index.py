@@ -10,6 +10,7 @@ from memdir.store.frontmatter import line_ending_of
 from memdir.store.merge import merge_bytes
 from memdir.text.lookalikes import defused
 from memdir.text.printable import one_line
+from memdir.text.words import cut_at_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Entry:
             return f"{head} — {hook}"
         if not hook or room < 10:
             return head
-        return f"{head} — {_cut_at_word(hook, room)}"
+        return f"{head} — {cut_at_word(hook, room)}"
 
 
 class Index:
@@ -213,11 +214,3 @@ def parse_entry(line: bytes) -> Entry | None:
 
 def _one_line(text: str) -> str:
     return defused(" ".join(one_line(text).split()))
-
-
-def _cut_at_word(text: str, room: int) -> str:
-    if len(text) <= room:
-        return text
-    cut = text[: room - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:—-") + "…"
