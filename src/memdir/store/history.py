@@ -11,8 +11,7 @@ import stat
 from contextlib import contextmanager
 
 from memdir.disk.atomic import delete_file, disk_error
-from memdir.disk.git import MANY_BLOBS, Git
-from memdir.disk.objects import object_id, read_batch, read_object, tree_objects, write_object
+from memdir.disk.git import MANY_BLOBS, Git, object_id, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError

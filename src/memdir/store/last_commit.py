@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import write_bytes_atomic
-from memdir.disk.objects import is_object_id
+from memdir.disk.git import is_object_id
 from memdir.disk.plain_file import read_if_plain
 from memdir.store.journal import digest_of
 

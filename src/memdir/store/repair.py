@@ -11,8 +11,7 @@ import os
 import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
-from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
-from memdir.disk.objects import read_batch
+from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder, read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside

@@ -21,7 +21,6 @@ from memdir.store.frontmatter import (
     read_fields,
     read_unclosed,
 )
-from memdir.store.taxonomy import parse_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ class Header:
 
     @property
     def type(self) -> MemoryType | None:
+        from memdir.store.taxonomy import parse_type  # an enum: a start that only walks the files goes without
+
         return parse_type(self.fields.get("type"))
 
     @property
