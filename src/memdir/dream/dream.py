@@ -125,8 +125,7 @@ class Dreamer:
         try:
             outcome = await self._under_lock(parent, task, lock, is_dry=is_dry)
         except MemdirError as error:
-            lock.give_up()
-            return self._end(task, NotDreamt(f"it failed: {error.message}"))
+            outcome = NotDreamt(f"it failed: {error.message}")
         except BaseException:
             lock.give_up()
             task.enter("stopped")
@@ -205,9 +204,8 @@ class Dreamer:
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
-        place = self.plan.stores[0].place
         moment = datetime.fromtimestamp(self.clock()).astimezone()
-        folder = os.path.join(place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
+        folder = os.path.join(self.plan.stores[0].place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
         for draft in workspace.changed():
             path = os.path.join(folder, draft.store.place.prefix + draft.key)
             make_folder(os.path.dirname(path))

@@ -113,7 +113,8 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
             continue
         before, after = _text(draft.before or b""), _text(draft.after)
         gained = runs_of(after) - runs_of(before)
-        claims = [Sentence(text) for text in sentences_of(after) if text not in set(sentences_of(before))]
+        known = set(sentences_of(before))
+        claims = [Sentence(text) for text in sentences_of(after) if text not in known]
         sources = tuple(
             source
             for source, (text, runs, trust) in told.items()
