@@ -173,7 +173,8 @@ class Session:
         due = self._gates.check()
         if isinstance(due, Due):
             self.dream_task = DreamTask(len(due.sessions))
-            self._dreaming = self._start(self._dream(turn.request, due, self.dream_task), "memdir dream")
+            work = self._dream(turn.request, due, self.dream_task)
+            self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
 
     @property
     def should_compact(self) -> bool:
@@ -225,11 +226,9 @@ class Session:
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
         if self._catching_up is None and self._memory.settings.enabled:
+            loop = asyncio.get_running_loop()
             self.state.begin()
-            self._catching_up = self._start(self._catch_up(), "memdir catch-up")
-
-    def _start(self, work: Any, name: str) -> asyncio.Task[None]:
-        return asyncio.get_running_loop().create_task(work, name=name)
+            self._catching_up = loop.create_task(self._catch_up(), name="memdir catch-up")
 
     @cached_property
     def state(self) -> SessionState:

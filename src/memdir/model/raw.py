@@ -171,7 +171,9 @@ def plain_json(value: object) -> Any:
         return {key: plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain_json(item) for item in value]
-    return value.model_dump(mode="json", exclude_none=True) if hasattr(value, "model_dump") else value
+    if not hasattr(value, "model_dump"):
+        return value
+    return value.model_dump(mode="json", exclude_none=True, warnings=False)  # some servers keep to no schema
 
 
 def _is_said(item: Mapping[str, Any]) -> bool:
