@@ -23,7 +23,7 @@ from tests.provider_server.prompt_cache import OPENAI_STEP
 from benchmarks.measure import save
 from memdir import MemoryType
 from memdir.agent.file_access import DiskFiles
-from memdir.agent.fork import ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.memdir import MemDir, open_memory
@@ -138,7 +138,6 @@ class _Session:
             parent_request(name, self.memory.prompt(), [*messages, reply, user("Next."), reply, user("And next.")])
         )
         self.clock.now += 120
-        self.memory.reload()
         morning = parent_request(name, self.memory.prompt(), [*messages, reply, user("Next."), reply, user("Morning.")])
         after_midnight = await self._percent(morning)
         naive = await self._work(self._naive(messages), ())
@@ -165,7 +164,7 @@ class _Session:
         prompt = load_prompt("extract/private.md")
         values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None."}
         job = Job(prompt.render(bash=told_of_bash(box), **values), "extract", 5)
-        return (await fork(request, job, ForkTools(self.model, box, allow_all), since=since)).usage
+        return (await run_fork(request, job, ForkTools(self.model, box, allow_all), since=since)).usage
 
     async def _percent(self, request: Request) -> float:
         """How much of the conversation so far a request reads from the cache."""

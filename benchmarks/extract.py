@@ -16,6 +16,7 @@ import resource
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.stores import build_store
@@ -68,12 +69,13 @@ async def measure(size: int) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as place:
             memory = _memory(Path(place), size)
             files: list[str] = []
-            background = memory.background("bench", on_saved=files.extend)
+            session = memory.session("bench", on_saved=files.extend)
             turn = _turn()
-            background.sampled(turn)  # as a host that is in the middle of a session has done
+            asked = replace(turn.reply, content=(ToolUse("t", "Read", {}),))
+            session.turn_ended(turn.request, asked)  # as a host that is in the middle of a session has done
             noops.append(await _noop())
             before, start = _cpu_seconds(), time.perf_counter()
-            background.turn_ended(turn)
+            session.turn_ended(turn.request, turn.reply)
             returns.append(time.perf_counter() - start)
             await memory.close()
             spent.append(_cpu_seconds() - before)

@@ -5,9 +5,13 @@ python -m docs.generate [--check]
 
 from __future__ import annotations
 
+import inspect
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import memdir
 from memdir import errors
 from memdir.cli.context import build_parser
 from memdir.cli.entry import command_groups, command_places, load_command
@@ -31,6 +35,62 @@ def cli_page() -> str:
             help_text = build_parser(name, load_command(place)).format_help().rstrip()
             parts.append(f"### memdir {name}\n\n{text[0].upper()}{text[1:]}.\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)
+
+
+# What a host calls; the rest of these two classes is for the command line and for each other.
+FOR_HOSTS = {
+    "MemDir": (
+        *("add", "get", "list", "search", "update", "forget", "undo", "why", "session", "close"),
+        *("prompt", "context", "start", "store_for", "session_search", "model_name", "chat_job"),
+    ),
+    "Session": (
+        *("prompt", "context", "recall", "prefetch", "turn_ended", "should_compact", "compact", "clear"),
+        *("conversation", "transcript", "dream", "close"),
+    ),
+}
+
+
+def api_page() -> str:
+    """Every public name: what it takes and what it promises, from its signature and its docstring."""
+    parts = ["# Library\n", NOTICE, f"{(memdir.__doc__ or '').partition(chr(10) * 2)[2].strip()}\n"]
+    first = ("open_memory", "MemDir", "Session")
+    for name in (*first, *(name for name in memdir.__all__ if name not in (*first, "__version__"))):
+        parts.append(_described(name, getattr(memdir, name)))
+    for package in ("memdir.agent", "memdir.model", "memdir.transcript"):
+        module = import_module(package)
+        parts.append(f"## {package}\n\n{' '.join((module.__doc__ or '').split())}\n\n| name | |\n|---|---|")
+        lines = [(name, inspect.getdoc(getattr(module, name)) or "") for name in module.__all__]
+        parts.append("\n".join(f"| `{name}` | {text.partition(chr(10))[0]} |" for name, text in lines) + "\n")
+    return "\n".join(parts)
+
+
+def _described(name: str, thing: object) -> str:
+    if not inspect.isclass(thing):
+        return f"## {name}\n\n```python\n{_signature(name, thing)}\n```\n\n{inspect.getdoc(thing)}\n"
+    parts = [f"## {name}\n\n{inspect.getdoc(thing)}\n"]
+    members = FOR_HOSTS.get(name) or [member for member in vars(thing) if not member.startswith("_")]
+    for member in members:
+        value = vars(thing)[member]
+        found = getattr(value, "fget", None) or getattr(value, "func", None) or value
+        if inspect.isfunction(found) and inspect.getdoc(found):
+            call = _signature(member, found) if found is value else member
+            parts.append(f"**`{call}`**\n\n{inspect.getdoc(found)}\n")
+    return "\n".join(parts)
+
+
+class _Bare(str):
+    """An annotation that is shown as it was written."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _signature(name: str, thing: Any) -> str:
+    given = inspect.signature(thing)
+    kept = [one.replace(annotation=_Bare(one.annotation)) for one in given.parameters.values() if one.name != "self"]
+    text = str(given.replace(parameters=kept, return_annotation=_Bare(given.return_annotation)))
+    is_async = "async " if inspect.iscoroutinefunction(thing) else ""
+    return f"{is_async}{name}{text}".replace("<built-in function time>", "time.time")
 
 
 def settings_page() -> str:
@@ -106,7 +166,12 @@ def _tree_lines() -> dict[str, str]:
     return found
 
 
-PAGES = {"reference/cli.md": cli_page, "reference/settings.md": settings_page, "exit-codes.md": exit_codes_page}
+PAGES = {
+    "reference/api.md": api_page,
+    "reference/cli.md": cli_page,
+    "reference/settings.md": settings_page,
+    "exit-codes.md": exit_codes_page,
+}
 
 
 def main() -> int:

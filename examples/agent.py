@@ -10,42 +10,37 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from memdir import (
+from memdir import open_memory
+from memdir.agent import (
     DiskFiles,
     ForkTools,
     Job,
-    Message,
-    Request,
-    SystemBlock,
-    Text,
     Toolbox,
     ToolContext,
     Workspace,
-    choose_model,
-    fork,
     memory_gate,
     memory_tools,
-    model_name,
-    open_memory,
     run_agent,
-    user,
+    run_fork,
 )
+from memdir.model import Request, SystemBlock, choose_model
+from memdir.transcript import user
 
 ABOUT_ME = "You help with a software project. You answer in a few sentences."
 
 
 async def main(project: str, question: str) -> None:
     memory = open_memory(project)
-    memory.start()
+    session = memory.session("question")
     model = choose_model(memory.settings, memory.environment)
     tools = Toolbox(memory_tools(), ToolContext(project, DiskFiles()))
     gate = memory_gate([memory.place.root], cwd=project)  # reads anything, writes memories only
     request = Request(
-        model_name(memory.settings, memory.environment),
+        memory.model_name,
         # What is the same for everyone comes first; the memory section stands behind that boundary.
-        system=(SystemBlock(ABOUT_ME, ends_prefix=True), SystemBlock(memory.prompt(), ends_prefix=True)),
+        system=(SystemBlock(ABOUT_ME, ends_prefix=True), SystemBlock(session.prompt(), ends_prefix=True)),
         tools=tools.specs,
-        messages=(Message("user", (Text(memory.index_context() or "No memories yet."),), is_meta=True), user(question)),
+        messages=(user(session.context() or "No memories yet.", is_meta=True), user(question)),
         job=memory.chat_job(),  # what the built-in model reads in place of the prose
     )
 
@@ -55,9 +50,10 @@ async def main(project: str, question: str) -> None:
     # A fork sees all of it, from the provider's cache, and leaves no trace: what it writes are drafts.
     drafts = Workspace(memory.stores())
     job = Job("In one sentence: what did the user want to know?", "side-question", max_turns=3)
-    report = await fork(run.last_request, job, ForkTools(model, tools.forked(drafts), gate), since=run.since)
+    report = await run_fork(run.last_request, job, ForkTools(model, tools.forked(drafts), gate), since=run.since)
     print(f"fork: {report.run.final_text}")
     print(f"it cost {report.counts()}")
+    await memory.close()
     await model.close()
 
 

@@ -1,4 +1,4 @@
-"""The smallest complete use of the library: open a project's memory, show what a model would get, keep something.
+"""The smallest complete use of the library: keep something, find it, change it, take it back. No model, no loop.
 
 python examples/embed.py path/to/project
 """
@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import sys
 
-from memdir import MemoryType, Origin, add_memory, open_memory
+from memdir import open_memory
 
 
 def main(project: str) -> None:
     memory = open_memory(project)
-    memory.start()
-    added = add_memory(
-        memory.store,
-        "The staging database is reset every Monday at 06:00 UTC.",
-        kind=MemoryType.PROJECT,
-        origin=Origin("embed-example", trust="user"),
-    )
+    added = memory.add("The staging database is reset every Monday at 06:00 UTC.")
     print(f"kept {added.memory.path}")
-    print(f"system prompt: {len(memory.prompt())} characters; context:\n{memory.index_context()}")
+    memory.update(added.memory.key, "The staging database is reset every Friday at 06:00 UTC.")
+    memory.undo()
+    for match in memory.search("staging"):
+        print(f"{match.key}: {match.topic.body.strip()}")
+    print(f"system prompt: {len(memory.prompt())} characters; context:\n{memory.context()}")
 
 
 if __name__ == "__main__":

@@ -1,57 +1,37 @@
-"""A host that talks to its provider with the SDK alone, and a fork that sends the very same bytes and one message more.
+"""A host that talks to its provider with the SDK alone: memories join its requests, and its turns are learned from.
 
-ANTHROPIC_API_KEY=... python examples/own_requests.py
+ANTHROPIC_API_KEY=... python examples/own_requests.py path/to/project "what the user says"
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
+import sys
+from typing import Any
 
 import anthropic
 
-from memdir import (
-    AnthropicModel,
-    DiskFiles,
-    ForkTools,
-    Job,
-    RawCall,
-    Request,
-    Toolbox,
-    ToolContext,
-    fork,
-    memory_gate,
-    reply_of,
-)
-
-KEY, URL = os.environ["ANTHROPIC_API_KEY"], os.environ.get("ANTHROPIC_BASE_URL", "")
-MODEL = "claude-sonnet-5-5"
+from memdir import open_memory
 
 
-async def main(folder: str) -> None:
-    arguments = {
-        "model": MODEL,
-        "max_tokens": 1024,
-        "system": [{"type": "text", "text": "Be kind. " * 600, "cache_control": {"type": "ephemeral"}}],
-        "messages": [{"role": "user", "content": "Deploys are frozen until December. Why might that be?"}],
-    }
-    async with anthropic.AsyncAnthropic(api_key=KEY, base_url=URL or None) as client:
+async def main(project: str, text: str) -> None:
+    memory = open_memory(project)
+    messages: list[dict[str, Any]] = []
+    async with anthropic.AsyncAnthropic() as client, memory.session("monday", form="anthropic") as session:
+        messages.append({"role": "user", "content": text})
+        messages += await session.recall(text, wait=1.0)  # dicts, as this SDK takes them
+        arguments = {
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 1024,
+            "system": f"Be kind.\n\n{session.prompt()}",
+            "messages": messages,
+        }
         reply = await client.messages.create(**arguments)  # the host's own call; nothing of memdir in it
-    print("host:", "".join(block.text for block in reply.content if block.type == "text"))
-
-    raw = RawCall("anthropic", arguments)
-    answer = reply_of(raw, {"role": "assistant", "content": reply.content})
-    model = AnthropicModel(api_key=KEY, base_url=URL)
-    tools = Toolbox([], ToolContext(folder, DiskFiles()))
-    hands = ForkTools(model, tools, memory_gate([folder], cwd=folder))
-    job = Job("In one sentence: what is worth remembering of this?", "note", max_turns=2)
-    report = await fork(Request(MODEL, raw=raw), job, hands, since=(answer,))
-    print("fork:", report.run.final_text)
-    print(f"{report.usage.cache_read} of {report.usage.prompt} tokens came from the host's cache")
-    await model.close()
+        print("host:", "".join(block.text for block in reply.content if block.type == "text"))
+        session.turn_ended(arguments, reply)  # both as they are
+    await memory.close()
+    print("kept:", ", ".join(header.key for header in memory.list()) or "nothing")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
-        asyncio.run(main(place))
+    asyncio.run(main(*sys.argv[1:3]))

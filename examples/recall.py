@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from memdir import Message, open_memory, user
+from memdir import Message, open_memory
+from memdir.transcript import user
 
 
 async def answer(messages: list[Message]) -> str:
@@ -20,18 +21,17 @@ async def answer(messages: list[Message]) -> str:
 
 async def main(project: str, session_id: str, *texts: str) -> None:
     memory = open_memory(project)
-    memory.start()
     messages: list[Message] = []
-    for text in texts:
-        print(f"user: {text}")
-        messages.append(user(text))
-        # The session's id: a memory is shown once in each, and `memdir recall --log` tells them apart.
-        pending = memory.prefetch(text, session=session_id)
-        print(f"agent: {await answer(messages)}")  # recall runs beside this request
-        for recalled in pending.ready():  # joins at the next request, as a message that only the model sees
-            messages.append(recalled)
-            print(recalled.text)
-        pending.cancel()  # the turn is over: what is late is not needed
+    async with memory.session(session_id) as session:  # a memory is shown once in each session
+        for text in texts:
+            print(f"user: {text}")
+            messages.append(user(text))
+            pending = session.prefetch(text)
+            print(f"agent: {await answer(messages)}")  # recall runs beside this request
+            for recalled in pending.ready():  # joins at the next request, as a message that only the model sees
+                messages.append(recalled)
+                print(recalled.text)
+            pending.cancel()  # the turn is over: what is late is not needed
     await memory.close()
 
 

@@ -1,4 +1,4 @@
-"""A conversation that outlives its program: written down, learned from, compacted when it grows, gone on with.
+"""A conversation that outlives its program: written down, helped by memories, learned from, compacted, gone on with.
 
 python examples/session.py path/to/project SESSION "what the user says"
 """
@@ -8,45 +8,35 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from memdir import (
-    Conversation,
-    FinishedTurn,
-    Request,
-    SystemBlock,
-    choose_model,
-    context_tokens,
-    model_name,
-    open_memory,
-    user,
-)
+from memdir import open_memory
+from memdir.model import Request, SystemBlock, choose_model
+from memdir.transcript import user
 
 
 async def main(project: str, session_id: str, text: str) -> None:
     memory = open_memory(project)
-    memory.start()
     model = choose_model(memory.settings, memory.environment)
-    name = model_name(memory.settings, memory.environment)
-    conversation = Conversation.resume(memory.transcript(session_id))  # as it was left; empty when it is new
-    conversation.answer_open_calls()
-    background = memory.background(session_id)
-    background.session_started()
+    async with memory.session(session_id) as session:
+        conversation = session.conversation  # as it was left; empty when it is new
+        conversation.answer_open_calls()
+        if not conversation.messages and session.context():
+            conversation.add(user(session.context(), is_meta=True))
+        conversation.add(user(text))
+        for recalled in await session.recall(text, wait=1.0):  # how long a message may wait is the host's choice
+            conversation.add(recalled)
 
-    index = memory.index_context()
-    if index and not conversation.messages:
-        conversation.add(user(index, is_meta=True))
-    conversation.add(user(text))
-    system = (SystemBlock(memory.prompt(), ends_prefix=True),)
-    request = Request(name, system, messages=conversation.messages, job=memory.chat_job())
-    reply = await model.complete(request)
-    answer = conversation.add(reply.message)
-    print(f"agent: {answer.text}")
+        system = (SystemBlock(session.prompt(), ends_prefix=True),)
+        request = Request(memory.model_name, system, messages=conversation.messages, job=memory.chat_job())
+        reply = await model.complete(request)
+        answer = conversation.add(reply.message)
+        print(f"agent: {answer.text}")
 
-    background.turn_ended(FinishedTurn(request, answer), reply.usage)  # learns, and keeps the session memory
-    if background.compaction.is_due(context_tokens(request, answer, reply.usage)):
-        await background.compaction.compact(conversation, request, trigger="auto")
-    await memory.close()  # waits for what is being learned
+        session.turn_ended(request, answer, usage=reply.usage)  # learns, and keeps the session memory
+        if session.should_compact:
+            await session.compact(is_automatic=True)
+        print(f"({len(conversation.messages)} messages in {session.transcript.path})")
+    await memory.close()  # the session has waited for what is being learned
     await model.close()
-    print(f"({len(conversation.messages)} messages in {conversation.transcript.path})")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,15 @@ HEAVY = (
     "shutil",
     "tempfile",
 )
+MAX_MODULES = 35  # of ours: each costs a look into the file system, a read and a load
 LIGHT_MODULES = (
     "memdir",
     "memdir.cli.entry",
     "memdir.memdir",
     "memdir.settings",
     "memdir.layout",
+    "memdir.recall.recall",
+    "memdir.recall.selection",
     "memdir.store.scan",
     "memdir.search.memory_search",
     "memdir.store.store",
@@ -58,6 +61,7 @@ def test_a_command_that_runs_on_every_prompt_loads_nothing_heavy(
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "memdir.search.ranking" in loaded
     assert not loaded & set(HEAVY)
+    assert len([name for name in loaded if name.partition(".")[0] == "memdir"]) <= MAX_MODULES
 
 
 def test_the_version_is_told_without_loading_a_command(memdir_command: str) -> None:

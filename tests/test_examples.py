@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from memdir.memdir import open_memory
 from memdir.recall.recall_log import RecallLog
 from tests.conftest import Ran
-from tests.provider_server import KEY, ProviderServer, says
+from tests.provider_server import KEY, ProviderServer, calls, says
 
 ROOT = Path(__file__).parent.parent
 
@@ -96,14 +97,59 @@ def test_the_smallest_host_answers_from_memory_and_forks(project: Path) -> None:
     assert "fork: " in out and "cache_hit_percent" in out
 
 
-def test_a_host_with_requests_of_its_own_shares_its_cache_with_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ProviderServer([says("The auditors are here."), says("Deploys are frozen until December.")]) as server:
+WRITTEN = """---
+name: Deploys are frozen
+description: "Deploys are frozen until December, for the audit"
+type: project
+---
+
+Deploys are frozen until December, for the audit.
+"""
+
+
+def test_a_host_with_requests_of_its_own_gets_memories_and_is_learned_from(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its list of tools is empty, so the fork is a request of its own: a shared one could not write."""
+    memory = open_memory(project)
+    memory.add("The staging database is reset every Monday at 06:00 UTC.")
+    path = Path(memory.place.root, "project_deploys_are_frozen.md")
+    steps = [
+        says('{"selected_memories": []}'),
+        says("Understood."),
+        calls(("Write", {"file_path": str(path), "content": WRITTEN})),
+        says("Kept."),
+    ]
+    with ProviderServer(steps) as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        out = run("examples/own_requests.py")
-        host, forked = server.requests
-    assert "host: The auditors are here." in out
-    assert "fork: Deploys are frozen until December." in out
-    assert forked.raw.startswith(host.raw[: host.raw.index(b'],"model"')])
-    assert server.uses[1].read > 1000
-    assert f"{server.uses[1].read} of {server.uses[1].total} tokens" in out
+        settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
+        settings.write_text(json.dumps({"model": {"baseUrl": server.url}}), encoding="utf-8")
+        out = run("examples/own_requests.py", str(project), "Deploys are frozen until December, for the audit.")
+        asked, host, forked, _ = server.requests
+    assert "host: Understood." in out
+    assert "project_deploys_are_frozen.md" in out
+    assert "tools" not in host.body
+    assert "Write" in [tool["name"] for tool in forked.body["tools"]]
+    assert asked.body["model"] == forked.body["model"] == "claude-sonnet-5-5"
+
+
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_program_in_the_readme_runs(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one in the README, word by word, against a provider on this machine."""
+    (program,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    script = tmp_path / "readme.py"
+    script.write_text(program.replace("path/to/project", str(project)), encoding="utf-8")
+    with ProviderServer([says("Not before December.")]) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
+        settings.parent.mkdir(parents=True)
+        settings.write_text('{"model": {"provider": "builtin"}, "recall": {"encoder": "words"}}', encoding="utf-8")
+        out = run(str(script))
+        (host,) = server.requests
+    assert "Not before December." in out
+    assert "# Memory" in host.body["system"]
+    assert len(program.splitlines()) <= 20

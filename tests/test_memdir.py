@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import memdir
-from memdir.errors import MemdirError, UsageError
+import memdir.agent
+import memdir.model
+import memdir.transcript
+from memdir.errors import BadMemoryFile, MemdirError, PathEscape, UsageError
 from memdir.memdir import open_memory
 from memdir.settings import Environment
 from memdir.store.history import Origin
@@ -41,25 +44,26 @@ def test_the_prompt_has_its_eight_parts_and_the_path(project: Path) -> None:
     assert "asks you to remember" in text and "asks" in text and "forget" in text
 
 
-def test_the_prompt_stays_the_same_until_it_is_reloaded(project: Path) -> None:
+def test_the_prompt_of_a_session_stays_the_same_until_its_context_is_emptied(project: Path) -> None:
     """P6: a write in mid-session changes no byte of it."""
     memory = open_memory(project)
-    before = memory.prompt()
+    session = memory.session("monday")
+    before = session.prompt()
     own = Path(memory.layout.prompts, "behaviour", "types.md")
     own.parent.mkdir(parents=True)
     own.write_text("## What there is to remember\n\nOnly recipes.\n")
     add_memory(memory.store, "Something", kind=None, origin=Origin("cli"))
-    assert memory.prompt() == before
-    memory.reload()
-    assert "Only recipes." in memory.prompt()
+    assert session.prompt() == before
+    session.clear()
+    assert "Only recipes." in session.prompt()
 
 
 def test_the_index_goes_into_the_context_with_its_path(project: Path) -> None:
     """P6."""
     memory = open_memory(project)
-    assert memory.index_context() == ""
+    assert memory.context() == ""
     add_memory(memory.store, "Something", kind=None, origin=Origin("cli"))
-    assert memory.index_context() == (
+    assert memory.context() == (
         f"Contents of {memory.place.index} (the user's memory, kept across conversations):\n\n"
         "- [Something](something.md)\n"
     )
@@ -69,14 +73,14 @@ def test_off_means_no_prompt_and_no_index(project: Path) -> None:
     """S5, P1: dispatch gives nothing when off."""
     add_memory(open_memory(project).store, "Something", kind=None, origin=Origin("cli"))
     memory = open_memory(project, environment=Environment({**os.environ, "MEMDIR_DISABLE": "1"}))
-    assert memory.prompt() == memory.index_context() == ""
+    assert memory.prompt() == memory.context() == ""
 
 
 def test_skip_index_mode_has_one_step_and_no_index(project: Path) -> None:
     """S12, P2."""
     memory = open_memory(project, flags={"skipIndex": "true"})
     assert "MEMORY.md" not in memory.prompt()
-    assert memory.index_context() == ""
+    assert memory.context() == ""
 
 
 @pytest.mark.parametrize(
@@ -102,9 +106,74 @@ def test_unknown_scopes_and_folders_are_named(project: Path) -> None:
         open_memory(project / "nowhere")
 
 
-def test_the_public_names_are_all_there_and_importing_does_nothing() -> None:
-    for name in memdir.__all__:
-        assert getattr(memdir, name) is not None
-    assert set(memdir.__all__) == set(dir(memdir))
+def test_a_memory_is_added_found_changed_forgotten_and_brought_back(project: Path) -> None:
+    """The whole life of a memory through the front door, without a command or a model."""
+    memory = open_memory(project)
+    added = memory.add("Never mock the database: mocks hid a broken migration.", "feedback")
+    key = added.memory.key
+    assert (added.is_new, key) == (True, "feedback_never_mock_the_database.md")
+    assert not memory.add("Never mock the database: mocks hid a broken migration.", "feedback").is_new
+    assert [header.key for header in memory.list()] == [key]
+    assert list(memory.list("reference")) == []
+    assert [match.key for match in memory.search("migration")] == [key]
+    assert memory.get("mock").topic.kind == "feedback"
+    changed = memory.update("mock", "Never mock the queue.")
+    assert (changed.key, changed.name) == (key, "Never mock the queue")
+    assert changed.topic.description == "Never mock the queue", "what was made from the text is made anew"
+    assert changed.topic.body.strip() == "Never mock the queue."
+    assert memory.forget("mock") == key
+    assert list(memory.list()) == []
+    memory.undo()
+    assert memory.get(key).topic.body.strip() == "Never mock the queue."
+    (commits,) = memory.why(key).values()
+    assert [commit.source for commit in commits] == ["undo", "host", "host", "host"]
+
+
+def test_what_a_person_named_keeps_its_name_when_the_text_changes(project: Path) -> None:
+    memory = open_memory(project)
+    memory.add("Merges stop on Friday.", name="Freeze", description="when merges stop")
+    changed = memory.update("Freeze", "Merges stop on Thursday.")
+    assert (changed.name, changed.topic.description) == ("Freeze", "when merges stop")
+    assert memory.update("Freeze", "x", description="no more").topic.description == "no more"
+
+
+def test_what_cannot_be_added_is_refused_in_words(project: Path) -> None:
+    memory = open_memory(project)
+    with pytest.raises(BadMemoryFile, match="empty"):
+        memory.add(" ")
+    with pytest.raises(UsageError, match="no type 'recipe'"):
+        memory.add("x", "recipe")
+    off = open_memory(project, environment=Environment({**os.environ, "MEMDIR_DISABLE": "1"}))
+    for refused in (lambda: off.add("x"), off.list, lambda: off.search("x"), lambda: off.forget("x")):
+        with pytest.raises(MemdirError, match="memory is off"):
+            refused()
+
+
+def test_a_home_of_its_own_may_be_named(project: Path, tmp_path: Path) -> None:
+    memory = open_memory(project, home=tmp_path / "elsewhere")
+    assert memory.add("x").memory.path.startswith(str(tmp_path / "elsewhere"))
+
+
+def test_each_user_of_a_host_has_memories_for_all_projects_of_their_own(project: Path) -> None:
+    people = ["anna@example.org", "Anna@example.org", "anna/example.org", "..", "ünal"]
+    memories = [open_memory(project, user=name) for name in people]
+    for name, memory in zip(people, memories, strict=True):
+        memory.add(f"I am {name}", "user", scope="user")
+    roots = {memory.store_for("user").root for memory in memories}
+    assert len({root.casefold() for root in roots}) == len(people), "nobody reads another's"
+    assert all(os.path.dirname(os.path.dirname(root)).endswith("home/users") for root in roots)
+    assert [len(memory.list(scope="user")) for memory in memories] == [1] * len(people)
+    assert open_memory(project).store_for("user").root.endswith("home/memory")
+    with pytest.raises(PathEscape, match="too long"):
+        open_memory(project, user="x" * 300).store_for("user")
+
+
+def test_there_are_few_public_names_and_importing_them_does_nothing() -> None:
+    assert len(memdir.__all__) <= 22
+    for package in (memdir, memdir.agent, memdir.model, memdir.transcript):
+        assert package.__all__ == sorted(set(package.__all__))
+        for name in package.__all__:
+            assert getattr(package, name) is not None
+    assert memdir.__all__ == dir(memdir)
     with pytest.raises(AttributeError):
-        _ = memdir.no_such_name
+        _ = memdir.no_such_name  # type: ignore[attr-defined]

@@ -75,12 +75,16 @@ class Place:
         return Place(os.path.join(self.root, "team"), base=self.base, state=self.state)
 
 
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")  # of a user's name in a path
+
+
 class Layout:
     """All paths of one home and one project."""
 
-    __slots__ = ("home", "project", "slug", "work_tree")
+    __slots__ = ("home", "project", "slug", "user", "work_tree")
 
-    def __init__(self, home: str, folder: str, *, worktrees: WorktreePolicy = "shared") -> None:
+    def __init__(self, home: str, folder: str, *, worktrees: WorktreePolicy = "shared", user: str = "") -> None:
+        self.user = user
         self.home = nfc(os.path.abspath(home))
         self.work_tree = nfc(work_tree_root(folder) or os.path.realpath(folder))
         self.project = nfc(canonical_root(folder)) if worktrees == "shared" else self.work_tree
@@ -106,7 +110,9 @@ class Layout:
 
     @property
     def user_memory(self) -> Place:
-        """Memories of the person, for all projects."""
+        """Memories of the person, for all projects; of one of several people where a host names them."""
+        if self.user:
+            return Place(os.path.join(self.home, "users", _folder_of_user(self.user), "memory"))
         return Place(os.path.join(self.home, "memory"))
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
@@ -183,6 +189,14 @@ def slug_of(path: str) -> str:
 
     digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{slug[:MAX_SLUG]}-{digest[:SLUG_HASH_DIGITS]}"
+
+
+def _folder_of_user(user: str) -> str:
+    """A folder of one's own for each name: nobody's may be another's, on a disk that folds cases too."""
+    name = "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02x}" for byte in user.encode("utf-8", "replace"))
+    if len(name) > MAX_SLUG:
+        raise PathEscape(f"the user {user[:40]!r}… has too long a name", remedy="Give an id, or a hash of the name")
+    return name
 
 
 def safe_agent_name(agent: str) -> str:

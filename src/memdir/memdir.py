@@ -1,4 +1,5 @@
-"""MemDir: the one object a host holds. Opens the places, wires the parts, offers the verbs."""
+"""The front door: `open_memory` and the one object that a host holds. It opens the places, wires the parts and offers
+the verbs. Its methods are synchronous; a host that runs a loop calls those that write with `asyncio.to_thread`."""
 
 from __future__ import annotations
 
@@ -6,62 +7,232 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import MemdirError, UsageError
-from memdir.events import CleanSink, FanOut, LateSink, careful_clock, careful_sink, request_refused, store_adopted
+from memdir.errors import BadMemoryFile, MemdirError, UsageError
 from memdir.layout import Layout, Place
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, load_settings, memory_root
+from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memdir.background import Background
-    from memdir.events import Sink
+    from memdir.events import Event, Sink
     from memdir.model.budget import AtCap, Budget
     from memdir.model.job import ChatJob
     from memdir.model.model import Model
-    from memdir.recall.prefetch import Prefetch, RecallThreads
+    from memdir.model.raw import Form
+    from memdir.recall.prefetch import RecallThreads
     from memdir.recall.recall import Chooser, Recaller
     from memdir.recall.selection import LocalChooser
     from memdir.search.index_store import OnProgress
+    from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
+    from memdir.session import Session
+    from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
-    from memdir.store.store import MemoryStore
+    from memdir.store.memories import Added
+    from memdir.store.scan import Header
+    from memdir.store.store import Memory, MemoryStore
+    from memdir.store.undo import Undone
     from memdir.transcript.transcript import Transcript
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
+FOUND = 10  # what `search` gives when nobody says how many
 
 
-class MemDir:
-    """A project's memory, opened. Holds settings, places and stores; all state of one conversation is elsewhere."""
+class Wiring:
+    """What `open_memory` takes besides the project: the host's model, sink and clock, and as whom it writes."""
+
+    __slots__ = ("clock", "model", "model_name", "sink", "source")
 
     def __init__(
         self,
-        environment: Environment,
-        layout: Layout,
-        settings: Settings,
         *,
-        clock: Callable[[], float],
-        sink: Sink,
         model: Model | None = None,
+        model_name: str = "",
+        sink: Sink | None = None,
+        clock: Callable[[], float] = time.time,
+        source: str = "host",
     ) -> None:
+        self.model = model
+        self.model_name = model_name
+        self.sink = sink
+        self.clock = clock
+        self.source = source
+
+
+class MemDir:
+    """A project's memory, opened. Holds settings, places and stores; all state of one conversation is in its
+    `Session`."""
+
+    def __init__(self, environment: Environment, layout: Layout, settings: Settings, wiring: Wiring) -> None:
         self.environment = environment
         self.layout = layout
         self.settings = settings
-        self.clock = careful_clock(clock)
-        self.sink = CleanSink(careful_sink(sink), _without_secrets)
+        self.clock = _careful(wiring.clock)
         self.place = Place(memory_root(environment, settings, layout))
+        self._wiring = wiring
+        self._sink: Sink | None = None
         self._project_store: MemoryStore | None = None
-        self._prompt: str | None = None
-        self._given_model = model
+        self._is_started = False
         self._chosen_model: Model | None = None
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
-        self._background: Background | None = None
+        self._sessions: dict[str, Session] = {}
         self._choosers: dict[str, LocalChooser] = {}
         self._recallers: dict[tuple[str, bool], Recaller] = {}
         self._threads: RecallThreads | None = None
-        self.shown_by_session = ShownBySession()  # what each session was shown
+        self._shown = ShownBySession()
+
+    # Memories
+
+    def add(
+        self,
+        text: str,
+        type: str | None = None,  # noqa: A002 - what the file format calls it
+        *,
+        name: str = "",
+        description: str = "",
+        scope: str = "project",
+        allow_secret: bool = False,
+    ) -> Added:
+        """Write a memory; type, name, description and file name are made from the text where they are not given.
+
+        The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
+        insists (S15).
+        """
+        from memdir.store.memories import add_memory
+        from memdir.store.taxonomy import guess_type, parse_type
+
+        if not text.strip():
+            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+        kind = parse_type(type)
+        if type and kind is None:
+            raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
+        words = {"name": name, "description": description}
+        store = self._open_for_writing(scope)
+        return add_memory(
+            store, text, kind=kind or guess_type(text), **words, origin=self._origin(), allow_secret=allow_secret
+        )
+
+    def get(self, memory: str, *, scope: str = "project") -> Memory:
+        """One memory, by file name, title, or a part that fits only one. MemoryNotFound when there is none."""
+        from memdir.store.memories import find_key
+
+        store = self._open(scope)
+        return store.read(find_key(store, memory))
+
+    def list(self, type: str | None = None, *, scope: str = "project") -> Sequence[Header]:  # noqa: A002
+        """The memories of a scope, newest first, by their frontmatter; of one type where one is given."""
+        headers = self._open(scope).scan(limit=None).headers
+        return [header for header in headers if type in (None, header.type or "none")]
+
+    def search(
+        self, words: str, *, limit: int = FOUND, scope: str = "project", on_progress: OnProgress | None = None
+    ) -> Sequence[Match]:
+        """Memories that hold all of the words first, then those that are near in words or meaning (R8)."""
+        from memdir.search.memory_search import search_memories
+
+        self.require_enabled()
+        place, now = self.place_of(scope), self.clock()
+        return search_memories(place.root, place.derived, words, limit=limit, now=now, on_progress=on_progress)
+
+    def update(
+        self, memory: str, text: str, *, name: str = "", description: str = "", scope: str = "project"
+    ) -> Memory:
+        """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
+        they are given, or were made from the text and are made anew."""
+        from memdir.store.memories import find_key, save_memory, with_text
+
+        store = self._open_for_writing(scope)
+        key = find_key(store, memory)
+        before = store.read(key).topic
+        after = with_text(before, text, name=name, description=description)
+        return save_memory(store, key, after.data, origin=self._origin(), base=before.data)
+
+    def forget(self, memory: str, *, scope: str = "project") -> str:
+        """Delete a memory and its index line; gives its file name. `undo` brings both back."""
+        from memdir.store.memories import find_key, forget_memory
+
+        store = self._open_for_writing(scope)
+        key = find_key(store, memory)
+        forget_memory(store, key, origin=self._origin())
+        return key
+
+    def undo(self, change: str = "", *, scope: str = "project") -> Undone:
+        """Take back a change: the newest that was not taken back yet, or the one with this id (S14)."""
+        from memdir.store.undo import undo
+
+        return undo(self._open_for_writing(scope), change)
+
+    def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
+        """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
+        the memories that it was made from (L1)."""
+        from memdir.store.undo import history_key, require_history
+
+        store = self._open(scope)
+        require_history(store)
+        store.record_outside_changes()
+        prefix = store.place.prefix
+        found = store.history.lineage(prefix + history_key(store, memory))
+        return {name.removeprefix(prefix): commits for name, commits in found.items()}
+
+    # Conversations
+
+    def session(
+        self,
+        session_id: str,
+        *,
+        form: Form | None = None,
+        on_saved: Callable[[Sequence[str]], None] | None = None,
+    ) -> Session:
+        """A conversation, new or gone on with; the same object for the same id until it is closed.
+
+        `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
+        written behind the conversation.
+        """
+        if session_id not in self._sessions:
+            from memdir.session import Session
+
+            if self.settings.enabled and not self._is_started:
+                self.start()
+            shown = self._shown.of(session_id)
+            self._sessions[session_id] = Session(
+                self, session_id, shown=shown, form=form, on_saved=on_saved, on_closed=self._session_closed
+            )
+        return self._sessions[session_id]
+
+    async def close(self) -> None:
+        """Close the sessions that are open, end what runs beside them, let go of the model unless it is the host's."""
+        chosen, self._chosen_model = self._chosen_model, None
+        threads, self._threads = self._threads, None
+        self._choosers.clear()
+        self._recallers.clear()
+        for part in (*self._sessions.values(), threads, chosen):
+            try:
+                if part is not None:
+                    await part.close()
+            except Exception as error:  # noqa: BLE001 - what one part cannot end must not keep the others from it
+                from memdir.events import request_refused
+
+                self.emit(request_refused(what="close", reason=type(error).__name__))
+
+    def _session_closed(self, session_id: str) -> None:
+        self._sessions.pop(session_id, None)
+
+    # Places and parts
+
+    @property
+    def sink(self) -> Sink:
+        """Where events go: the host's sink and the event log."""
+        if self._sink is None:
+            from memdir.events import CleanSink
+
+            self._sink = CleanSink(_sinks(self.layout, self.settings, self._wiring.sink), _without_secrets)
+        return self._sink
+
+    def emit(self, event: Event) -> None:
+        """Tell the sink, which is opened when there is something to tell."""
+        self.sink.emit(event)
 
     @property
     def is_default_place(self) -> bool:
@@ -79,13 +250,14 @@ class MemDir:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
-    def stores(self) -> list[MemoryStore]:
+    def stores(self) -> Sequence[MemoryStore]:
         """The stores that background work writes to: the project's, and the team's where there is a team directory."""
         team = self.place.team()
         return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
+        self._is_started = True
         adoption = self._find_lost_store()
         self.store.ensure()
         if self.is_default_place:
@@ -94,37 +266,41 @@ class MemDir:
             remember_identity(self.place, self.layout)
         return adoption
 
+    def require_enabled(self) -> None:
+        """MemdirError when memory is off; DiskError when a file stands where its directory should be, which is not the
+        same as none."""
+        if not self.settings.enabled:
+            raise MemdirError(f"memory is off: {self.settings.off_because}", remedy=self.settings.turn_on)
+        if not os.path.isdir(self.place.root):
+            from memdir.disk.atomic import require_room_for_folder
+
+            require_room_for_folder(self.place.root)
+
     def prompt(self) -> str:
-        """The memory section of a system prompt: the same text until `reload` (P1, P2, P6)."""
+        """The memory section of a system prompt (P1, P2); a session keeps its own."""
         if not self.settings.enabled:
             return ""
-        if self._prompt is None:
-            from memdir.prompts.compose import load_prompt
+        from memdir.prompts.compose import load_prompt
 
-            name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-            self._prompt = load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
-        return self._prompt
+        name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
+        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
 
-    def index_context(self) -> str:
+    def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
+        from memdir.prompts.listing import index_of
 
-        text = self._index()
-        place = shown_line(self.place.index)
+        text, place = index_of(self.store), shown_line(self.place.index)
         return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
 
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
-
-        return ChatJob(self.place.root, self._index() if self.settings.enabled else "")
-
-    def _index(self) -> str:
         from memdir.prompts.listing import index_of
 
-        return index_of(self.store)
+        return ChatJob(self.place.root, index_of(self.store) if self.settings.enabled else "")
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -145,29 +321,27 @@ class MemDir:
         settings name (R2, R3), and after the project's the user's own for all projects."""
         if (scope, is_alone) not in self._recallers:
             from memdir.recall.recall import Recaller
-            from memdir.recall.verify import Verifier
 
             others = [self.chooser("user")] if scope == "project" and not is_alone else []
             self._recallers[scope, is_alone] = Recaller(
                 self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
                 others,
                 self.store_for,
-                Verifier(self.layout.work_tree),
-                sink=self.sink,
+                self.layout.work_tree,
+                sink=self,
                 clock=self.clock,
             )
         return self._recallers[scope, is_alone]
 
     def _model_chooser(self, scope: str) -> Chooser:
-        from memdir.model.choose import model_name
         from memdir.recall.model_select import ModelChooser
 
         return ModelChooser(
             self.chooser(scope),
             self.store_for(scope),
             open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
-            name=model_name(self.settings, self.environment),
-            sink=self.sink,
+            name=self.model_name,
+            sink=self,
             overrides=self.layout.prompts,
         )
 
@@ -178,14 +352,6 @@ class MemDir:
         self._threads = self._threads or RecallThreads()
         return self._threads
 
-    def prefetch(self, text: str, *, recent_tools: Sequence[str] = (), session: str = "") -> Prefetch:
-        """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
-        from memdir.recall.prefetch import Prefetch
-
-        recaller = self.recaller() if self.settings.enabled else None
-        shown = self.shown_by_session.of(session)
-        return Prefetch(recaller, self.threads(), text, recent_tools=recent_tools, shown=shown)
-
     @property
     def asks_model(self) -> bool:
         """Whether a model is to choose what is recalled (R2)."""
@@ -195,9 +361,20 @@ class MemDir:
     @property
     def _has_model(self) -> bool:
         """Whether there is a model besides the built-in one, which has no opinion."""
-        from memdir.model.choose import provider_of
+        if self._wiring.model is None:
+            return provider_of(self.settings, self.environment) != "builtin"
+        from memdir.model.choose import name_of_model
 
-        return self._given_model is not None or provider_of(self.settings, self.environment) != "builtin"
+        return name_of_model(self._wiring.model) != "builtin"
+
+    @property
+    def model_name(self) -> str:
+        """What our own requests call the model: what the host says, or the settings, or else the model itself."""
+        from memdir.model.choose import model_name, name_of_model
+
+        if self._wiring.model is None:
+            return self._wiring.model_name or model_name(self.settings, self.environment)
+        return self._wiring.model_name or self.settings.model_name or name_of_model(self._wiring.model)
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
@@ -216,16 +393,6 @@ class MemDir:
         found.refresh(on_progress=on_progress)
         return found
 
-    def background(self, session_id: str, *, on_saved: Callable[[Sequence[str]], None] | None = None) -> Background:
-        """The background work of a session: extraction and dream."""
-        if self._background is None:
-            from memdir.background import Background
-            from memdir.remember.session_state import SessionState
-
-            session = SessionState.load(session_id, self.layout)
-            self._background = Background(self, session, on_saved=on_saved)
-        return self._background
-
     def budget(self) -> Budget:
         """What background work may use, and has used (B2)."""
         from memdir.model.budget import Budget, Caps, Prices
@@ -238,42 +405,18 @@ class MemDir:
         from memdir.model.budget import BudgetedModel, under_budget
 
         with self._choosing:
-            model = self._careful_model()
-            if model is None:
+            if self._wiring.model is not None:
+                from memdir.model.careful import careful_model  # a hook that asks no model loads none of it
+
+                model = careful_model(self._wiring.model)
+            elif self._chosen_model is not None:
+                model = self._chosen_model
+            else:
                 from memdir.model.choose import choose_model
 
                 model = self._chosen_model = choose_model(self.settings, self.environment)
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
-
-    def _careful_model(self) -> Model | None:
-        if self._given_model is None:
-            return self._chosen_model
-        from memdir.model.careful import careful_model  # a hook that asks no model loads none of it
-
-        return careful_model(self._given_model)
-
-    async def close(self) -> None:
-        """Wait, for a while, for what runs in the background (X10); let go of the model, unless it is the host's."""
-        chosen, self._chosen_model = self._chosen_model, None
-        threads, self._threads = self._threads, None
-        self._choosers.clear()
-        self._recallers.clear()
-        for part in (threads, self._background, chosen):
-            try:
-                if part is not None:
-                    await part.close()
-            except Exception as error:  # noqa: BLE001 - what one part cannot end must not keep the others from it
-                self.sink.emit(request_refused(what="close", reason=type(error).__name__))
-
-    def reload(self, *, session: str | None = None) -> None:
-        """Forget the rendered section, as `/clear` and `/compact` do (P6), and what was recalled into the context that
-        is no more: of one session, or of all (R1)."""
-        self._prompt = None
-        if session is None:
-            self.shown_by_session = ShownBySession()
-        else:
-            self.shown_by_session.of(session).forget()
 
     def _find_lost_store(self) -> Adoption | None:
         if not self.is_default_place or os.path.isdir(self.place.root):
@@ -282,8 +425,25 @@ class MemDir:
 
         adoption = find_lost_store(self.layout)
         if adoption.adopted:
-            self.sink.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
+            from memdir.events import store_adopted
+
+            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
         return adoption if adoption.adopted or adoption.candidates else None
+
+    def _open(self, scope: str) -> MemoryStore:
+        self.require_enabled()
+        return self.store_for(scope)
+
+    def _open_for_writing(self, scope: str) -> MemoryStore:
+        self.require_enabled()
+        if not self._is_started:
+            self.start()
+        return self.store_for(scope)
+
+    def _origin(self) -> Origin:
+        from memdir.store.history import Origin
+
+        return Origin(self._wiring.source, trust="user")
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
@@ -309,28 +469,50 @@ class MemDir:
         raise UsageError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")
 
 
-def open_memory(
+def open_memory(  # noqa: PLR0913 - everything that a host may choose
     project: str | os.PathLike[str] = ".",
     *,
+    home: str | os.PathLike[str] | None = None,
+    model: Model | None = None,
+    model_name: str = "",
+    sink: Sink | None = None,
+    user: str = "",
     environment: Environment | None = None,
     flags: Mapping[str, str] | None = None,
-    sink: Sink | None = None,
     clock: Callable[[], float] = time.time,
-    model: Model | None = None,
+    source: str = "host",
 ) -> MemDir:
-    """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk until `start` or a write."""
-    environment = environment or Environment.read()
+    """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk before a session or a write.
+
+    `home` is memdir's home instead of `~/.memdir`. `model` does the background work and is called `model_name` in
+    requests; without one the settings choose, and without a key it is the built-in one. `sink` is told every event.
+    `user` names whose memories for all projects join: a host that serves several people gives each a folder.
+    `environment`, `flags` (settings by name), `clock` and `source` (who the history says wrote) are for command lines
+    and tests.
+    """
+    environment = environment or Environment.read(home=os.fspath(home) if home is not None else "")
     folder = os.fspath(project)
     if not os.path.isdir(folder):
         raise MemdirError(f"there is no folder {folder}", remedy="Name the project's folder")
-    layout = Layout(environment.home, folder)
+    layout = Layout(environment.home, folder, user=user)
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
-        layout = Layout(environment.home, folder, worktrees="isolated")
-    return MemDir(environment, layout, settings, clock=clock, sink=_sinks(layout, settings, sink), model=model)
+        layout = Layout(environment.home, folder, worktrees="isolated", user=user)
+    wiring = Wiring(model=model, model_name=model_name, sink=sink, clock=clock, source=source)
+    return MemDir(environment, layout, settings, wiring)
+
+
+def _careful(clock: Callable[[], float]) -> Callable[[], float]:
+    if clock is time.time:
+        return clock
+    from memdir.events import careful_clock
+
+    return careful_clock(clock)
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
+    from memdir.events import FanOut, LateSink, careful_sink
+
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log:
         sinks.append(LateSink(lambda: _event_log(layout, settings)))

@@ -93,8 +93,10 @@ class Environment:
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 
     @staticmethod
-    def read(*, bare: bool = False) -> Environment:
-        return Environment(os.environ, bare=bare)
+    def read(*, bare: bool = False, home: str = "") -> Environment:
+        return Environment(
+            {**os.environ, "MEMDIR_HOME": os.path.abspath(os.path.expanduser(home))} if home else os.environ, bare=bare
+        )
 
 
 class Settings:
@@ -156,8 +158,6 @@ def managed_settings_path() -> str:
     """Where an administrator puts the policy of a machine."""
     if sys.platform == "darwin":
         return "/Library/Application Support/memdir/settings.json"
-    if sys.platform == "win32":
-        return os.path.join(os.environ.get("PROGRAMDATA", r"C:\ProgramData"), "memdir", "settings.json")
     return "/etc/memdir/settings.json"
 
 
@@ -341,3 +341,12 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     if variables.get("FORCE_COLOR") or variables.get("CLICOLOR_FORCE", "0") != "0":
         return True
     return False if variables.get("TERM") == "dumb" else None
+
+
+def provider_of(settings: Settings, environment: Environment) -> str:
+    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
+    if settings.model_provider != "auto":
+        return settings.model_provider
+    if environment.anthropic_key:
+        return "anthropic"
+    return "openai" if environment.openai_key or settings.model_base_url else "builtin"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from memdir.agent.fork import ForkTools, Job, fork, fork_request
+from memdir.agent.fork import ForkTools, Job, fork_request, run_fork
 from memdir.agent.gate import MemoryGate, allow_all
 from memdir.agent.loop import Abort, run_agent
 from memdir.agent.workspace import Workspace
@@ -65,7 +65,7 @@ async def test_nothing_the_fork_reads_or_writes_leaks_into_the_parent(store: Mem
             says("Done."),
         ]
     )
-    report = await fork(PARENT, JOB, ForkTools(model, forks, allow_all))
+    report = await run_fork(PARENT, JOB, ForkTools(model, forks, allow_all))
     assert not report.run.messages[1].tool_results[0].is_error, "what the parent has read, its fork may edit"
     assert path.read_text(encoding="utf-8") == "one\n"
     assert parents.context.state.fault_of_edit(str(path), b"one\n") == "", "unchanged for the parent"
@@ -89,7 +89,7 @@ async def test_a_fork_reports_its_cost_turns_refusals_and_files(store: MemorySto
         ]
     )
     gate = MemoryGate((store.root,), str(tmp_path), no_bash="it is not installed")
-    report = await fork(PARENT, JOB, ForkTools(model, box(tmp_path).forked(Workspace([store])), gate))
+    report = await run_fork(PARENT, JOB, ForkTools(model, box(tmp_path).forked(Workspace([store])), gate))
     assert report.is_complete
     assert report.run.files_touched == (path,)
     assert report.run.refusals == 1
@@ -112,7 +112,7 @@ async def test_progress_is_told_and_an_abort_ends_it(tmp_path: Path) -> None:
         abort.set("the user killed it")
 
     model = ScriptedModel([calls(("Glob", {"pattern": "*"})), says("never")])
-    report = await fork(PARENT, JOB, ForkTools(model, box(tmp_path), allow_all), abort=abort, on_progress=progress)
+    report = await run_fork(PARENT, JOB, ForkTools(model, box(tmp_path), allow_all), abort=abort, on_progress=progress)
     assert (report.run.ending, report.is_complete) == ("aborted", False)
     assert seen == list(report.run.messages)
 
@@ -121,5 +121,5 @@ async def test_a_fork_keeps_no_transcript(tmp_path: Path, project: Path) -> None
     """G2: the only thing on disk is what its tools wrote."""
     model = ScriptedModel([calls(("Glob", {"pattern": "*"})), says("Done.")])
     before = sorted(tmp_path.rglob("*"))
-    await fork(PARENT, JOB, ForkTools(model, box(project), allow_all))
+    await run_fork(PARENT, JOB, ForkTools(model, box(project), allow_all))
     assert sorted(tmp_path.rglob("*")) == before

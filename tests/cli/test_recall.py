@@ -184,7 +184,7 @@ def test_what_is_rendered_was_chosen_by_the_model(memdir: Memdir, server: Provid
 async def put_into(project: Path, session: str, text: str) -> None:
     """One message of a conversation, with its memories."""
     memory = open_memory(project, flags={"recall.encoder": "words", "recall.selector": "local"})
-    pending = memory.prefetch(text, session=session)
+    pending = memory.session(session).prefetch(text)
     while not pending.is_done:
         await asyncio.sleep(0)
     assert pending.ready()

@@ -52,9 +52,9 @@ def test_the_current_session_and_old_ones_do_not_count(gates: DreamGates, tmp_pa
 
 def test_the_gates_close_in_the_order_of_their_cost(gates: DreamGates, tmp_path: Path, clock: Clock) -> None:
     touch_sessions(tmp_path, 9, clock.now - 1000)
-    gates.is_open = lambda: "dreaming is off"
+    gates.why_closed = lambda: "dreaming is off"
     assert gates.check() == NotDue("dreaming is off")
-    gates.is_open = lambda: ""
+    gates.why_closed = lambda: ""
     consolidated(tmp_path, clock.now - 23 * 3600)
     assert gates.check() == NotDue("time")
     consolidated(tmp_path, clock.now - 24 * 3600)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memdir.cli.entry import main
 from memdir.disk import git
-from memdir.disk.objects import object_id
+from memdir.disk.git import object_id
 from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.ledger import Ledger, Spent

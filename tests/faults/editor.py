@@ -76,7 +76,7 @@ def memdir(root: str, seed: str) -> list[str]:
             else:
                 entry = Entry(f"link_{seed}_{number}.md", "Link", "")
                 with store.changing(Origin("cli"), "a line") as change:
-                    change.edit_index(lambda index, entry=entry: index.with_entry(entry))
+                    change.edit_index(lambda index, entry=entry: index.with_entries([entry]))
         except (BadMemoryFile, EditConflict, MemoryNotFound):
             continue  # refused, and said so: half a file is no memory
     return done

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agent.fork import ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
 from memdir.model import ledger as ledger_module
@@ -266,7 +266,7 @@ async def test_a_runaway_job_is_driven_into_the_cap_waits_and_goes_on_the_next_d
     sleep = Sleep(clock)
     model = budgeted(ledger, clock, ScriptedModel([step] * 25), Caps(tokens_per_day=10_000), sleep=sleep, sink=events)
     hands = ForkTools(model, box(tmp_path, [TestTool(lambda arguments: "more to do")]), allow_all)
-    report = await fork(Request("scripted", messages=(user("Hi"),)), Job("Go on for ever.", "runaway", 25), hands)
+    report = await run_fork(Request("scripted", messages=(user("Hi"),)), Job("Go on for ever.", "runaway", 25), hands)
     assert report.run.turns == 25
     today = [moment for moment in asked_at if moment < MIDNIGHT]
     tomorrow = [moment for moment in asked_at if MIDNIGHT <= moment < MIDNIGHT + 86400]

@@ -35,7 +35,7 @@ def memory(project: Path) -> MemDir:
 
 
 def asked(memory: MemDir, question: str, *, with_tools: bool = True) -> Request:
-    context = Message("user", (Text(memory.index_context()),), is_meta=True)
+    context = Message("user", (Text(memory.context()),), is_meta=True)
     tools = (ReadTool.spec,) if with_tools else ()
     return Request("builtin", (SystemBlock(memory.prompt()),), tools, (context, user(question)), job=memory.chat_job())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemoryType
-from memdir.agent.fork import ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError
@@ -88,9 +88,9 @@ async def test_it_is_kept_through_fork_loop_retries_budget_and_care(tmp_path: Pa
     model = RetryingModel(BudgetedModel(careful_model(inner), budget, "extract", "p"), sleep=at_once)
     job = JOBS[0]
     parent = Request("m", messages=(user("Hi"),), job=JOBS[-1])
-    await fork(parent, Job("Save.", "extract", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))
+    await run_fork(parent, Job("Save.", "extract", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))
     assert [request.job for request in inner.requests] == [job] * 3
-    await fork(
+    await run_fork(
         parent, Job("Other.", "x", 1), ForkTools(other := ScriptedModel([says("Ok.")]), box(tmp_path), allow_all)
     )
     assert other.requests[0].job is None, "a parent's job is not its fork's"

@@ -20,7 +20,6 @@ from memdir.recall.prefetch import RecallThreads
 from memdir.recall.recall import Recaller, RecallRequest, Shown, ShownBySession
 from memdir.recall.recall_log import Injection, Pin, RecallLog
 from memdir.recall.selection import LocalChooser, LocalSelector, Selection
-from memdir.recall.verify import Verifier
 from memdir.recall.warm_selector import WarmSelector
 from memdir.store.store import MemoryStore
 from tests.conftest import NOW, Events
@@ -52,8 +51,7 @@ class Bench:
         self.recaller = self.over(self.local)
 
     def over(self, chooser: Chooser) -> Recaller:
-        verifier = Verifier(str(self.project))
-        return Recaller(chooser, (), lambda _: self.store, verifier, sink=self.events, clock=lambda: NOW)
+        return Recaller(chooser, (), lambda _: self.store, str(self.project), sink=self.events, clock=lambda: NOW)
 
     def choose(self, text: str = OVEN) -> list[str]:
         (selection,) = self.recaller.choose(RecallRequest(text, shown=self.shown))

@@ -268,8 +268,7 @@ def test_when_only_the_whole_is_too_long_the_longest_sections_are_named() -> Non
         text = text.replace(f"# {title}\n", f"# {title}\n" + "ten words that are noted here for the whole test\n" * 130)
     notes = Notes.parse(text, TEMPLATE)
     assert all(section.tokens <= SECTION_TOKENS for section in notes.sections)
-    assert len(notes.oversized()) == 3
-    assert "too long" in notes.reminders()
+    assert "too long" in notes.reminders() and notes.reminders().count("tokens, 2,000 are allowed") == 3
 
 
 def test_a_section_is_cut_at_the_end_of_a_line_for_the_context() -> None:
@@ -287,7 +286,7 @@ def test_a_section_is_cut_at_the_end_of_a_line_for_the_context() -> None:
 def test_headings_in_the_noted_text_are_text() -> None:
     text = TEMPLATE.replace("# Worklog", "```sh\n# Workflow of mine\n# a comment\nls\n```\n\n# Worklog")
     notes = Notes.parse(text, TEMPLATE)
-    assert notes.fault(TEMPLATE) == ""
+    assert notes.has_form(TEMPLATE)
     assert "# a comment" in notes.body("Key results")
 
 
@@ -359,7 +358,7 @@ async def test_the_built_in_model_fills_the_sections(
     await memory.settle()
     notes = memory.notes()
     assert notes is not None, events.events
-    assert notes.fault(TEMPLATE) == ""
+    assert notes.has_form(TEMPLATE)
     assert notes.body("Session Title") == "Please fix the rounding in src/invoice.py"
     assert "Which tests cover this?" in notes.body("Current State")
     assert "Totals must never lose a cent." in notes.body("Task specification")

@@ -123,7 +123,7 @@ from memdir import open_memory
 
 async def main():
     memory = open_memory(sys.argv[1])
-    memory.prefetch("which port does the database listen on?")
+    memory.session("a").prefetch("which port does the database listen on?")
     while "onnxruntime" not in sys.modules:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)

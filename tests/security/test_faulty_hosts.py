@@ -18,7 +18,6 @@ from memdir.memdir import MemDir, open_memory
 from memdir.model.careful import GRACE_SECONDS
 from memdir.model.model import Model, ModelSettings, Reply, Request, ToolSpec, Usage
 from memdir.model.scripted import ScriptedModel, calls, says
-from memdir.remember.turn import FinishedTurn
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
@@ -287,10 +286,10 @@ async def test_arguments_that_are_no_json_are_told_and_not_run(tmp_path: Path, v
     assert result.is_error and "not plain JSON" in result.content
 
 
-def turn_of(memory: MemDir) -> FinishedTurn:
+def turn_of(memory: MemDir) -> tuple[Request, Message]:
     said = user("From now on never mock the database in tests, please.", message_id="m1")
     request = Request("host", messages=(said,))
-    return FinishedTurn(request, assistant("All right.", message_id="m2"))
+    return request, assistant("All right.", message_id="m2")
 
 
 @pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG.keys())
@@ -299,7 +298,7 @@ async def test_whatever_a_model_does_a_session_goes_on_and_closes(
 ) -> None:
     memory = open_memory(project, model=hosted(answer), sink=events)
     memory.start()
-    memory.background("one").turn_ended(turn_of(memory))
+    memory.session("one").turn_ended(*turn_of(memory))
     await asyncio.wait_for(memory.close(), 20)
     assert [event.fields["skipped"] for event in events.events if event.name == "memory.extract"] == [
         "failed: ModelError"
@@ -328,8 +327,8 @@ async def test_listeners_that_fail_cost_nothing(project: Path) -> None:
     model = ScriptedModel([calls(("Write", {"file_path": str(path), "content": content})), says("Done.")])
     memory = open_memory(project, model=model)
     memory.start()
-    background = memory.background("one", on_saved=fail)
-    background.turn_ended(turn_of(memory))
+    background = memory.session("one", on_saved=fail)
+    background.turn_ended(*turn_of(memory))
     await memory.close()
     assert path.exists()
     run = await run_agent(

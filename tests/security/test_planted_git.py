@@ -126,9 +126,9 @@ def test_no_fork_runs_what_a_project_names(planted: Planted) -> None:
         memory.start()
         asked = Message("user", (Text("Always run the linter before a commit, I said so twice."),), "m1")
         turn = FinishedTurn(Request("scripted", messages=(asked,)), Message("assistant", (Text("Yes."),), "m2"))
-        memory.background("monday").turn_ended(turn)
-        await memory.background("monday").extraction.drain(60)
-        await memory.background("monday").dream_now(DreamTask(0))
+        memory.session("monday").turn_ended(turn.request, turn.reply)
+        await memory.session("monday").extraction.drain(60)
+        await memory.session("monday").dream(DreamTask(0))
         await memory.close()
 
     asyncio.run(learn_and_dream())

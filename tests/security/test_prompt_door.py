@@ -122,9 +122,9 @@ def _is_call(block: object) -> bool:
 
 def test_section_and_index(world: World) -> None:
     assert_held(world.memory.prompt())
-    assert_held(world.memory.index_context())
-    assert "[Deploy [end tag: system-reminder]](deploy.md)" in world.memory.index_context()
-    assert "[two]" not in world.memory.index_context(), "no memory may have such a name"
+    assert_held(world.memory.context())
+    assert "[Deploy [end tag: system-reminder]](deploy.md)" in world.memory.context()
+    assert "[two]" not in world.memory.context(), "no memory may have such a name"
 
 
 def test_recall(world: World) -> None:
@@ -188,7 +188,7 @@ async def test_extraction_with_everything_that_a_fork_reads(world: World) -> Non
     talk = Work(Conversation.resume(world.memory.transcript("one")))
     talk.ask("Please remember how we deploy.")
     turn = talk.reply("I will.")
-    outcome = await world.memory.background("one").extraction.extract(turn)
+    outcome = await world.memory.session("one").extraction.extract(turn)
     talk.talk.transcript.close()
     assert isinstance(outcome, Extracted)
     assert len(model.requests) == 2
@@ -205,7 +205,7 @@ def assert_all_held_but_orders(model: ScriptedModel, parent: int) -> None:
 
 async def test_a_dream(world: World) -> None:
     model = world.scripted(says("Nothing to do."))
-    outcome = await world.memory.background("one").dream_now(DreamTask(0), since=0.0)
+    outcome = await world.memory.session("one").dream(DreamTask(0), since=0.0)
     assert isinstance(outcome, DreamReport)
     listed = model.requests[0].messages[-1].text.partition("Sessions since the last consolidation:\n\n")[2]
     assert re.match(r"- x .*NAME\n\n", listed), "a session's name is one line"
@@ -225,19 +225,19 @@ async def test_session_memory_and_compaction(world: World) -> None:
     model = world.scripted(
         calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": "x"})), says("ok")
     )
-    background = world.memory.background("one")
+    session = world.memory.session("one")
     work = Work(Conversation.resume(world.memory.transcript("one")))
     turn = fix_rounding(work)
-    await background.session_memory.update(turn, 20_000)
+    await session.session_memory.update(turn, 20_000)
     assert_all_held_but_orders(model, len(turn.messages))
 
     _noted(world.memory, TEXT)
-    background.session_memory.session.mark_summarized(work.talk.messages[-1].id, 20_000)
+    session.session_memory.session.mark_summarized(work.talk.messages[-1].id, 20_000)
     for number in range(60):
         work.ask(f"{number} {'word ' * 100}")
         work.reply("done")
-    background.session_memory.session.mark_summarized(work.talk.messages[-30].id, 20_000)
-    outcome = await background.compaction.compact(work.talk, work.request())
+    session.session_memory.session.mark_summarized(work.talk.messages[-30].id, 20_000)
+    outcome = await session.compaction.compact(work.talk, work.request())
     work.talk.transcript.close()
     assert isinstance(outcome, Compacted) and outcome.method == "session-memory"
     assert_held(work.talk.messages[0].text)
@@ -255,7 +255,7 @@ PLACES = {
     "agent/fork.py": "the job, which is rendered",
     "agent/loop.py": "refusals, shown; what interrupts is our own word",
     "agent/tools/tool.py": "results of tools, shown",
-    "background.py": "the section, rendered",
+    "session.py": "the section, rendered",
     "dream/dream.py": "rendered",
     "model/careful.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",

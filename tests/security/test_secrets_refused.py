@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.dream.dream_check import fault_of_dream
+from memdir.dream.dream_check import faults_of_dream
 from memdir.errors import SecretRefused
 from memdir.layout import Layout
 from memdir.remember.lineage import weigh
@@ -236,7 +236,7 @@ def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) ->
     }.items():
         workspace = Workspace([store])
         workspace.write(os.path.join(store.root, key), text.encode())
-        assert fault_of_dream(workspace, max_lost_share=1.0)
+        assert faults_of_dream(workspace, max_lost_share=1.0)
         with pytest.raises(SecretRefused):
             workspace.commit(Origin("extract"), "extract")
         assert weigh(workspace, [user("The text.")]).refused == 1 and not workspace.changed()

@@ -144,6 +144,6 @@ async def test_a_dream_is_written_only_when_somebody_plainly_says_so(
     }
     model = ScriptedModel([calls(("Write", write)), says("Done.")])
     memory = open_memory(project, model=model)
-    await memory.background("one").dream_now(DreamTask(0), confirm=confirm)
+    await memory.session("one").dream(DreamTask(0), confirm=confirm)
     await memory.close()
     assert path.exists() == is_written

@@ -39,20 +39,21 @@ def test_a_line_is_read_in_all_the_forms_people_write() -> None:
 def test_a_new_line_comes_first_and_everything_else_stays() -> None:
     """What is newest must survive a truncation: the most common complaint about other systems."""
     before = b"# Mine\n\nSome words.\n- [Old](old.md) \xe2\x80\x94 x\n\nEnd\n"
-    after = Index(before).with_entry(Entry("new.md", "New", "hook")).data
+    after = Index(before).with_entries([Entry("new.md", "New", "hook")]).data
     assert after == b"# Mine\n\nSome words.\n- [New](new.md) \xe2\x80\x94 hook\n- [Old](old.md) \xe2\x80\x94 x\n\nEnd\n"
 
 
 def test_a_known_line_is_replaced_in_its_place() -> None:
     before = b"- [A](a.md)\r\n- [B](b.md) - old\r\nlast"
     assert (
-        Index(before).with_entry(Entry("b.md", "B", "new")).data == "- [A](a.md)\r\n- [B](b.md) — new\r\nlast".encode()
+        Index(before).with_entries([Entry("b.md", "B", "new")]).data
+        == "- [A](a.md)\r\n- [B](b.md) — new\r\nlast".encode()
     )
 
 
 def test_a_first_line_in_an_index_without_entries_or_newline() -> None:
-    assert Index(b"words").with_entry(Entry("a.md", "A", "")).data == b"words\n- [A](a.md)\n"
-    assert Index(b"").with_entry(Entry("a.md", "A", "")).data == b"- [A](a.md)\n"
+    assert Index(b"words").with_entries([Entry("a.md", "A", "")]).data == b"words\n- [A](a.md)\n"
+    assert Index(b"").with_entries([Entry("a.md", "A", "")]).data == b"- [A](a.md)\n"
 
 
 def test_removing_takes_only_the_lines_of_that_memory() -> None:
@@ -79,7 +80,7 @@ def test_edits_touch_only_their_own_line(lines: list[str], ending: str, key: str
     data = ending.join(lines).encode("utf-8", "replace")
     index = Index(data)
     assert b"".join(index._lines) == data
-    added = index.with_entry(Entry(key, "T", hook))
+    added = index.with_entries([Entry(key, "T", hook)])
     assert key in added.keys()
     assert added.keys() == index.keys() | {key}
     others = [
@@ -121,5 +122,5 @@ def test_many_lines_at_once_are_as_if_they_came_one_by_one(present: list[str], c
     entries = [Entry(f"{name}.md", name, str(number)) for number, name in enumerate(coming)]
     one_by_one = index
     for entry in entries:
-        one_by_one = one_by_one.with_entry(entry)
+        one_by_one = one_by_one.with_entries([entry])
     assert index.with_entries(entries).data == one_by_one.data

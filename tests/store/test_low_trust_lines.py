@@ -75,7 +75,7 @@ def by_lowering_the_trust(store: MemoryStore, tmp_path: Path) -> None:
     save_memory(store, "setup.md", PLAIN, origin=Origin("cli"))
     with store.changing(Origin("dream"), "mark it") as change:
         change.write("setup.md", MARKED)
-        change.edit_index(lambda index: index.with_entry(Entry("setup.md", "Setup", ORDER)))
+        change.edit_index(lambda index: index.with_entries([Entry("setup.md", "Setup", ORDER)]))
 
 
 def by_restoring(store: MemoryStore, tmp_path: Path) -> None:
@@ -153,6 +153,6 @@ def test_every_line_is_written_without_tags_and_hidden_signs(store: MemoryStore)
 def test_the_line_of_a_memory_that_somebody_vouched_for_stays_as_it_is_worded(store: MemoryStore) -> None:
     save_memory(store, "setup.md", PLAIN.replace(b"type:", b"trust: assistant\ntype:"), origin=Origin("cli"))
     with store.changing(Origin("cli"), "word it") as change:
-        change.edit_index(lambda index: index.with_entry(Entry("setup.md", "Setup", "in my words")))
+        change.edit_index(lambda index: index.with_entries([Entry("setup.md", "Setup", "in my words")]))
     save_memory(store, "other.md", MARKED, origin=Origin("cli"))
     assert b"- [Setup](setup.md) \xe2\x80\x94 in my words\n" in (store.read_bytes("MEMORY.md") or b"")

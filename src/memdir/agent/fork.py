@@ -74,7 +74,7 @@ def fork_request(parent: Request, text: str, *, since: Sequence[Message] = (), j
     return replace(parent, messages=(*parent.messages, *since, user(text, is_meta=True)), cache=cache, job=job)
 
 
-async def fork(
+async def run_fork(
     parent: Request,
     job: Job,
     tools: ForkTools,

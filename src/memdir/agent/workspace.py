@@ -124,7 +124,7 @@ class Workspace:
             return
         line = next((entry for entry in Index(index.before or b"").entries() if entry.key == draft.key), None)
         after = Index(index.after)
-        kept = after.without([draft.key]) if line is None else after.with_entry(line)
+        kept = after.without([draft.key]) if line is None else after.with_entries([line])
         self.drafts[index_path] = replace(index, after=kept.data)
 
     def commit(
@@ -209,6 +209,6 @@ def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index
     def complete(index: Index) -> Index:
         line = next((known.render() for known in index.entries() if known.key == draft.key), None)
         is_forgotten = line is None and index.data.count(b"\n") < room
-        return index.with_entry(entry) if is_forgotten or line == outdated else index
+        return index.with_entries([entry]) if is_forgotten or line == outdated else index
 
     return complete

@@ -75,11 +75,7 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
-        self.environment = Environment.read(bare=options.bare)
-        if options.home:
-            import os
-
-            self.environment.home = os.path.abspath(os.path.expanduser(options.home))
+        self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
             self.environment.colour = False
         self.terminal = Terminal(sys.stdout, self.environment)
@@ -90,8 +86,9 @@ class Context:
         if self._memory is None:
             from memdir.memdir import open_memory
 
-            flags = self._flags()
-            self._memory = open_memory(self._options.project, environment=self.environment, flags=flags, sink=self)
+            self._memory = open_memory(
+                self._options.project, environment=self.environment, flags=self._flags(), sink=self, source="cli"
+            )
         return self._memory
 
     def emit(self, event: Event) -> None:
@@ -136,16 +133,8 @@ class Context:
         return memory
 
     def require_enabled(self) -> MemDir:
-        """The memory, on; DiskError when a file stands where its directory should be, which is not the same as none."""
-        import os
-
-        settings = self.memory.settings
-        if not settings.enabled:
-            raise MemdirError(f"memory is off: {settings.off_because}", remedy=settings.turn_on)
-        if not os.path.isdir(self.memory.place.root):
-            from memdir.disk.atomic import require_room_for_folder
-
-            require_room_for_folder(self.memory.place.root)
+        """The memory, on."""
+        self.memory.require_enabled()
         return self.memory
 
     def store(self, *, for_writing: bool = False) -> MemoryStore:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     async def dream() -> DreamReport | NotDreamt:
         try:
-            return await memory.background("cli").dream_now(
+            return await memory.session("cli").dream(
                 DreamTask(0, on_change=_show),
                 since=since,
                 is_dry=options.dry_run,

@@ -54,7 +54,7 @@ class Prompt:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         memory = context.start() if context.memory.settings.enabled else context.memory
-        section, index = memory.prompt(), memory.index_context()
+        section, index = memory.prompt(), memory.context()
         if options.json:
             context.print_json({"enabled": memory.settings.enabled, "section": section, "index": index})
             return 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from memdir.cli.context import add_json, add_limit, add_scope
 from memdir.cli.terminal import clean
-from memdir.disk.safe_path import INDEX_NAME, check_key
-from memdir.errors import MemoryNotFound, PathEscape
-from memdir.store.memories import find_key
+from memdir.errors import MemoryNotFound
+from memdir.store.undo import history_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,22 +14,6 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.store.history import Commit
     from memdir.store.store import MemoryStore
-
-
-def history_key(store: MemoryStore, wanted: str) -> str:
-    """The key of a memory that exists or once did."""
-    if wanted == INDEX_NAME:
-        return wanted
-    try:
-        return find_key(store, wanted)
-    except MemoryNotFound:
-        for key in (wanted, f"{wanted}.md"):
-            try:
-                if store.history.log(store.place.prefix + check_key(key), limit=1):
-                    return key
-            except PathEscape:
-                continue
-        raise
 
 
 def history_path(store: MemoryStore, wanted: str) -> str:
@@ -154,9 +137,7 @@ class Undo:
         add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import undo
-
-        undone = undo(context.store(for_writing=True), options.change)
+        undone = context.start().undo(options.change, scope=options.scope)
         if options.json:
             context.print_json({"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths})
             return 0

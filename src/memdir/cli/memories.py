@@ -130,15 +130,12 @@ class Forget:
         add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.history import Origin
-        from memdir.store.memories import find_key, forget_memory
-
-        store = context.store(for_writing=True)
-        key = find_key(store, options.memory)
-        forget_memory(store, key, origin=Origin("cli", trust="user"))
+        memory = context.start()
+        key = memory.forget(options.memory, scope=options.scope)
         if options.json:
             context.print_json({"file": key, "forgotten": True})
         else:
-            undo = f"  `memdir undo` brings it back{'' if store.history.is_readable else ' once git is installed'}"
+            has_history = memory.store_for(options.scope).history.is_readable
+            undo = f"  `memdir undo` brings it back{'' if has_history else ' once git is installed'}"
             context.terminal.line(f"{context.terminal.bold('Forgot')} {clean(key)}{context.terminal.dim(undo)}")
         return 0

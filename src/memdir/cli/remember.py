@@ -6,7 +6,6 @@ import sys
 
 from memdir.cli.context import add_json, add_scope
 from memdir.cli.terminal import clean
-from memdir.errors import BadMemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,19 +36,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.store.history import Origin
-    from memdir.store.memories import add_memory
     from memdir.store.scan import MAX_MEMORY_BYTES
-    from memdir.store.taxonomy import guess_type, parse_type
 
     text = sys.stdin.read(MAX_MEMORY_BYTES + 1) if options.text == "-" else options.text
-    if not text.strip():
-        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
-    kind = parse_type(options.type) or guess_type(text)
-    store = context.store(for_writing=True)
-    origin = Origin("cli", trust="user")
-    words = {"name": options.name, "description": options.description}
-    added = add_memory(store, text, kind=kind, **words, origin=origin, allow_secret=options.allow_secret)
+    added = context.start().add(
+        text,
+        options.type,
+        name=options.name,
+        description=options.description,
+        scope=options.scope,
+        allow_secret=options.allow_secret,
+    )
+    kind = added.memory.topic.kind
     if options.json:
         context.print_json(
             {"file": added.memory.key, "path": added.memory.path, "type": str(kind), "new": added.is_new}

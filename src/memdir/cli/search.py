@@ -37,15 +37,9 @@ class Search:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         if options.sessions:
             return SearchSessions().run(options, context)
-        from memdir.search.memory_search import search_memories
-
         query = " ".join(options.words)
-        memory = context.require_enabled()
-        place = memory.place_of(options.scope)
         with context.progress("indexing memories") as on_progress:
-            matches = search_memories(
-                place.root, place.derived, query, limit=options.limit, now=memory.clock(), on_progress=on_progress
-            )
+            matches = context.memory.search(query, limit=options.limit, scope=options.scope, on_progress=on_progress)
         if options.json:
             context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
             return 0 if matches else 1

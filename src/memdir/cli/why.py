@@ -35,15 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.cli.history import history_key, plain_commit
-    from memdir.store.undo import require_history
+    from memdir.cli.history import plain_commit
 
-    store = context.store()
-    require_history(store)
-    store.record_outside_changes()
-    key = history_key(store, options.memory)
-    prefix = store.place.prefix
-    found = {name.removeprefix(prefix): commits for name, commits in store.history.lineage(prefix + key).items()}
+    found = context.memory.why(options.memory, scope=options.scope)
+    key = next(iter(found))
     if options.json:
         told = {
             name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]

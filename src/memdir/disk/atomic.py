@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NEVER_WAIT, open_descriptor, reason_of, require_plain
@@ -24,11 +24,8 @@ FOLDER_MODE = 0o700
 _NEW_PROJECT_FILE = 0o664  # no text needs to be run, and none has to be written by strangers, even in /tmp
 TEMPORARY_PREFIX = ".memdir-tmp-"  # a leading dot keeps a half-written file out of every scan
 
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY
-
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NEVER_WAIT | _NOFOLLOW | _BINARY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | NEVER_WAIT
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then run the same command again",
     errno.EDQUOT: "Your disk quota is used up: free some space, then run the same command again",
@@ -77,16 +74,13 @@ def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, dura
             os.utime(temporary, ns=(mtime_ns, mtime_ns))
         if durably:
             _flush_file(descriptor)
-        if sys.platform == "win32":
-            os.close(descriptor)  # Windows renames no open file
-            descriptor = -1
         yield temporary
     except BaseException:
-        _remove_quietly(temporary)
+        with suppress(OSError):  # the next start sweeps it
+            os.unlink(temporary)
         raise
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
 def write_project_file(path: str, data: bytes) -> None:
@@ -198,7 +192,8 @@ def make_folder(path: str) -> None:
     try:
         flush_folder(parent)
     except DiskError:
-        _remove_folder_quietly(path)  # what is not durable must not look as if it were: the next call makes it again
+        with suppress(OSError):  # someone put a file into it already
+            os.rmdir(path)  # what is not durable must not look as if it were: the next call makes it again
         raise
 
 
@@ -223,8 +218,6 @@ def sweep_temporaries(folder: str) -> int:
 
 def flush_folder(folder: str) -> None:
     """Make renames and deletions inside `folder` survive a power cut."""
-    if sys.platform == "win32":
-        return  # Windows has no descriptor for a folder; NTFS journals its metadata
     try:
         descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -272,17 +265,3 @@ def _flush_file(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
-
-
-def _remove_quietly(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return  # the next start sweeps it
-
-
-def _remove_folder_quietly(path: str) -> None:
-    try:
-        os.rmdir(path)
-    except OSError:
-        return  # someone put a file into it already

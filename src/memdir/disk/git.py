@@ -3,6 +3,9 @@
 git never works in the repository's folder: it is given a folder of ours, with our configuration, and the place of the
 objects. So whatever a copied or planted history brings along (configuration, hooks, attributes, links to other
 repositories) is not read, and no file of the memory directory either (ADR 0041, and 0005: why the command).
+
+Objects are files, named by what they hold. git believes in one that is there without looking into it, so that what a
+damaged one should hold would count as recorded: here it is looked into, and a damaged one is written anew.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from memdir.disk.atomic import (
     make_folder,
     sweep_temporaries,
     write_bytes_atomic,
+    written_aside,
 )
-from memdir.disk.objects import ID_DIGITS, is_object_id, pack_of, read_object, write_object
 from memdir.disk.plain_file import is_plain_file, open_plain, read_if_plain
 from memdir.disk.programs import find_program, run_git
 from memdir.disk.shipped import shipped_path
@@ -27,7 +30,7 @@ from memdir.errors import HistoryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BRANCH = "main"
 TIMEOUT_SECONDS = 120.0  # far above any question; a hung file system must not hang us for ever
@@ -47,6 +50,10 @@ _AUTHOR = "memdir <memdir@localhost>"
 KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
 _BATCH_BYTES = 32 << 20  # of contents in one pack: they are in memory twice
+
+ID_DIGITS = 40
+_MAX_OBJECT_BYTES = 256 << 20  # of one object: beyond any text, and no bomb
+_BLOB_IN_A_PACK = 3  # git's number for the kind
 
 
 class Git:
@@ -293,3 +300,111 @@ def _remove_unfinished(folder: str, names: Sequence[str]) -> None:
     for name in names:
         if name.endswith(_HELD) or name.startswith(_HALF_WRITTEN):
             delete_file(os.path.join(folder, name))
+
+
+def object_id(kind: str, data: bytes) -> str:
+    """The name that git gives a content."""
+    from hashlib import sha1
+
+    return sha1(_framed(kind, data), usedforsecurity=False).hexdigest()
+
+
+def is_object_id(text: str) -> bool:
+    return len(text) == ID_DIGITS and all(c in "0123456789abcdef" for c in text)
+
+
+def read_object(objects: str, name: str) -> bytes | None:
+    """What an object that has a file of its own holds, of whatever kind; None when there is none, or a damaged one."""
+    import zlib
+
+    stored = read_if_plain(_object_path(objects, name), _MAX_OBJECT_BYTES)
+    if stored is None:
+        return None
+    try:
+        framed = zlib.decompressobj().decompress(stored, _MAX_OBJECT_BYTES)
+    except zlib.error:
+        return None
+    from hashlib import sha1
+
+    is_sound = sha1(framed, usedforsecurity=False).hexdigest() == name
+    return framed.partition(b"\0")[2] if is_sound else None
+
+
+def write_object(objects: str, kind: str, data: bytes) -> str:
+    """Put a content into the repository, unless it is there and sound; returns its name. Its folder is not flushed."""
+    import zlib
+
+    name = object_id(kind, data)
+    if read_object(objects, name) == data:
+        return name
+    path = _object_path(objects, name)
+    make_folder(os.path.dirname(path))
+    try:
+        with written_aside(os.path.dirname(path), zlib.compress(_framed(kind, data), 1)) as temporary:
+            os.replace(temporary, path)
+    except OSError as error:
+        raise disk_error(error, "write", path) from error
+    return name
+
+
+def tree_objects(files: Mapping[str, str]) -> list[bytes]:
+    """The trees of a set of files (path to content's name), the innermost first and the root last."""
+    made: list[bytes] = []
+    entries: dict[bytes, bytes] = {}  # by what git sorts them by
+    folders: dict[str, dict[str, str]] = {}
+    for path, name in files.items():
+        first, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(first, {})[rest] = name
+        else:
+            entries[os.fsencode(first)] = b"100644 %s\0" % os.fsencode(first) + bytes.fromhex(name)
+    for folder, below in folders.items():
+        made += tree_objects(below)
+        name = object_id("tree", made[-1])
+        entries[os.fsencode(folder) + b"/"] = b"40000 %s\0" % os.fsencode(folder) + bytes.fromhex(name)
+    return [*made, b"".join(entries[key] for key in sorted(entries))]
+
+
+def pack_of(contents: Iterable[bytes]) -> bytes:
+    """Contents as one pack, as `git index-pack` takes it in."""
+    import zlib
+    from hashlib import sha1
+
+    distinct = list(dict.fromkeys(contents))
+    pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(distinct).to_bytes(4, "big"))
+    for data in distinct:
+        pack += _pack_header(len(data)) + zlib.compress(data, 1)
+    return bytes(pack) + sha1(pack, usedforsecurity=False).digest()
+
+
+def read_batch(output: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and content of each object that `git cat-file --batch` printed; both are empty for one that is missing."""
+    at = 0
+    while at < len(output):
+        end = output.index(b"\n", at)
+        words = output[at:end].rsplit(b" ", 2)
+        at = end + 1
+        if words[-1].isdigit():
+            yield words[-2], output[at : at + int(words[-1])]
+            at += int(words[-1]) + 1
+        else:
+            yield b"", b""
+
+
+def _object_path(objects: str, name: str) -> str:
+    return os.path.join(objects, name[:2], name[2:])
+
+
+def _framed(kind: str, data: bytes) -> bytes:
+    return b"%s %d\0" % (kind.encode("ascii"), len(data)) + data
+
+
+def _pack_header(size: int) -> bytes:
+    """Kind and size, the lowest four bits first, then seven a byte."""
+    byte, size = _BLOB_IN_A_PACK << 4 | size & 0x0F, size >> 4
+    header = bytearray()
+    while size:
+        header.append(byte | 0x80)
+        byte, size = size & 0x7F, size >> 7
+    header.append(byte)
+    return bytes(header)

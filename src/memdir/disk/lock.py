@@ -6,12 +6,13 @@ error messages only; nothing is decided by it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
-from memdir.disk.open_writers import try_lock, unlock
+from memdir.disk.open_writers import try_lock
 from memdir.errors import LockBusy
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ WAIT_SECONDS = 30.0  # longer than any write we do; shorter than a person's pati
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.025
 
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextmanager
@@ -66,13 +67,11 @@ def _acquire(path: str, wait_seconds: float) -> int:
 
 def _open(path: str) -> int:
     try:
-        return os.open(path, _OPEN, FILE_MODE)
-    except FileNotFoundError:
-        make_folder(os.path.dirname(path))
-    except OSError as error:
-        raise disk_error(error, "open the lock", path) from error
-    try:
-        return os.open(path, _OPEN, FILE_MODE)
+        try:
+            return os.open(path, _OPEN, FILE_MODE)
+        except FileNotFoundError:
+            make_folder(os.path.dirname(path))
+            return os.open(path, _OPEN, FILE_MODE)
     except OSError as error:
         raise disk_error(error, "open the lock", path) from error
 
@@ -102,7 +101,7 @@ def _holder(descriptor: int) -> str:
 
 def _release(descriptor: int) -> None:
     try:
-        unlock(descriptor)  # at once, whatever child still has the descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # at once, whatever child still has the descriptor
     except OSError:
         return  # closing it does the same
     finally:

@@ -72,7 +72,7 @@ def mend(store: MemoryStore) -> list[str]:
         store.ensure()
         if not store.is_waiting():
             done.append("completed a change that had been cut short")
-    open_paths = unsafe_paths(store) if os.name != "nt" and os.path.isdir(store.root) else []
+    open_paths = unsafe_paths(store) if os.path.isdir(store.root) else []
     for path in open_paths:
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
     if open_paths:

@@ -7,12 +7,14 @@ import re
 import stat
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 from memdir.doctor import Finding
 from memdir.recall.verify import Verifier
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory, MemoryStore
+from memdir.text.dates import read_any
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories twins
@@ -21,21 +23,7 @@ MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
-# Words that mean another day for every reader. Several languages, because people write memories in theirs.
-_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_RELATIVE = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday"
-    rf"|(?:next|last|this|coming) (?:week|month|year|quarter|sprint|weekend|{_WEEKDAYS})"
-    r"|in (?:a|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?)"
-    r"|(?:\d+|a|two|three) (?:days?|weeks?|months?) ago"
-    r"|end of (?:the )?(?:week|month|quarter|year)"
-    r"|heute|morgen|gestern|übermorgen|nächste[nrs]? (?:woche|monat|montag|dienstag|mittwoch|donnerstag|freitag)"
-    r"|demain|aujourd'hui|hier|la semaine prochaine|mañana|ayer|la (?:próxima semana|semana que viene)"
-    r"|amanhã|ontem|domani|ieri)\b"
-    r"|明日|昨日|今日|来週|先週|来月|明天|昨天|今天|下周|上周|下个月"
-    r"|내일|어제|오늘|다음 주|지난주|завтра|вчера|сегодня",
-    re.IGNORECASE,
-)
+_ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
 
 
@@ -79,7 +67,9 @@ def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
 
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
-    words = sorted({match[0].lower() for match in _RELATIVE.finditer(_QUOTED.sub(" ", text))})
+    text = _QUOTED.sub(" ", text)
+    spans = read_any(text, _ANY_DAY)
+    words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
     if words:
         shown = ", ".join(words[:3])
         yield Finding("date", "note", f"it says {shown}, which means another day later", memory.key, "Write the date")

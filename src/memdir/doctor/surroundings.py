@@ -20,7 +20,7 @@ from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
 from memdir.store.journal import found_aside, waiting_journals
 from memdir.store.repair import closed_parts, unlike_written
-from memdir.store.scan import MAX_FILE_BYTES, large_files, unnameable_files, walk
+from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 
@@ -143,21 +143,20 @@ def check_drafts(store: MemoryStore) -> Iterator[Finding]:
 
 def check_large(store: MemoryStore) -> Iterator[Finding]:
     """Files that the history leaves out; a memory among them cannot be read either, and is named as such."""
-    for key, size in large_files(store.root):
+    sizes = [(key, status_of(entry).st_size) for key, entry in walk(store.root, everything=True)]
+    for key, size in ((key, size) for key, size in sizes if size > MAX_FILE_BYTES):
         message = f"it has {size:,} bytes: files above {MAX_FILE_BYTES:,} are neither read nor recorded in the history"
         yield Finding("size", "warning", message, key, "Move it out of the memory directory")
 
 
 def check_names(store: MemoryStore) -> Iterator[Finding]:
     """Files that the history leaves out for their names."""
-    for key in unnameable_files(store.root):
+    for key in (key for key, _ in walk(store.root, everything=True) if not is_nameable(key)):
         message = f"the name {key!a} holds what cannot be shown: the file is not recorded in the history"
         yield Finding("name", "warning", message, "", "Rename it")
 
 
 def check_permissions(store: MemoryStore) -> Iterator[Finding]:
-    if os.name == "nt":
-        return
     open_paths = unsafe_paths(store)
     if open_paths:
         message = f"{len(open_paths)} files or folders can be read by other users, {open_paths[0]} among them"

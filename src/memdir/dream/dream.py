@@ -11,14 +11,14 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
-from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import WRITING, memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.dream_check import MAX_LOST_SHARE, fault_of_dream, times_of, trace_sources
+from memdir.dream.dream_check import MAX_LOST_SHARE, faults_of_dream, times_of, trace_sources
 from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt, tell
@@ -53,7 +53,6 @@ class DreamPlan:
     sessions: tuple[str, ...]
     overrides: str = ""
     max_lost_share: float = MAX_LOST_SHARE
-    max_turns: int = MAX_TURNS
     max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
 
@@ -97,15 +96,12 @@ class DreamTask:
             self.turns += 1
             touched = [str(use.input.get("file_path", "")) for use in message.tool_uses if use.name in WRITING]
             self.files += [path for path in touched if path not in self.files]
-            self._move("updating" if self.files else self.phase)
-
-    def finish(self, phase: Phase) -> None:
-        self._move(phase)
+            self.enter("updating" if self.files else self.phase)
 
     def kill(self) -> None:
         self.abort.set("stopped by the user")
 
-    def _move(self, phase: Phase) -> None:
+    def enter(self, phase: Phase) -> None:
         self.phase = phase
         tell(self.on_change, self)
 
@@ -133,7 +129,7 @@ class Dreamer:
             return self._end(task, NotDreamt(f"it failed: {error.message}"))
         except BaseException:
             lock.give_up()
-            task.finish("stopped")
+            task.enter("stopped")
             raise
         if isinstance(outcome, DreamReport) and not is_dry:
             lock.done(self.clock(), f"{len(outcome.written)} files")
@@ -151,9 +147,9 @@ class Dreamer:
         if not report.is_complete:
             return NotDreamt(f"the model did not come to an end ({report.run.ending})")
         derived = trace_sources(workspace)
-        refused = fault_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
-        if refused:
-            return NotDreamt("; ".join(refused.reasons), self._keep_aside(workspace))
+        faults = faults_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
+        if faults:
+            return NotDreamt("; ".join(faults), self._keep_aside(workspace))
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
         if is_dry:
             return proposal
@@ -185,7 +181,7 @@ class Dreamer:
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
+            return await run_fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 
@@ -205,7 +201,7 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        return Job(f"{text}\n{told_now(now)}", "dream", self.plan.max_turns, prompt.hash, job)
+        return Job(f"{text}\n{told_now(now)}", "dream", MAX_TURNS, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
@@ -215,17 +211,16 @@ class Dreamer:
         for draft in workspace.changed():
             path = os.path.join(folder, draft.store.place.prefix + draft.key)
             make_folder(os.path.dirname(path))
-            write_bytes_atomic(
-                path, draft.after if draft.after is not None else b"(deleted: " + draft.reason.encode() + b")\n"
-            )
+            deleted = f"(deleted: {draft.reason})\n".encode()
+            write_bytes_atomic(path, deleted if draft.after is None else draft.after)
         return folder if workspace.changed() else ""
 
     def _end(self, task: DreamTask, outcome: DreamReport | NotDreamt) -> DreamReport | NotDreamt:
         if isinstance(outcome, NotDreamt):
-            task.finish("stopped" if task.abort.is_set else "failed")
+            task.enter("stopped" if task.abort.is_set else "failed")
             self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
             return outcome
-        task.finish("done")
+        task.enter("done")
         topics = [draft for draft in outcome.written if draft.key != INDEX_NAME]
         work = {
             **outcome.fork.counts(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
@@ -39,23 +39,15 @@ ABROAD = 0.1  # more is asked where only the meaning can tell
 Runs = frozenset[tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Refused:
-    """The whole change set is refused, and why."""
-
-    reasons: tuple[str, ...]
-
-
-def fault_of_dream(workspace: Workspace, *, max_lost_share: float) -> Refused | None:
-    """Why a dream's drafts may not be written; None when they may."""
+def faults_of_dream(workspace: Workspace, *, max_lost_share: float) -> list[str]:
+    """Why a dream's drafts may not be written; nothing when they may."""
     reasons = [reason for draft in workspace.changed() for reason in _faults_of_draft(draft)]
     for store in workspace.stores:
         lost = lost_share(store, workspace, enough=max_lost_share)
         if lost > max_lost_share:
-            reasons.append(
-                f"it would lose {lost:.0%} of the facts in {store.root} (at most {max_lost_share:.0%} are allowed)"
-            )
-    return Refused(tuple(reasons)) if reasons else None
+            allowed = f"(at most {max_lost_share:.0%} are allowed)"
+            reasons.append(f"it would lose {lost:.0%} of the facts in {store.root} {allowed}")
+    return reasons
 
 
 def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> float:
@@ -69,19 +61,15 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
     lost = missing_from(known, (draft.after for draft in workspace.changed() if draft.after))
     if len(lost) <= enough * len(known):
         return len(lost) / max(1, len(known))
-    everything = all_facts(_texts(store))
-    elsewhere = [data for other in workspace.stores for data in _untouched(other, workspace)]
+    touched_keys = {(draft.store, draft.key) for draft in workspace.changed()}
+    texts = {
+        (other, memory.key): memory.topic.data
+        for other in workspace.stores
+        for memory in other.readable(other.scan(limit=None).headers)
+    }
+    everything = all_facts(data for (other, _), data in texts.items() if other is store)
+    elsewhere = (data for place, data in texts.items() if place not in touched_keys)
     return len(missing_from(lost, elsewhere)) / max(1, len(everything))
-
-
-def _texts(store: MemoryStore) -> list[bytes]:
-    return [memory.topic.data for memory in store.readable(store.scan(limit=None).headers)]
-
-
-def _untouched(store: MemoryStore, workspace: Workspace) -> list[bytes]:
-    touched = {draft.key for draft in workspace.changed() if draft.store is store}
-    others = (header for header in store.scan(limit=None).headers if header.key not in touched)
-    return [memory.topic.data for memory in store.readable(others)]
 
 
 def _faults_of_draft(draft: Draft) -> list[str]:
@@ -99,16 +87,10 @@ def _faults_of_draft(draft: Draft) -> list[str]:
 
 def facts_of(data: bytes) -> frozenset[str]:
     """The facts of one memory, folded so that spelling differences do not count."""
-    topic = Topic(data)
-    text = f"{topic.description}\n{topic.body}"
-    starts = {match[1] for match in _SENTENCE_START.finditer(text)}
-    found = set()
-    for match in _FACT.finditer(text):
-        fact = match[0].strip("`.,:;")
-        is_ordinary = fact in _FRAME or fact in _WEEKDAYS or (fact in starts and fact.isalpha())
-        if fact and not is_ordinary:
-            found.add(fact.casefold())
-    return frozenset(found)
+    text = _text(data)
+    first_words = {match[1] for match in _SENTENCE_START.finditer(text)}
+    found = {match[0].strip("`.,:;") for match in _FACT.finditer(text)}
+    return frozenset(fact.casefold() for fact in found - _FRAME - _WEEKDAYS - first_words if fact)
 
 
 def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
@@ -130,17 +112,17 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
     for real, draft in list(workspace.drafts.items()):
         if draft.after is None or draft.key == INDEX_NAME:
             continue
-        path, gained = draft.path, _runs(draft.after) - _runs(draft.before)
-        claims = _claims(draft.after, draft.before)
+        before, after = _text(draft.before or b""), _text(draft.after)
+        gained = runs_of(after) - runs_of(before)
+        claims = [Sentence(text) for text in sentences_of(after) if text not in set(sentences_of(before))]
         sources = tuple(
             source
-            for source, old in told.items()
-            if source != path and (gained & old.runs or (old.trust.is_low and _says_again(claims, old.text)))
+            for source, (text, runs, trust) in told.items()
+            if source != draft.path and (gained & runs or (trust.is_low and _says_again(claims, text)))
         )
         if sources:
-            derived[path] = sources
-        lowest = min((told[source].trust for source in sources), default=Trust.USER)
-        trust = min(lowest, marked_trust(Topic(draft.before or b"")))
+            derived[draft.path] = sources
+        trust = min(marked_trust(Topic(draft.before or b"")), *(told[source][2] for source in sources), Trust.USER)
         workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
     return derived
 
@@ -159,37 +141,19 @@ def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[
     }
 
 
-@dataclass(frozen=True)
-class _Old:
-    """A memory as it was before the dream."""
-
-    text: str
-    runs: Runs
-    trust: Trust
-
-
-def _old_texts(workspace: Workspace) -> dict[str, _Old]:
+def _old_texts(workspace: Workspace) -> dict[str, tuple[str, Runs, Trust]]:
     """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
     texts = {draft.path: draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
     for store in workspace.stores:
         doubted = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
         for memory in store.readable(doubted):
             texts.setdefault(store.place.prefix + memory.key, memory.topic.data)
-    return {path: _Old(_text(data), _runs(data), marked_trust(Topic(data))) for path, data in texts.items()}
+    return {path: (text := _text(data), runs_of(text), marked_trust(Topic(data))) for path, data in texts.items()}
 
 
-def _text(data: bytes | None) -> str:
-    topic = Topic(data or b"")
+def _text(data: bytes) -> str:
+    topic = Topic(data)
     return f"{topic.description}\n{topic.body}"
-
-
-def _runs(data: bytes | None) -> Runs:
-    return runs_of(_text(data))
-
-
-def _claims(after: bytes, before: bytes | None) -> list[Sentence]:
-    known = set(sentences_of(_text(before)))
-    return [Sentence(text) for text in sentences_of(_text(after)) if text not in known]
 
 
 def _says_again(claims: list[Sentence], text: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_error, flush_folder, make_folder
 from memdir.disk.lock import locked
+from memdir.disk.open_writers import try_lock
 from memdir.errors import MemdirError
 
 STALE_SECONDS = 3600.0  # a holder older than this hangs or sleeps; it finds out before it writes
@@ -81,7 +82,9 @@ def take_dream_lock(folder: str, *, guard: str, now: float) -> DreamLock | None:
     with locked(guard):
         if _is_held(path, now):
             return None
-        _sweep(folder)
+        for name in os.listdir(folder):  # what a process left that was killed while it took the lock
+            if name.startswith(LOCK_NAME + "-"):
+                delete_file(os.path.join(folder, name))
         try:
             return _put_in_place(path, guard, last_dream(folder, now), now)
         except OSError as error:
@@ -94,7 +97,7 @@ def _put_in_place(path: str, guard: str, before: float | None, now: float) -> Dr
     aside = _aside(path, guard)
     descriptor = os.open(aside, _OPEN | os.O_CREAT | os.O_EXCL, FILE_MODE)
     try:
-        _flock(descriptor)
+        try_lock(descriptor)
         _fill(descriptor, {"pid": os.getpid(), "started": now, "before": before}, before or 0.0)
         if os.path.isdir(path):
             os.rmdir(path)
@@ -114,13 +117,6 @@ def _aside(path: str, guard: str) -> str:
     return os.path.join(state, TEMPORARY_PREFIX + unique) if is_near else f"{path}-{unique}"
 
 
-def _sweep(folder: str) -> None:
-    """Remove what a process left beside the file that was killed while it took the lock."""
-    for name in os.listdir(folder):
-        if name.startswith(LOCK_NAME + "-"):
-            delete_file(os.path.join(folder, name))
-
-
 def _is_held(path: str, now: float) -> bool:
     """Whether a living holder has the file that stands there, and began less than an hour ago."""
     try:
@@ -128,18 +124,13 @@ def _is_held(path: str, now: float) -> bool:
     except OSError:
         return False  # nothing there, or something that nobody can hold
     try:
-        return not _flock(descriptor) and not _is_stale(descriptor, now)
+        if try_lock(descriptor):
+            return False
+        return now - float(json.loads(os.pread(descriptor, 4096, 0))["started"]) <= STALE_SECONDS
+    except (OSError, ValueError, KeyError, TypeError):
+        return True  # a text that does not say since when is not believed: the holder lives
     finally:
         os.close(descriptor)
-
-
-def _is_stale(descriptor: int, now: float) -> bool:
-    """Whether the holder began more than an hour ago. A text that does not say so is not believed: the holder lives."""
-    try:
-        started = float(json.loads(os.pread(descriptor, 4096, 0))["started"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return now - started > STALE_SECONDS
 
 
 def _fill(descriptor: int, text: dict[str, object], mtime: float) -> None:
@@ -148,13 +139,3 @@ def _fill(descriptor: int, text: dict[str, object], mtime: float) -> None:
     os.ftruncate(descriptor, len(data))
     os.utime(descriptor, (mtime, mtime))
     os.fsync(descriptor)
-
-
-def _flock(descriptor: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -35,7 +35,7 @@ class DreamGates:
     folder: str
     sessions_folder: str
     current_session: str
-    is_open: Callable[[], str]
+    why_closed: Callable[[], str]
     clock: Callable[[], float]
     min_hours: float = MIN_HOURS
     min_sessions: int = MIN_SESSIONS
@@ -43,8 +43,7 @@ class DreamGates:
 
     def check(self) -> Due | NotDue:
         """Whether a dream is due now. The lock, the last gate, is taken by the dream itself."""
-        closed = self.is_open()
-        if closed:
+        if closed := self.why_closed():
             return NotDue(closed)
         now = self.clock()
         since = last_dream(self.folder, now) or 0.0
@@ -59,16 +58,12 @@ class DreamGates:
 
 def sessions_since(folder: str, since: float, *, without: str = "") -> tuple[str, ...]:
     """The ids of sessions touched since a moment, oldest first."""
-    found: list[tuple[float, str]] = []
     try:
-        entries = os.scandir(folder)
+        with os.scandir(folder) as entries:
+            files = [
+                entry for entry in entries if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False)
+            ]
+            found = sorted((one.stat(follow_symlinks=False).st_mtime, one.name[:-6]) for one in files)
     except OSError:
         return ()
-    with entries:
-        for entry in entries:
-            session_id, ending = os.path.splitext(entry.name)
-            if ending == ".jsonl" and session_id != without and entry.is_file(follow_symlinks=False):
-                mtime = entry.stat(follow_symlinks=False).st_mtime
-                if mtime > since:
-                    found.append((mtime, session_id))
-    return tuple(session_id for _, session_id in sorted(found))
+    return tuple(session_id for mtime, session_id in found if mtime > since and session_id != without)

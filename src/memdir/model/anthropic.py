@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memdir.errors import ModelError
+from memdir.model.choose import DEFAULT_MODELS
 from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, Usage, tool_use_of
 from memdir.model.raw import plain_request
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
@@ -45,6 +46,7 @@ _GROWING = {
 class AnthropicModel(SdkModel):
     """A `Model` that asks Anthropic, or anyone who speaks its API."""
 
+    name = DEFAULT_MODELS["anthropic"]  # in requests of ours
     provider = "Anthropic"
 
     def __init__(self, *, api_key: str, base_url: str = "") -> None:

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memdir.settings import Settings
 
 TOKENS_PER_PRICE = 1_000_000
-_KINDS = ("input", "output", "cache_read", "cache_created")
+MAX_PRICES_BYTES = 1 << 20  # a table written by hand
 
 
 class Prices:
@@ -49,17 +49,13 @@ class Prices:
         if not fitting:
             return None
         price = self._models[max(fitting, key=len)]
-        counts = (usage.input, usage.output, usage.cache_read, usage.cache_created)
-        money = sum(count * price.get(kind, price["input"]) for kind, count in zip(_KINDS, counts, strict=True))
+        money: float = sum(count * price.get(kind, price["input"]) for kind, count in asdict(usage).items())
         return money / TOKENS_PER_PRICE
 
 
 def _plain_name(model: str) -> str:
     """`anthropic/claude-opus-4.5` and `us.anthropic.claude-opus-4-5-v1:0` name the same model."""
     return model.lower().replace(".", "-")
-
-
-MAX_PRICES_BYTES = 1 << 20  # a table written by hand
 
 
 def _own_prices(path: str) -> dict[str, dict[str, float]]:
@@ -74,7 +70,7 @@ def _own_prices(path: str) -> dict[str, dict[str, float]]:
 
 
 def _own_price(price: dict[str, object]) -> dict[str, float]:
-    known = {kind: float(str(price[kind])) for kind in _KINDS if kind in price}
+    known = {kind.name: float(str(price[kind.name])) for kind in fields(Usage) if kind.name in price}
     return {"input": known["input"], "output": known["output"], **known}
 
 

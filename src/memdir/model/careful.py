@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
@@ -49,16 +50,13 @@ def careful_model(model: Model) -> Model:
 async def ask(model: Model, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
     """A model's reply; ModelError when it raises something else than our errors, or gives something else."""
     try:
-        outcome: object = model.complete(request, on_text=_listener(on_text))
+        listener = partial(tell, on_text) if on_text else None
+        outcome: object = model.complete(request, on_text=listener)
         return plain_reply(await outcome if inspect.isawaitable(outcome) else outcome)
     except MemdirError:
         raise
     except Exception as error:
         raise ModelError(f"the model failed ({type(error).__name__})", kind="bad_reply") from error
-
-
-def _listener(on_text: Callable[[str], None] | None) -> Callable[[str], None] | None:
-    return (lambda text: tell(on_text, text)) if on_text else None
 
 
 MAX_TOKENS = 1_000_000_000  # of one kind in one reply: nobody sends or gets as many
@@ -82,8 +80,7 @@ def is_count(usage: object) -> bool:
     """Whether it says how many tokens were used, and nothing that would spoil a sum."""
     if type(usage) is not Usage:
         return False
-    numbers = (usage.input, usage.output, usage.cache_read, usage.cache_created)
-    return all(type(number) is int and 0 <= number <= MAX_TOKENS for number in numbers)
+    return all(type(number) is int and 0 <= number <= MAX_TOKENS for number in vars(usage).values())
 
 
 def _plain_message(message: object) -> Message:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memdir.settings import provider_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.model.model import Model
@@ -10,18 +12,15 @@ if TYPE_CHECKING:
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
 
 
-def provider_of(settings: Settings, environment: Environment) -> str:
-    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
-    if settings.model_provider != "auto":
-        return settings.model_provider
-    if environment.anthropic_key:
-        return "anthropic"
-    return "openai" if environment.openai_key or settings.model_base_url else "builtin"
-
-
 def model_name(settings: Settings, environment: Environment) -> str:
     """The model's name at its provider."""
     return settings.model_name or DEFAULT_MODELS[provider_of(settings, environment)]
+
+
+def name_of_model(model: Model) -> str:
+    """What a given model is called: as it says by an attribute `name`, else as its class."""
+    inner = getattr(model, "model", model)  # whatever tries again holds another
+    return str(getattr(inner, "name", "") or type(inner).__name__)
 
 
 def choose_model(settings: Settings, environment: Environment) -> Model:

@@ -11,16 +11,18 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from memdir.disk.atomic import make_folder
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
+from memdir.disk.shipped import shipped_text
 from memdir.errors import ModelError
 from memdir.model.anthropic import USAGE_FIELDS
 from memdir.model.failures import failed, from_status
-from memdir.model.model import Reply, Request, StopReason, Usage, tool_use_of
+from memdir.model.model import Reply, Request, Usage, tool_use_of
 from memdir.model.raw import plain_request
 from memdir.prompts.compose import AsSaid, load_prompt
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
@@ -29,15 +31,10 @@ Program = Literal["claude", "codex"]
 MAX_OUTPUT_BYTES = 32 << 20  # an answer is kilobytes; what is larger is a program gone wrong
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # which JSON leaves as they are
 _CLAUDE = (
-    "-p",
-    "--output-format",
-    "json",
-    "--no-session-persistence",
-    "--strict-mcp-config",
-    "--disable-slash-commands",
-    "--settings",
-    '{"disableAllHooks":true}',
+    *("-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config", "--disable-slash-commands"),
+    *("--settings", '{"disableAllHooks":true}', "--tools", ""),
 )
+_STATUS = re.compile(r"(?:status|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
 _CODEX = ("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only", "--color", "never")
 # Its own hooks, memories and tools have no part in answering for us. What a version does not know it ignores.
 _CODEX_WITHOUT = ("hooks", "memories", "apps", "plugins", "shell_tool")
@@ -61,9 +58,8 @@ class CommandModel:
         request = plain_request(request)
         done = await self._run(request)
         if done.exit_code:
-            raise failed_program(self._program, done)
-        read = claude_reply if self._program == "claude" else codex_reply
-        reply = read(done.output, request.model or self._program)
+            raise _ended_badly(self._program, done)
+        reply = _READERS[self._program](done.output, request.model or self._program)
         if on_text and reply.message.text:
             on_text(reply.message.text)
         return reply
@@ -97,9 +93,9 @@ class CommandModel:
 
 def _claude_arguments(request: Request) -> list[str]:
     system = load_prompt("command/system.md").render().strip()
-    schema = json.dumps(request.settings.json_schema or ANSWER_SCHEMA)
+    schema = json.dumps(request.settings.json_schema or json.loads(shipped_text("model/command_answer.json")))
     model = ["--model", request.model] if request.model else []
-    return [*_CLAUDE, "--tools", "", "--json-schema", schema, "--system-prompt", system, *model]
+    return [*_CLAUDE, "--json-schema", schema, "--system-prompt", system, *model]
 
 
 def _codex_arguments(request: Request) -> list[str]:
@@ -127,39 +123,20 @@ def render_prompt(request: Request) -> str:
 
 def _told(message: Message) -> str:
     """A message as one line of JSON."""
-    parts: list[Json] = []
-    for block in message.content:
-        match block:
-            case Text(text):
-                parts.append({"text": text})
-            case ToolUse(tool_id, name, arguments):
-                parts.append({"call": tool_id, "tool": name, "arguments": dict(arguments)})
-            case ToolResult(tool_use_id, content, is_error):
-                parts.append({"failure" if is_error else "result": content, "of": tool_use_id})
-            case _:
-                continue
+    parts = [told for block in message.content if (told := _told_block(block)) is not None]
     line = json.dumps({"role": message.role, "content": parts}, ensure_ascii=False)
     return line.translate(_LINE_ENDS)
 
 
-_STATUS = re.compile(r"(?:status|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
-ANSWER_SCHEMA: dict[str, Json] = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "tool_calls": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
-                "required": ["name", "arguments"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["text", "tool_calls"],
-    "additionalProperties": False,
-}
+def _told_block(block: Block) -> dict[str, Json] | None:
+    match block:
+        case Text(text):
+            return {"text": text}
+        case ToolUse(tool_id, name, arguments):
+            return {"call": tool_id, "tool": name, "arguments": dict(arguments)}
+        case ToolResult(tool_use_id, content, is_error):
+            return {"failure" if is_error else "result": content, "of": tool_use_id}
+    return None
 
 
 def claude_reply(output: bytes, model: str) -> Reply:
@@ -188,38 +165,30 @@ def codex_reply(output: bytes, model: str) -> Reply:
             fresh = max(0, int(used.get("input_tokens") or 0) - cached)
             usage = Usage(fresh, int(used.get("output_tokens") or 0), cached)
         elif event.get("type") == "turn.failed":
-            raise _codex_failure(event)
+            raise _refused("codex", str((event.get("error") or {}).get("message") or "no reason given"))
     return _reply(text, usage, model)
 
 
-def _events(output: bytes) -> list[dict[str, Any]]:
-    events = []
+def _events(output: bytes) -> Iterator[dict[str, Any]]:
     for line in output.splitlines():
-        try:
+        with suppress(ValueError):
             event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events
+            if isinstance(event, dict):
+                yield event
 
 
-def failed_program(program: str, done: ChildResult) -> ModelError:
+_READERS = {"claude": claude_reply, "codex": codex_reply}
+
+
+def _ended_badly(program: Program, done: ChildResult) -> ModelError:
     """Why a program ended with an error: what it says in its output, else its last words."""
-    if program == "claude" and done.output.lstrip().startswith(b"{"):
+    if program == "codex" or done.output.lstrip().startswith(b"{"):
         try:
-            claude_reply(done.output, program)
+            _READERS[program](done.output, program)
         except ModelError as error:
             return error
-    for event in _events(done.output) if program == "codex" else ():
-        if event.get("type") == "turn.failed":
-            return _codex_failure(event)
     words = (done.errors.strip() or done.output.strip()).decode("utf-8", "replace").splitlines()
     return _refused(program, words[-1] if words else f"exit status {done.exit_code}")
-
-
-def _codex_failure(event: dict[str, Any]) -> ModelError:
-    return _refused("codex", str((event.get("error") or {}).get("message") or "no reason given"))
 
 
 def _refused(program: str, told: str) -> ModelError:
@@ -236,11 +205,10 @@ def _reply(answer: Json, usage: Usage, model: str) -> Reply:
     if parsed is None or "tool_calls" not in parsed:
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return Reply(Message("assistant", (Text(text),)), "end_turn", usage, model)
-    content: list[Block] = [Text(str(parsed["text"]))] if parsed.get("text") else []
-    calls = parsed["tool_calls"]
-    content += [_call_of(call) for call in (calls if isinstance(calls, list) else []) if isinstance(call, dict)]
-    stop: StopReason = "tool_use" if any(isinstance(block, ToolUse) for block in content) else "end_turn"
-    return Reply(Message("assistant", tuple(content)), stop, usage, model)
+    words = (Text(str(parsed["text"])),) if parsed.get("text") else ()
+    calls = parsed["tool_calls"] if isinstance(parsed["tool_calls"], list) else []
+    uses = tuple(_call_of(call) for call in calls if isinstance(call, dict))
+    return Reply(Message("assistant", (*words, *uses)), "tool_use" if uses else "end_turn", usage, model)
 
 
 def _call_of(call: dict[str, Json]) -> ToolUse:

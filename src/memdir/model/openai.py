@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memdir.errors import ModelError
+from memdir.model.choose import DEFAULT_MODELS
 from memdir.model.failures import from_status
 from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage, tool_use_of
 from memdir.model.raw import blocks_of, plain_json, plain_request
@@ -35,6 +36,7 @@ _FINISH: dict[str, StopReason] = {
 class OpenAIModel(SdkModel):
     """A `Model` that asks OpenAI or a server that speaks its API."""
 
+    name = DEFAULT_MODELS["openai"]  # in requests of ours
     provider = "The server"
 
     def __init__(self, *, api_key: str, base_url: str = "", dialect: Dialect = "chat") -> None:

@@ -10,12 +10,27 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from memdir.model.model import ANTHROPIC, RESPONSES, Provider, RawCall, Request, SystemBlock, ToolSpec, tool_use_of
+from memdir.errors import UsageError
+from memdir.model.model import (
+    ANTHROPIC,
+    RESPONSES,
+    Provider,
+    RawCall,
+    Reply,
+    Request,
+    StopReason,
+    SystemBlock,
+    ToolSpec,
+    Usage,
+    tool_use_of,
+)
 from memdir.text.speakers import is_host
-from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult
+from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolResult, user
 from memdir.transcript.record import blocks_from, content_text
+
+Form = Literal["memdir", "anthropic", "openai"]  # how a host writes its messages
 
 _ID_DIGITS = 12  # enough to keep two messages of one place apart
 
@@ -65,9 +80,64 @@ def messages_of(raw: RawCall) -> tuple[Message, ...]:
     return tuple(_message(raw.provider, item, at) for at, item in enumerate(_items(raw)) if _is_said(item))
 
 
+def finished_call(arguments: Mapping[str, object], response: object) -> tuple[RawCall, Reply]:
+    """A call of an SDK as the host made it, and what came back, both as they are: objects of the SDK or their dicts.
+
+    UsageError when they are neither Anthropic's nor OpenAI's.
+    """
+    try:
+        found = plain_json(response)
+        if not isinstance(found, dict):
+            raise TypeError(f"{type(response).__name__} is no response")
+        provider = _provider(found)
+        raw = RawCall(provider, arguments)
+        usage = _usage(found.get("usage") or {})
+        message = reply_of(raw, found)
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
+        raise UsageError(
+            f"this is no call of the Anthropic or OpenAI SDK and its response ({type(error).__name__}: {error})",
+            remedy="Pass the keyword arguments of the call and the response as they are, or memdir's Request and Reply",
+        ) from error
+    stop: StopReason = "tool_use" if message.tool_uses else "end_turn"
+    return raw, Reply(message, stop, usage, str(found.get("model", "")))
+
+
 def reply_of(raw: RawCall, reply: object) -> Message:
-    """The host's reply (an SDK object or its dict) as the message that comes after those arguments."""
-    return _message(raw.provider, plain_json(reply), len(_items(raw)))
+    """The host's reply (an SDK object or its dict) as the message that comes after those arguments. It has the id that
+    its last part will have when the host sends it again."""
+    found = plain_json(reply)
+    parts: list[Any] = [found["choices"][0]["message"]] if "choices" in found else found.get("output", [found])
+    at = len(_items(raw))
+    messages = [_message(raw.provider, part, at + more) for more, part in enumerate(parts)]
+    content = tuple(block for message in messages for block in message.content)
+    return replace(messages[-1], content=content) if messages else Message("assistant", (), f"raw{at}-")
+
+
+def _provider(response: Mapping[str, Any]) -> Provider:
+    """Whose response it is, by its form."""
+    if "choices" in response:
+        return "openai-chat"
+    if "output" in response:
+        return "openai-responses"
+    is_chat = response.get("role") == "assistant" and not isinstance(response.get("content"), list)
+    if not is_chat and "content" not in response:
+        raise ValueError("there is no content in the response")
+    return "openai-chat" if is_chat else "anthropic"
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """What the provider counted, in its own words; nothing where it did not."""
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    cached = details.get("cached_tokens") or 0
+    sent, got = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    sent, got = usage.get("input_tokens") or sent, usage.get("output_tokens") or got
+    read, created = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+    return Usage(sent - cached, got, read + cached, created)
+
+
+def host_message(text: str, form: Form) -> Message | dict[str, Any]:
+    """What only the model shall see, as a message in the form that the host's messages have."""
+    return user(text, is_meta=True) if form == "memdir" else {"role": "user", "content": text}
 
 
 def _message(provider: Provider, item: Mapping[str, Any], at: int) -> Message:
@@ -101,7 +171,9 @@ def plain_json(value: object) -> Any:
         return {key: plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain_json(item) for item in value]
-    return value.model_dump(mode="json", exclude_none=True) if hasattr(value, "model_dump") else value
+    if not hasattr(value, "model_dump"):
+        return value
+    return value.model_dump(mode="json", exclude_none=True, warnings=False)  # some servers keep to no schema
 
 
 def _is_said(item: Mapping[str, Any]) -> bool:

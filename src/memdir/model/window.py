@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from memdir.model.model import Request, Usage
+from memdir.model.raw import plain_request
 from memdir.transcript.message import Message
 from memdir.transcript.tokens import estimate_message, estimate_text
 
@@ -41,6 +42,7 @@ class ContextCount:
         """The tokens that request and reply fill: the provider's figure when it reports one, else an estimate."""
         if usage is not None and usage.prompt:
             return usage.total
+        request = plain_request(request)  # a host's own arguments hold the conversation
         known, self._messages = self._messages, {}
         total = self._overhead(request)
         for message in (*request.messages, reply):

@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from functools import cached_property
 
-from memdir.disk.objects import read_batch
+from memdir.disk.git import read_batch
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut

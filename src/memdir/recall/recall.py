@@ -127,7 +127,7 @@ class Recaller:
         chooser: Chooser,
         others: Sequence[LocalChooser],
         store_for: Callable[[str], MemoryStore],
-        verifier: Verifier,
+        project: str,
         *,
         sink: Sink,
         clock: Callable[[], float] = time.time,
@@ -135,7 +135,8 @@ class Recaller:
         self._chooser = chooser
         self._others = others
         self._store_for = store_for
-        self._verifier = verifier
+        self._project = project
+        self._verifier: Verifier | None = None
         self._sink = sink
         self._clock = clock
         self._reading = allocate_lock()  # the verifier is not made for two
@@ -157,19 +158,21 @@ class Recaller:
 
     def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
         """Do what takes long, reading and checking: `show` only puts together."""
+        from memdir.recall.verify import Verifier
+
         with self._reading:
-            return Prepared(request, [(selection, self._read_and_check(selection)) for selection in selections])
+            verifier = self._verifier = self._verifier or Verifier(self._project)
+            read = [(selection, self._read_and_check(selection, verifier)) for selection in selections]
+            return Prepared(request, read)
 
     def show(self, prepared: Prepared) -> list[str]:
         """The memories as text for the conversation; marks them as shown."""
         return [text for selection, ready in prepared.scopes for text in self._show(prepared.request, selection, ready)]
 
-    def _read_and_check(self, selection: Selection) -> list[tuple[Memory, list[Missing]]]:
+    def _read_and_check(self, selection: Selection, verifier: Verifier) -> list[tuple[Memory, list[Missing]]]:
         store = self._store_for(selection.scope)
         found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(store, key)) is not None]
-        return [
-            (memory, self._verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found
-        ]
+        return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
 
     def _show(
         self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]]

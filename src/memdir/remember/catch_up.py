@@ -12,7 +12,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import session_caught_up
-from memdir.layout import is_session_id
+from memdir.layout import Layout, is_session_id
 from memdir.model.model import Model, Request
 from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
@@ -25,7 +25,6 @@ from memdir.transcript.sources.source import SessionRef, newest_first, session_r
 
 if TYPE_CHECKING:
     from memdir.events import Sink
-    from memdir.layout import Layout
 
 MAX_SESSIONS = 5  # at one start: catching up must not eat the day's budget (B2)
 MAX_FAILURES = 3  # of one session; then it is left alone

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState, SingleFile
-from memdir.agent.fork import ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
 from memdir.agent.tools.tool import Toolbox, ToolContext
 from memdir.errors import MemdirError, ModelError
@@ -160,7 +160,7 @@ class Compaction:
         for _ in range(MAX_SHORTENINGS):
             try:
                 asked = replace(request, messages=messages, raw=None)
-                report = await fork(asked, job, ForkTools(self.model, tools, allow_all))
+                report = await run_fork(asked, job, ForkTools(self.model, tools, allow_all))
                 return report.run.final_text if report.is_complete else ""
             except ModelError as error:
                 if error.kind != "context_too_long":

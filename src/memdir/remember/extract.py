@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import FileState
-from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
@@ -175,7 +175,7 @@ class Extraction:
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         asked = Job(_rendered(prompt, job, tools), "extract", MAX_TURNS, prompt.hash, job)
-        return await fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
+        return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import SingleFile
-from memdir.agent.fork import ForkReport, ForkTools, Job, fork
+from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
@@ -42,14 +43,6 @@ TITLE_SECTION = "Session Title"
 SECTION_TOKENS = 2_000  # of one section; more crowds out the others
 TOTAL_TOKENS = 12_000  # of the notes: what a context after compaction can well afford
 CUT = "… (cut here: the rest is in {path})"
-
-
-@dataclass(frozen=True)
-class Updated:
-    """The notes were brought up to date."""
-
-    tokens: int
-    report: ForkReport
 
 
 @dataclass
@@ -130,59 +123,50 @@ class SessionMemory:
         if isinstance(outcome, Skipped):
             self.session.tokens_at_summary = tokens
 
-    async def update(self, turn: FinishedTurn, tokens: int) -> Updated | Skipped:
+    async def update(self, turn: FinishedTurn, tokens: int) -> Skipped | None:
         """Run the fork; what it wrote replaces the notes only when all of it is well."""
-        file = SingleFile(self.path, self._template().encode("utf-8"))
-        report = await self._fork(turn, file)
+        template = self._template()
+        file = SingleFile(self.path, template.encode("utf-8"))
+        box = Toolbox(memory_tools(), ToolContext(self.cwd, file))
+        tools = ForkTools(self.model, box, SingleFileGate(self.path, self.cwd))
+        # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
+        since = () if turn.reply.tool_uses else (turn.reply,)
+        report = await run_fork(turn.request, self._job(template), tools, since=since, abort=self._abort)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.ending}")
         if file.draft is None:
             return self._skip("nothing_written")
         text = file.draft.decode("utf-8", "replace")
-        notes = Notes.parse(text, self._template())
-        if notes.is_empty or notes.fault(self._template()):
+        notes = Notes.parse(text, template)
+        if notes.is_empty or not notes.has_form(template):
             return self._skip("form_lost")
         make_folder(os.path.dirname(self.path))
         write_bytes_atomic(self.path, redact(text).encode("utf-8", "replace"))
-        self.session.mark_summarized(self._last_covered(turn), tokens)
-        self._tell(notes, report)
-        return Updated(notes.tokens, report)
-
-    async def _fork(self, turn: FinishedTurn, file: SingleFile) -> ForkReport:
-        tools = Toolbox(memory_tools(), ToolContext(self.cwd, file))
-        hands = ForkTools(self.model, tools, SingleFileGate(self.path, self.cwd))
-        # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
-        since = () if turn.reply.tool_uses else (turn.reply,)
-        return await fork(turn.request, self._job(), hands, since=since, abort=self._abort)
-
-    def _last_covered(self, turn: FinishedTurn) -> str:
-        last = turn.request.messages[-1:] if turn.reply.tool_uses else (turn.reply,)
-        return last[0].id if last else ""
-
-    def _job(self) -> Job:
-        config = self.session.layout.session_memory_config
-        prompt = load_prompt("session_memory/update.md", own=os.path.join(config, "prompt.md"))
-        notes = self.notes() or Notes.parse(self._template(), self._template())
-        job = NotesJob(self.path, notes.sections)
-        values = {
-            "path": job.path,
-            "section_tokens": f"{SECTION_TOKENS:,}",
-            "total_tokens": f"{TOTAL_TOKENS:,}",
-            "reminders": notes.reminders(),
-        }
-        text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash, job)
-
-    def _template(self) -> str:
-        own = os.path.join(self.session.layout.session_memory_config, "template.md")
-        return load_prompt("session_memory/template.md", own=own).text
-
-    def _tell(self, notes: Notes, report: ForkReport) -> None:
+        covered = (*turn.messages[:-1], *since)
+        self.session.mark_summarized(covered[-1].id if covered else "", tokens)
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
         self.sink.emit(session_memory_updated(work=work, prompt_hash=report.job.prompt_hash))
         title = notes.body(TITLE_SECTION).partition("\n")[0].strip()
         if title:
             tell(self.on_title, title)
+        return None
+
+    def _job(self, template: str) -> Job:
+        own = os.path.join(self.session.layout.session_memory_config, "prompt.md")
+        prompt = load_prompt("session_memory/update.md", own=own)
+        notes = self.notes() or Notes.parse(template, template)
+        values = {
+            "path": self.path,
+            "section_tokens": f"{SECTION_TOKENS:,}",
+            "total_tokens": f"{TOTAL_TOKENS:,}",
+            "reminders": notes.reminders(),
+        }
+        text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
+        return Job(text, "session-memory", MAX_TURNS, prompt.hash, NotesJob(self.path, notes.sections))
+
+    def _template(self) -> str:
+        own = os.path.join(self.session.layout.session_memory_config, "template.md")
+        return load_prompt("session_memory/template.md", own=own).text
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(session_memory_updated(work={}, skipped=reason))
@@ -210,17 +194,9 @@ class Notes:
     def body(self, title: str) -> str:
         return next((section.body for section in self.sections if section.title == title), "")
 
-    def oversized(self) -> list[NotesSection]:
-        """The sections that are too long; when only the whole is, the three longest."""
-        long = [section for section in self.sections if section.tokens > SECTION_TOKENS]
-        if not long and self.tokens > TOTAL_TOKENS:
-            long = sorted(self.sections, key=lambda section: -section.tokens)[:3]
-        return long
-
-    def fault(self, template: str) -> str:
-        """Why these are no notes any more; empty when every section of the template is there, in order."""
-        titles = [section.title for section in self.sections]
-        return "" if titles == titles_of(template) else "a heading is missing or moved"
+    def has_form(self, template: str) -> bool:
+        """Whether every section of the template is there, in order."""
+        return [section.title for section in self.sections] == titles_of(template)
 
     def shortened(self, path: str) -> str:
         """The notes for a context, each section within its limit."""
@@ -229,7 +205,9 @@ class Notes:
 
     def reminders(self) -> str:
         """What the next update is told about sections that are too long (N4)."""
-        long = self.oversized()
+        long = [section for section in self.sections if section.tokens > SECTION_TOKENS]
+        if not long and self.tokens > TOTAL_TOKENS:
+            long = sorted(self.sections, key=lambda section: -section.tokens)[:3]
         if not long:
             return ""
         listed = "\n".join(f'- "{s.title}": about {s.tokens:,} tokens, {SECTION_TOKENS:,} are allowed' for s in long)
@@ -243,39 +221,23 @@ def titles_of(template: str) -> list[str]:
 
 
 def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
-    title = ""
-    lines: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        heading = line[2:].strip() if line.startswith("# ") else ""
-        if heading in titles and heading:
-            if title:
-                yield _section(title, lines)
-            title, lines = heading, []
-        else:
-            lines.append(line)
-    if title:
-        yield _section(title, lines)
-
-
-def _section(title: str, lines: list[str]) -> NotesSection:
-    found = "\n".join(lines).strip("\n")
-    first, _, rest = found.partition("\n")
-    if first.startswith("_") and first.rstrip().endswith("_"):
-        return NotesSection(title, first, rest.strip())
-    return NotesSection(title, "", found.strip())
+    heading = re.compile(rf"^# +({'|'.join(map(re.escape, titles))})\s*$" if titles else r"(?!)", re.MULTILINE)
+    _, *found = heading.split(text)
+    for title, noted in zip(found[::2], found[1::2], strict=True):
+        first, _, rest = noted.strip("\n").partition("\n")
+        has_hint = first.startswith("_") and first.rstrip().endswith("_")
+        yield NotesSection(title, first if has_hint else "", (rest if has_hint else noted).strip())
 
 
 def _cut(body: str, path: str) -> str:
     """A section's text cut at the end of a line, with a word about where the rest is."""
     if estimate_text(body) <= SECTION_TOKENS:
         return body
-    kept: list[str] = []
-    room = SECTION_TOKENS
+    room, kept = SECTION_TOKENS, []
     for line in body.splitlines():
         room -= estimate_text(line) + 1
         if room < 0:
             break
         kept.append(line)
-    if not kept:
-        kept.append(body[: SECTION_TOKENS * 2])
+    kept = kept or [body[: SECTION_TOKENS * 2]]
     return "\n".join([*kept, CUT.format(path=path)])

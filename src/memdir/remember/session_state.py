@@ -31,9 +31,9 @@ class SessionState:
     catch_up_failures: int = 0
 
     @staticmethod
-    def load(session_id: str, layout: Layout) -> SessionState:
+    def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
         """A session as a crash left it, or a new one."""
-        session = SessionState(session_id, layout)
+        session = SessionState(session_id, layout, memory_is_on)
         try:
             found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
             session.extract_cursor = str(found["extractCursor"])
@@ -41,7 +41,7 @@ class SessionState:
             session.tokens_at_summary = int(found.get("tokensAtSummary", 0))
             session.catch_up_failures = int(found.get("catchUpFailures", 0))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return SessionState(session_id, layout)
+            return SessionState(session_id, layout, memory_is_on)
         return session
 
     def begin(self) -> None:

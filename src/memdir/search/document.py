@@ -82,7 +82,7 @@ class IndexedDocument:
         self.size = size
         self.counts: dict[
             int, int
-        ] = {}  # of a term, by its fingerprint: in the body, plus IN_TITLE for each in the head
+        ] = {}  # by a term's fingerprint: that in the body, plus IN_TITLE for each in the head
         self.length = 0
         self.vectors: list[DocVector] = []
         self.usage = 0

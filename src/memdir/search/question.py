@@ -23,7 +23,7 @@ class Question:
     def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
         self.text = text[:MAX_CHARS]
         self.words = split_words(self.text)
-        self.moment = None if today is None else _moment(self.words, today)
+        self.moment = None if today is None else _moment(self.text, self.words, today)
         self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
         for word in self.words:
             term = term_of(word)
@@ -34,12 +34,18 @@ class Question:
         self.vector = encoder.query_vector((self.text, self.words))
 
 
-def _moment(words: list[str], today: int) -> Moment | None:
+def _moment(text: str, words: list[str], today: int) -> Moment | None:
     if _PAST_WORDS.isdisjoint(words):
         return None
     from memdir.search.when import moment_in  # few messages name a past day
 
-    return moment_in(words, today)
+    return moment_in(text, today)
 
 
-_PAST_WORDS = frozenset(("ago", "last", "yesterday", "yesterdays"))
+_PAST_WORDS_TEXT = (  # one of them stands in every message that names a past day
+    "ago last yesterday yesterdays gestern vorgestern letzte letzten letzter letztes vorige vorigen vor derniere "
+    "dernier ayer anteayer anoche hace pasado pasada ontem passado passada ieri scorso scorsa gisteren geleden "
+    "afgelopen wczoraj temu zeszly zeszlym igar forra вчера позавчера назад вчора vcera dun "
+    "昨天 上周 昨日 先週 어제 지난 "
+)
+_PAST_WORDS = frozenset(_PAST_WORDS_TEXT.split())

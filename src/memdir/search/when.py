@@ -1,11 +1,15 @@
 """A day in the past that a message names from today: "yesterday", "two weeks ago", "last Friday".
 
-Owns the words for it and how near a day is. Days to come and spans ("in the past months") are not its business.
+Owns how near a day is. Days to come and spans ("in the past months") are not its business; dates are read by `text`.
 """
 
 from __future__ import annotations
 
+from datetime import date
 from math import exp
+
+from memdir.text.dates import read_any
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +17,7 @@ if TYPE_CHECKING:
 
     from memdir.search.segment import Facts
 
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
-_COUNTS = {"a": 1, "an": 1, "couple": 2, "few": 3, **{word: at for at, word in enumerate(_NUMBERS.split(), 1)}}
-_WEEKDAYS = {
-    name: at for at, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-}
-_WEEKEND = 5  # days back to the middle of it, from a middling day of the week
-MAX_COUNT = 1000  # a larger number is no count of days
+_DAYS = {"d": 1, "w": 7, "f": 14, "m": 30, "y": 365, "e": 5}  # of a weekend: back to it from a middling day of the week
 DAY_SLACK = 1.5  # days: people are a day off, and time zones too
 UNIT_SLACK = 0.5  # of a week or month: "last week" is all of it, and "two weeks ago" is seldom fourteen days
 WEEKDAY_SLACK = 0.12  # of the unit, when the weekday is told as well
@@ -45,49 +42,20 @@ class Moment:
         return exp(-off * off / 2)
 
 
-def moment_in(words: Sequence[str], today: int) -> Moment | None:
-    """The past day that these words name, if any."""
-    for at, word in enumerate(words):
-        if word == "ago":
-            return _ago(words, at, today)
-        if word in ("yesterday", "yesterdays"):
-            return Moment(today - 1, DAY_SLACK, (word,))
-        if word == "last" and at + 1 < len(words):
-            found = _last(words[at + 1], today)
-            if found is not None:
-                return found
+def moment_in(text: str, today: int) -> Moment | None:
+    """The past day that a text names, if any."""
+    spans = read_any(text, date.fromordinal(today))
+    for span in spans:
+        naming = split_words(text[span.start : span.end])
+        is_last = span.kind in ("whole", "weekday", "days of week") and "L" in span.symbols
+        if (is_last and span.weekday) or (span.kind == "day" and span.count < 0):
+            return Moment(span.days[0].toordinal(), DAY_SLACK, naming)
+        if (is_last or span.kind == "ago") and span.unit in _DAYS:
+            unit = _DAYS[span.unit]
+            day = today + unit * span.count
+            named = next((one for one in spans if one.kind == "weekday"), None) if span.kind == "ago" else None
+            if named is None:
+                return Moment(day, max(DAY_SLACK, UNIT_SLACK * unit), naming)
+            off = (named.days[0].toordinal() - day + 3) % 7 - 3
+            return Moment(day + off, max(1.0, WEEKDAY_SLACK * unit), [*naming, *split_words(named.weekday)])
     return None
-
-
-def _ago(words: Sequence[str], at: int, today: int) -> Moment | None:
-    before = [word for word in words[max(0, at - 4) : at] if word != "of"]
-    if len(before) < 2:
-        return None
-    unit, count = _DAYS.get(before[-1].removesuffix("s"), 0), _count(before[-2])
-    if not unit or not count:
-        return None
-    day, naming = today - unit * count, (*before[-2:], words[at])
-    named = next((word for word in words if word in _WEEKDAYS), None)
-    if named is None:
-        return Moment(day, max(DAY_SLACK, UNIT_SLACK * unit), naming)
-    off = (_WEEKDAYS[named] - _weekday(day) + 3) % 7 - 3
-    return Moment(day + off, max(1.0, WEEKDAY_SLACK * unit), (*naming, named))
-
-
-def _last(word: str, today: int) -> Moment | None:
-    naming = ("last", word)
-    if word in _WEEKDAYS:
-        return Moment(today - ((_weekday(today) - _WEEKDAYS[word]) % 7 or 7), DAY_SLACK, naming)
-    unit = _WEEKEND if word == "weekend" else _DAYS.get(word, 0)
-    return Moment(today - unit, UNIT_SLACK * unit, naming) if unit > 1 else None
-
-
-def _count(word: str) -> int:
-    if word.isdecimal() and len(word) < len(str(MAX_COUNT)):
-        return int(word)
-    return _COUNTS.get(word, 0)
-
-
-def _weekday(day: int) -> int:
-    """Monday is 0."""
-    return (day + 6) % 7

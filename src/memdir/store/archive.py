@@ -10,6 +10,8 @@ from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key
 from memdir.errors import ImportRefused, PathEscape, SecretRefused
 from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
+from memdir.store.secrets import redact
+from memdir.store.secrets.refuse import harmless_name
 from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
@@ -39,9 +41,6 @@ class Imported:
 
     def refuse(self, key: str, data: bytes, reason: str) -> None:
         """Leave a file out, under a name that tells no secret; two that may not be named are still two."""
-        from memdir.store.secrets.find import redact
-        from memdir.store.secrets.refuse import harmless_name
-
         name = shown = harmless_name(key, data)
         while shown in self.refused:
             shown = f"{name} ({len(self.refused) + 1})"
@@ -125,10 +124,9 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
     for number, (key, entry) in enumerate(walk(source)):
         if entry.is_symlink() or not entry.is_file(follow_symlinks=False):
             raise ImportRefused(
-                f"{_told(key)} in {source} is a link or no plain file", remedy="Replace it by a plain file"
+                f"{harmless_name(key)} in {source} is a link or no plain file", remedy="Replace it by a plain file"
             )
-        size = entry.stat(follow_symlinks=False).st_size
-        total += min(size, MAX_MEMORY_BYTES)
+        total += min(entry.stat(follow_symlinks=False).st_size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
         try:
             # One byte too many says that it is too large; the rest of it need not be read for that.
@@ -145,7 +143,8 @@ def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:
             members = [member for member in archive.infolist() if not member.is_dir()]
             _check_members(source, members)
             for member in members:
-                yield _member_key(member), _read_member(archive, member, source)
+                key = member.filename.removeprefix("memory/")  # everything else must be a safe key
+                yield key, _read_member(archive, member, source)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise ImportRefused(
             f"{source} cannot be read as a zip file: {error}", remedy="Pack it again, without a password"
@@ -161,16 +160,17 @@ def _check_members(source: str, members: list[ZipInfo]) -> None:
         mode = member.external_attr >> 16
         if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
             raise ImportRefused(
-                f"{_told(member.filename)} in {source} is a link or no plain file", remedy="Pack plain files only"
+                f"{harmless_name(member.filename)} in {source} is a link or no plain file",
+                remedy="Pack plain files only",
             )
         if member.filename.casefold() in seen:
-            raise ImportRefused(f"{source} holds {_told(member.filename)} twice", remedy="Pack each file once")
+            raise ImportRefused(f"{source} holds {harmless_name(member.filename)} twice", remedy="Pack each file once")
         seen.add(member.filename.casefold())
         total += min(member.file_size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
         if member.file_size > 1 << 20 and member.file_size > MAX_RATIO * max(1, member.compress_size):
             raise ImportRefused(
-                f"{_told(member.filename)} in {source} unpacks to {member.file_size:,} bytes: a zip bomb"
+                f"{harmless_name(member.filename)} in {source} unpacks to {member.file_size:,} bytes: a zip bomb"
             )
 
 
@@ -182,23 +182,11 @@ def _check_limits(source: str, files: int, total: int) -> None:
         )
 
 
-def _told(name: str) -> str:
-    """A name from outside, as a message may hold it."""
-    from memdir.store.secrets.refuse import harmless_name
-
-    return harmless_name(name)
-
-
-def _member_key(member: ZipInfo) -> str:
-    """The member's key. What stands before `memory/` is the packer's business; everything else must be a safe key."""
-    return member.filename.removeprefix("memory/")
-
-
 def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
     with archive.open(member) as file:
         data = file.read(min(member.file_size, MAX_MEMORY_BYTES) + 1)
     if len(data) > member.file_size:  # the directory lied about the size
-        raise ImportRefused(f"{_told(member.filename)} in {source} is larger than it claims")
+        raise ImportRefused(f"{harmless_name(member.filename)} in {source} is larger than it claims")
     return data
 
 
@@ -235,7 +223,7 @@ def _packed(files: Iterator[tuple[str, bytes, int]], result: Exported) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, data, _ in files:
-            if not _is_unicode(key):
+            if key.encode("utf-8", "ignore").decode() != key:
                 result.left_out[key] = "a zip cannot hold a name that is not UTF-8"
                 result.memories -= 1
                 continue
@@ -243,11 +231,3 @@ def _packed(files: Iterator[tuple[str, bytes, int]], result: Exported) -> bytes:
             member.external_attr = 0o600 << 16
             archive.writestr(member, data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
-
-
-def _is_unicode(key: str) -> bool:
-    try:
-        key.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

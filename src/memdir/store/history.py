@@ -11,8 +11,7 @@ import stat
 from contextlib import contextmanager
 
 from memdir.disk.atomic import delete_file, disk_error
-from memdir.disk.git import MANY_BLOBS, Git
-from memdir.disk.objects import object_id, read_batch, read_object, tree_objects, write_object
+from memdir.disk.git import MANY_BLOBS, Git, object_id, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
@@ -32,26 +31,9 @@ _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
 _FORMAT = "%H%x00%P%x00%ct%x00%B%x00"  # no file name and no message holds a NUL, and what follows is told by its place
 _LATEST = (1 << 62) // 10**9  # the year 2116, which every file system can still write down
-_LOG = (
-    "log",
-    "-z",
-    "--raw",
-    "--no-abbrev",
-    "--no-renames",
-    "--no-show-signature",
-    "--no-textconv",
-    f"--format={_FORMAT}",
-)
-_PATCH = (
-    "diff-tree",
-    "--root",
-    "-r",
-    "-p",
-    "--no-commit-id",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-)
+_PLAIN = ("--no-renames", "--no-textconv")
+_LOG = ("log", "-z", "--raw", "--no-abbrev", "--no-show-signature", *_PLAIN, f"--format={_FORMAT}")
+_PATCH = ("diff-tree", "--root", "-r", "-p", "--no-commit-id", "--no-ext-diff", *_PLAIN)
 
 
 class Origin:
@@ -147,10 +129,6 @@ class History:
             yield
         finally:
             self.git.kept_open = ()
-
-    def settle(self) -> None:
-        """Clear what a killed git left behind. Call under the directory's lock, after a crash."""
-        self.git.clear_abandoned()
 
     def head(self) -> str:
         """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
@@ -419,7 +397,7 @@ class History:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True
+            pass
         return True
 
 

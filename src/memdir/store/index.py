@@ -10,6 +10,7 @@ from memdir.store.frontmatter import line_ending_of
 from memdir.store.merge import merge_bytes
 from memdir.text.lookalikes import defused
 from memdir.text.printable import one_line
+from memdir.text.words import cut_at_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Entry:
             return f"{head} — {hook}"
         if not hook or room < 10:
             return head
-        return f"{head} — {_cut_at_word(hook, room)}"
+        return f"{head} — {cut_at_word(hook, room)}"
 
 
 class Index:
@@ -71,20 +72,13 @@ class Index:
         """Every line that names a memory, in order."""
         return [entry for entry in self._entries if entry]
 
-    def has(self, key: str) -> bool:
-        return any(entry and entry.key == key for entry in self._entries)
-
     def keys(self) -> set[str]:
         return {entry.key for entry in self._entries if entry}
 
-    def with_entry(self, entry: Entry) -> Index:
-        """The entry's line in its old place, or before all others: what is newest must survive a truncation. Further
-        lines of the same memory go: they would still tell what the new one no longer does."""
-        return self.with_entries([entry])
-
     def with_entries(self, entries: Iterable[Entry]) -> Index:
-        """The same for many, as if they came one after the other: the last one stands before all others. A file whose
-        name could end its line, or pass for something else, gets none."""
+        """Each entry's line in its old place, or before all others, the last one first: what is newest must survive a
+        truncation. Further lines of the same memory go: they would still tell what the new one no longer does. A file
+        whose name could end its line, or pass for something else, gets none."""
         wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries if entry.is_safe}
         known: set[str] = set()
         lines = []
@@ -122,15 +116,12 @@ class Index:
         index = Index(b"".join(kept))
         return index._inserted(added) if added else index
 
-    def _replaced(self, number: int, line: bytes) -> Index:
-        return Index(b"".join([*self._lines[:number], line, *self._lines[number + 1 :]]))
-
     def _inserted(self, lines: list[bytes]) -> Index:
         ending = line_ending_of(self.data)
         block = b"".join(line + ending for line in lines)
         first = next((number for number, entry in enumerate(self._entries) if entry), None)
         if first is not None:
-            return self._replaced(first, block + self._lines[first])
+            return Index(b"".join([*self._lines[:first], block, *self._lines[first:]]))
         gap = b"" if not self.data or self.data.endswith((b"\n", b"\r")) else ending
         return Index(self.data + gap + block)
 
@@ -223,11 +214,3 @@ def parse_entry(line: bytes) -> Entry | None:
 
 def _one_line(text: str) -> str:
     return defused(" ".join(one_line(text).split()))
-
-
-def _cut_at_word(text: str, room: int) -> str:
-    if len(text) <= room:
-        return text
-    cut = text[: room - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:—-") + "…"

@@ -2,7 +2,7 @@
 
 A journal holds everything needed to finish: the message, and for each file the bytes before and after. It is written
 in one piece before the first file is touched and removed when the history has it and nothing is left aside. So where
-there is a journal, work was cut short, and where there is none, there is nothing to mend. A change set that is on disk
+there is a journal, work was cut short, and where there is none, there is nothing to do. A change set that is on disk
 while the history takes none is put into the waiting folder when the next one begins. Once all its files are in place a
 journal is marked: from then on it is only recorded, and what a person does to the files is theirs.
 """
@@ -70,7 +70,7 @@ def write_journal(path: str, journal: Journal) -> None:
     head = json.dumps({"message": journal.message, "files": sizes, "found": journal.found}).encode("ascii")
     parts = [part for operation in journal.operations for part in (operation.before, operation.after) if part]
     rest = b"".join([head, b"\n", *parts])
-    data = b"".join([_MAGIC, _digest(rest), b"\n", rest])
+    data = b"".join([_MAGIC, digest_of(rest), b"\n", rest])
     if len(data) > MAX_JOURNAL_BYTES:
         raise DiskError(f"a change of {len(data):,} bytes is too large", remedy="Make it in several parts")
     try:
@@ -92,8 +92,11 @@ def read_journal(path: str, base: str) -> Journal | None:
     except OSError as error:
         raise disk_error(error, "read", path) from error
     digest, _, rest = rest.partition(b"\n")
-    journal = _parse(rest) if digest == _digest(rest) else None
-    if journal is None or not all(_is_inside(base, path) for path in _paths(journal)):
+    journal = _parse(rest) if digest == digest_of(rest) else None
+    if journal is None:
+        return None
+    paths = [*(operation.path for operation in journal.operations), *journal.found]
+    if not all(_is_inside(base, path) for path in paths):
         return None
     journal.is_on_disk = magic == _MARKED
     return journal
@@ -149,8 +152,8 @@ def found_aside(path: str) -> list[str]:
     """What was set aside from this place because it could not be used, the oldest first."""
     folder, name = os.path.split(path)
     try:
-        return sorted(os.path.join(folder, other) for other in os.listdir(folder) if other.startswith(name + _DAMAGED))
-    except OSError:
+        return sorted(os.path.join(folder, other) for other in names_in(folder) if other.startswith(name + _DAMAGED))
+    except DiskError:
         return []
 
 
@@ -168,25 +171,26 @@ def put_off(path: str, folder: str) -> None:
 
 def waiting_journals(folder: str) -> list[str]:
     """The change sets that wait, in their order; none behind a link, which leads to somebody else's files."""
-    if os.path.islink(folder):
-        return []
+    names = [] if os.path.islink(folder) else names_in(folder)
+    numbers = sorted((name for name in names if name.isascii() and name.isdigit()), key=int)
+    return [os.path.join(folder, name) for name in numbers]
+
+
+def names_in(folder: str) -> list[str]:
+    """What is in a folder of ours; nothing where it is not there, or no folder."""
     try:
-        names = [name for name in os.listdir(folder) if name.isascii() and name.isdigit()]
+        return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise disk_error(error, "read the folder", folder) from error
-    return [os.path.join(folder, name) for name in sorted(names, key=int)]
 
 
-def _digest(rest: bytes) -> bytes:
+def digest_of(rest: bytes) -> bytes:
+    """A checksum, as our files of state begin with it."""
     from hashlib import sha256
 
     return sha256(rest).hexdigest().encode("ascii")
-
-
-def _paths(journal: Journal) -> list[str]:
-    return [*(operation.path for operation in journal.operations), *journal.found]
 
 
 def _is_inside(base: str, path: str) -> bool:

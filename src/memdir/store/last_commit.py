@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 
 from memdir.disk.atomic import write_bytes_atomic
-from memdir.disk.objects import is_object_id
+from memdir.disk.git import is_object_id
 from memdir.disk.plain_file import read_if_plain
+from memdir.store.journal import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LastCommit:
             for file, name in self.files.items()
         ]
         body = b"\0".join([f"{self.head} {self.tree}".encode("ascii"), *rows])
-        write_bytes_atomic(path, b"\n".join((_MAGIC, _digest(body), body)))
+        write_bytes_atomic(path, b"\n".join((_MAGIC, digest_of(body), body)))
         self.saved_ns = _time_of(path)
 
 
@@ -71,7 +72,7 @@ def load_last_commit(path: str) -> LastCommit | None:
     data = read_if_plain(path, _MAX_BYTES) or b""
     magic, _, rest = data.partition(b"\n")
     digest, _, body = rest.partition(b"\n")
-    if magic != _MAGIC or digest != _digest(body):
+    if magic != _MAGIC or digest != digest_of(body):
         return None
     first, *rows = body.split(b"\0")
     head, _, tree = first.decode("ascii", "replace").partition(" ")
@@ -93,9 +94,3 @@ def _time_of(path: str) -> int:
         return os.lstat(path).st_mtime_ns
     except OSError:
         return 0
-
-
-def _digest(body: bytes) -> bytes:
-    from hashlib import sha256
-
-    return sha256(body).hexdigest().encode("ascii")

@@ -9,6 +9,7 @@ from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
+from memdir.text.words import cut_at_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +77,16 @@ def save_memory(
     return store.read(key)
 
 
+def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
+    """A memory with another text. A name or description that was made from the text before is made anew."""
+    was_described = topic.description == describe(topic.body)
+    description = description or (describe(text) if was_described else topic.description)
+    was_named = was_described and topic.name == short_name(topic.description)
+    name = name or (short_name(description) if was_named else topic.name)
+    changed = topic.with_field("name", name).with_field("description", description)
+    return changed.with_body("\n" + text.strip("\n") + "\n")
+
+
 def forget_memory(store: MemoryStore, key: str, *, origin: Origin) -> None:
     """Delete a memory and its index line; `undo` brings both back."""
     store.read(key)
@@ -86,19 +97,16 @@ def forget_memory(store: MemoryStore, key: str, *, origin: Origin) -> None:
 
 def find_key(store: MemoryStore, wanted: str) -> str:
     """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either."""
-    headers = store.scan(limit=None).headers
-    unreadable = [item.key for item in store.scan(limit=None).unreadable]
     exact = _existing_key(store, wanted)
     if exact:
         return exact
+    scan = store.scan(limit=None)
     folded = wanted.strip().casefold()
-    by_name = [h.key for h in headers if folded in (h.name.casefold(), os.path.basename(h.key)[:-3].casefold())]
-    by_part = [h.key for h in headers if folded in h.key.casefold() or folded in h.name.casefold()]
-    for found in (
-        by_name,
-        by_part if folded else [],
-        [key for key in unreadable if folded and folded in key.casefold()],
-    ):
+    names = {header.key: header.name.casefold() for header in scan.headers}
+    by_name = [key for key, name in names.items() if folded in (name, os.path.basename(key)[:-3].casefold())]
+    by_part = [key for key, name in names.items() if folded and (folded in key.casefold() or folded in name)]
+    unread = [item.key for item in scan.unreadable if folded and folded in item.key.casefold()]
+    for found in (by_name, by_part, unread):
         if len(found) == 1:
             return found[0]
         if found:
@@ -114,10 +122,7 @@ def describe(body: str) -> str:
         if character in "。！？" or (character in ".!?" and text[at + 1 : at + 2] in ("", " ")):
             text = text[: at + 1]
             break
-    if len(text) <= MAX_DESCRIPTION:
-        return text.rstrip(". ")
-    cut = text[: MAX_DESCRIPTION - 1]
-    return cut[: cut.rfind(" ") if " " in cut[MAX_DESCRIPTION // 2 :] else None].rstrip(" ,;:") + "…"
+    return cut_at_word(text.rstrip(". ") if len(text) <= MAX_DESCRIPTION else text, MAX_DESCRIPTION)
 
 
 def short_name(description: str) -> str:

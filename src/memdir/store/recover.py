@@ -1,4 +1,4 @@
-"""Mending what a killed process left: sweep, settle git, complete the change set of the journal (S13).
+"""Repairing what a killed process left: sweep, clear up after git, complete the change set of the journal (S13).
 
 Runs at the next start and before every change, under the directory's lock. Every step may itself be cut short and is
 then done again.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, sweep_temporaries
+from memdir.disk.atomic import TEMPORARY_PREFIX, sweep_temporaries
 from memdir.disk.git import is_real_folder
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
-from memdir.store.journal import Journal, Operation, is_waiting, mark_on_disk, read_journal, waiting_journals
+from memdir.store.journal import Journal, Operation, is_waiting, mark_on_disk, names_in, read_journal, waiting_journals
 from memdir.store.writer import merge_for
 
 TYPE_CHECKING = False
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def has_leftovers(place: Place) -> bool:
-    """Whether a crash left something to mend, or somebody is writing just now."""
+    """Whether a crash left something to repair, or somebody is writing just now."""
     if _misplaced(place):
         return True
-    names = [*_names_in(place.state), *_names_in(place.drafts)]
+    names = [*names_in(place.state), *names_in(place.drafts)]
     ours = (os.path.basename(place.journal), os.path.basename(place.waiting))
     return any(name in ours or name.startswith(TEMPORARY_PREFIX) for name in names)
 
@@ -36,11 +36,11 @@ def recover(writer: Writer) -> None:
     for path in _misplaced(place):
         writer.put_aside(path)
     for folder in (place.state, place.drafts):
-        if any(name.startswith(TEMPORARY_PREFIX) for name in _names_in(folder)):
+        if any(name.startswith(TEMPORARY_PREFIX) for name in names_in(folder)):
             sweep_temporaries(folder)
     if not is_waiting(place):
         return  # files are moved, and the history is written, only while there is a journal
-    writer.history.settle()
+    writer.history.git.clear_abandoned()
     journal = _read(writer)
     writer.sweep(journal)
     if journal is not None:
@@ -114,12 +114,3 @@ def _drop_empty(folder: str) -> None:
         os.rmdir(folder)
     except OSError:
         return  # it is not there, or something still waits in it
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise disk_error(error, "read the folder", folder) from error

@@ -1,7 +1,7 @@
-"""What to do with a damaged history: make again what is certain, else set it aside whole (S14, ADR 0041).
+"""Repairs a damaged history: make again what is certain, else set it aside whole (S14, ADR 0041).
 
-Only the holder of the directory's lock may mend. A history is set aside when it can be read from the disk and git says
-that it is broken: never for a full disk, a missing permission, a git that is not there or was killed.
+Only the holder of the directory's lock may repair. A history is set aside when it can be read from the disk and git
+says that it is broken: never for a full disk, a missing permission, a git that is not there or was killed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import os
 import stat
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
-from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder
-from memdir.disk.objects import read_batch
+from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder, read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError
 from memdir.events import history_repaired, history_set_aside
@@ -28,19 +27,9 @@ if TYPE_CHECKING:
     from memdir.store.history import History
 
 _NEVER_WRITTEN = (
-    "config.worktree",
-    "hooks",
-    "commondir",
-    "gitdir",
-    "info/attributes",
-    "info/grafts",
-    "modules",
-    "objects/info/alternates",
-    "objects/info/http-alternates",
-    "refs/replace",
-    "shallow",
-    "worktrees",
-)
+    "config.worktree", "hooks", "commondir", "gitdir", "info/attributes", "info/grafts", "modules", "shallow",
+    "objects/info/alternates", "objects/info/http-alternates", "refs/replace", "worktrees",
+)  # fmt: skip
 # What git says when it is not the history that is broken.
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ENOLCK, errno.ETXTBSY)
@@ -49,16 +38,14 @@ _WORDS = ("out of memory", "did not end in", "not installed", "could not be star
 
 
 def repair_history(place: Place, history: History, now: float, error: MemdirError) -> Iterator[Event]:
-    """Mend what is damaged; tells what was done. `error` is how the damage showed, and is raised when there is none."""
+    """Repair what is damaged; tells what was done. `error` is how it showed, and is raised when there is none."""
     if is_passing(place, error):
         raise error
     if not history.git.exists:
         history.forget_table()
         yield history_repaired(what="the history was gone; a new one begins with the files as they are")
         return
-    opened = _open_up(place.history)
-    if opened:
-        yield history_repaired(what=_opened(opened))
+    yield from _open_up(place.history)
     for path in _move_wrong_kinds(place, now):
         yield history_repaired(what=f"{path} was not what it should be and is set aside")
     try:
@@ -76,9 +63,7 @@ def repair_history(place: Place, history: History, now: float, error: MemdirErro
 
 def repair_all(place: Place, history: History, now: float) -> Iterator[Event]:
     """The same for every version that the history holds, after what the files on disk still know was put back."""
-    opened = _open_up(place.history)
-    if opened:
-        yield history_repaired(what=_opened(opened))
+    yield from _open_up(place.history)
     try:
         complaints = history.check()
     except (HistoryError, DiskError) as error:
@@ -133,21 +118,17 @@ def unlike_written(place: Place) -> list[str]:
 
 def repair_files_for_people(place: Place, now: float) -> list[str]:
     """Put that back as it was written; what stood there is set aside. Returns what was."""
-    mended = unlike_written(place)
-    for path in mended:
+    changed = unlike_written(place)
+    for path in changed:
         if os.path.lexists(path):
             set_aside(path, now)
         if os.path.basename(path) in FOR_PEOPLE:
             write_bytes_atomic(path, FOR_PEOPLE[os.path.basename(path)])
-    return mended
+    return changed
 
 
-def _opened(count: int) -> str:
-    return f"{count} files and folders of the history were closed to their owner, and are open again"
-
-
-def _open_up(folder: str) -> int:
-    """Give the owner back what he needs to read and write; returns how many files and folders lacked it."""
+def _open_up(folder: str) -> Iterator[Event]:
+    """Give the owner back what he needs to read and write."""
     changed = 0
     for path, mode in closed_parts(folder):
         try:
@@ -155,7 +136,9 @@ def _open_up(folder: str) -> int:
         except OSError as error:
             raise disk_error(error, "open", path) from error
         changed += 1
-    return changed
+    if changed:
+        what = f"{changed} files and folders of the history were closed to their owner, and are open again"
+        yield history_repaired(what=what)
 
 
 def closed_parts(folder: str) -> Iterator[tuple[str, int]]:
@@ -231,16 +214,12 @@ def _only_tip(history: History, named: str, noted: str, logged: str) -> str:
             return name
     if any(name and name not in parents for name in (noted, logged, named)):
         raise history.git.failure("its last change is lost")
-    if named in tips and all(_is_abandoned(history, parents[name][1], named) for name in tips):
+    # A commit that nothing builds on was cut short where its parents led to another that took its place.
+    if named in tips and all(history.is_behind(parent, named) for name in tips for parent in parents[name][1]):
         return named
     if len({parents[name] for name in tips}) <= 1:  # of a change set that was recorded twice, one is as good
         return max(tips, default="")
     raise history.git.failure("its branch is lost, and which change was the last is not certain")
-
-
-def _is_abandoned(history: History, parents: tuple[str, ...], last: str) -> bool:
-    """Whether a commit that nothing builds on was cut short, so that another took its place."""
-    return all(history.is_behind(parent, last) for parent in parents)
 
 
 def _parents(history: History) -> dict[str, tuple[bytes, tuple[str, ...]]]:

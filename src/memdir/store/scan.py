@@ -21,7 +21,6 @@ from memdir.store.frontmatter import (
     read_fields,
     read_unclosed,
 )
-from memdir.store.taxonomy import parse_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ class Header:
 
     @property
     def type(self) -> MemoryType | None:
+        from memdir.store.taxonomy import parse_type  # an enum: a start that only walks the files goes without
+
         return parse_type(self.fields.get("type"))
 
     @property
@@ -184,17 +185,6 @@ def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> lis
         return []
 
 
-def large_files(root: str) -> Iterator[tuple[str, int]]:
-    """Every file below `root`, of whatever name, that is too large for us to read or record, with its size."""
-    sizes = ((key, status_of(entry).st_size) for key, entry in walk(root, everything=True))
-    return ((key, size) for key, size in sizes if size > MAX_FILE_BYTES)
-
-
-def unnameable_files(root: str) -> Iterator[str]:
-    """Every file below `root` that is left out of the history for its name."""
-    return (key for key, _ in walk(root, everything=True) if not is_nameable(key))
-
-
 def is_nameable(path: str) -> bool:
     """Whether a name is one that people can type and a terminal can show: no control characters, no broken UTF-8."""
     if path.isprintable():
@@ -280,20 +270,10 @@ def _first_words(data: bytes) -> str:
 
 
 def _sorted(seen: dict[str, _Seen]) -> Scan:
-    headers: list[Header] = []
-    unreadable: list[Unreadable] = []
-    for item in seen.values():
-        found = item[3]
-        if isinstance(found, Header):
-            headers.append(found)
-        else:
-            unreadable.append(found)
-    headers.sort(key=_age_then_key)
-    return Scan(headers, len(headers), unreadable)
-
-
-def _age_then_key(header: Header) -> tuple[int, str]:
-    return -header.mtime_ns, header.key
+    found = [item[3] for item in seen.values()]
+    headers = [item for item in found if isinstance(item, Header)]
+    headers.sort(key=lambda header: (-header.mtime_ns, header.key))
+    return Scan(headers, len(headers), [item for item in found if isinstance(item, Unreadable)])
 
 
 def age_days(mtime: float, now: float) -> int:

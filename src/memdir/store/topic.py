@@ -16,8 +16,6 @@ from memdir.store.frontmatter import (
 )
 from memdir.store.taxonomy import MemoryType, parse_type
 
-_ORDER = ("name", "description", "type")
-
 
 class Topic:
     """A topic file's bytes with its fields read. `with_...` methods return a new one."""
@@ -36,11 +34,10 @@ class Topic:
     @staticmethod
     def compose(*, name: str, description: str, kind: MemoryType | None, body: str) -> Topic:
         """A new topic file."""
-        values = {"name": name, "description": description, "type": str(kind) if kind else ""}
+        fields = {"name": name, "description": description, "type": str(kind or "")}
         data = b"---\n---\n\n" + body.strip("\n").encode("utf-8", "surrogateescape") + b"\n"
-        for key in _ORDER:
-            if values[key]:
-                data = replace_field(data, key, values[key])
+        for key, value in fields.items():
+            data = replace_field(data, key, value) if value else data
         return Topic(data)
 
     @property

@@ -12,16 +12,8 @@ from memdir.store.frontmatter import TRUST_FIELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Protocol
-
+    from memdir.store.scan import Header
     from memdir.store.topic import Topic
-
-    class Marked(Protocol):
-        """A file, or what a scan knows of one."""
-
-        @property
-        def fields(self) -> Mapping[str, str]: ...
 
 
 _FROM = {"tool": "a tool", "web": "the web", "team": "the team"}
@@ -47,7 +39,7 @@ class Trust(IntEnum):
         return self <= Trust.TOOL
 
 
-def _mark_of(memory: Marked) -> str | None:
+def _mark_of(memory: Topic | Header) -> str | None:
     """The class that a file names, however it is written; None for a file without a mark."""
     marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
     if not marks:
@@ -56,7 +48,7 @@ def _mark_of(memory: Marked) -> str | None:
     return _SAME.get(word, word)
 
 
-def marked_trust(memory: Marked) -> Trust:
+def marked_trust(memory: Topic | Header) -> Trust:
     """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
     mark = _mark_of(memory)
     if mark is None:
@@ -64,12 +56,12 @@ def marked_trust(memory: Marked) -> Trust:
     return Trust.__members__.get(mark.upper(), Trust.TEAM)
 
 
-def low_source(memory: Marked) -> str:
+def low_source(memory: Topic | Header) -> str:
     """Where a memory comes from that nobody here vouched for; empty for one that somebody did."""
     return _FROM.get(_mark_of(memory) or "", "an unknown source") if marked_trust(memory).is_low else ""
 
 
-def doubt_of(memory: Marked) -> str:
+def doubt_of(memory: Topic | Header) -> str:
     """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
     source = low_source(memory)
     return f"(from {source}, not verified)" if source else ""

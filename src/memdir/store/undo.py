@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from memdir.disk.safe_path import INDEX_NAME, is_key
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.disk.safe_path import INDEX_NAME, check_key, is_key
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
 from memdir.store.index import merge_index
+from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memdir.store.store import ChangeSet, MemoryStore
 
@@ -50,9 +51,7 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
     times = _first_times(store.history.log()) if any(file.before for file in files) else {}
     with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
         for file in files:
-            before, after = contents.get(file.before), contents.get(file.after)
-            mtime_ns = times.get((file.path, file.before))
-            _take_back(store, change, commit, _Versions(file.path, before, after, mtime_ns))
+            _take_back(store, change, commit, file, contents, times.get((file.path, file.before)))
     return Undone(commit, [file.path for file in files])
 
 
@@ -70,18 +69,6 @@ def _require_no_surprise(commit: Commit, files: Sequence[FileChange]) -> None:
 def _ours(commit: Commit) -> list[FileChange]:
     """The files of a change that memdir may write: those of other names are in the history, and people's own."""
     return [file for file in commit.files if is_key(file.path, index_allowed=True)]
-
-
-class _Versions:
-    """One file of a change: its bytes before and after it, and the time of those before."""
-
-    __slots__ = ("after", "before", "mtime_ns", "path")
-
-    def __init__(self, path: str, before: bytes | None, after: bytes | None, mtime_ns: int | None) -> None:
-        self.path = path
-        self.before = before
-        self.after = after
-        self.mtime_ns = mtime_ns
 
 
 def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
@@ -148,12 +135,19 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 
 
-def _take_back(store: MemoryStore, change: ChangeSet, commit: Commit, file: _Versions) -> None:
+def _take_back(
+    store: MemoryStore,
+    change: ChangeSet,
+    commit: Commit,
+    file: FileChange,
+    contents: Mapping[str, bytes],
+    mtime_ns: int | None,
+) -> None:
     """Put one file back to what it was before the commit; later changes to other lines of it stay."""
     key = file.path.removeprefix(store.place.prefix)
     if not file.path.startswith(store.place.prefix):
         raise EditConflict(f"{file.path} belongs to another scope", remedy="Undo this change without --scope")
-    before, after, current = file.before, file.after, change.read(key)
+    before, after, current = contents.get(file.before), contents.get(file.after), change.read(key)
     if current == after:
         target = before
     elif current == before:
@@ -171,7 +165,7 @@ def _take_back(store: MemoryStore, change: ChangeSet, commit: Commit, file: _Ver
         change.delete(key)
     else:
         is_exact = target == before and key != INDEX_NAME
-        change.put_back(key, target, mtime_ns=file.mtime_ns if is_exact else None)
+        change.put_back(key, target, mtime_ns=mtime_ns if is_exact else None)
 
 
 def _first_times(commits: Sequence[Commit]) -> dict[tuple[str, str], int]:
@@ -195,3 +189,19 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     raise MemoryNotFound(
         f"the history has no earlier version of {path}", remedy=f"`memdir log {path}` shows what it has"
     )
+
+
+def history_key(store: MemoryStore, wanted: str) -> str:
+    """The key of a memory that exists or once did."""
+    if wanted == INDEX_NAME:
+        return wanted
+    try:
+        return find_key(store, wanted)
+    except MemoryNotFound:
+        for key in (wanted, f"{wanted}.md"):
+            try:
+                if store.history.log(store.place.prefix + check_key(key), limit=1):
+                    return key
+            except PathEscape:
+                continue
+        raise

@@ -150,7 +150,7 @@ class Writer:
             self.sink.emit(secret_saved(file=path, found=found))
 
     def repair_all(self) -> list[str]:
-        """Have git read all of the history; mend it, or set it aside, where it is damaged. Returns what was done."""
+        """Have git read all of the history; repair it, or set it aside, where it is damaged. Returns what was done."""
         done = []
         for event in repair_all(self.place, self.history, self.clock()):
             self.sink.emit(event)
@@ -245,12 +245,12 @@ class Writer:
             folder = os.path.dirname(folder)
 
     def _done_in_history(self, act: Callable[[], None]) -> bool:
-        """Do something in the history, once more when damage could be mended; False when it cannot be done now."""
+        """Do something in the history, once more when damage could be repaired; False when it cannot be done now."""
         try:
             try:
                 act()
             except (HistoryError, DiskError) as error:
-                self.history.settle()  # a git that was killed, ours or a person's, may have left what stops every other
+                self.history.git.clear_abandoned()  # a git that was killed may have left what stops every other
                 for event in repair_history(self.place, self.history, self.clock(), error):
                     self.sink.emit(event)
                 act()

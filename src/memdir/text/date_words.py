@@ -18,7 +18,7 @@ _HAN_NUMBER = re.compile(f"[{_HAN}]{{1,3}}")
 _RUN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _LETTER = r"A-Za-z0-9_\u00c0-\u052f"
 _PIECE = re.compile(
-    rf"(?P<K>(?<![{_LETTER}])20\d\d-\d\d-\d\d(?![{_LETTER}]))"
+    rf"(?P<name>[{_LETTER}]*_[{_LETTER}]*)|(?P<K>(?<![{_LETTER}])20\d\d-\d\d-\d\d(?![{_LETTER}]))"
     rf"|(?P<J>(?<![\d.])\d{{1,2}}\.\s?\d{{1,2}}\.(?:\s?20\d\d\b|(?![\d.]))|(?<![\d/])\d{{1,2}}/\d{{1,2}}(?:/20\d\d)?\b(?!/))"
     r"|(?P<o>\b\d{1,2}(?:st|nd|rd|th|er|º|ª)\b)"
     rf"|(?P<N>(?<![.,:{_LETTER}])\d+(?![{_LETTER}])(?![.,:]\d|\s?%))"
@@ -98,14 +98,11 @@ def _carries(known: _Vocabulary, word: str) -> bool:
     return word in known.carriers or known.stem(word) is not None
 
 
+@lru_cache(maxsize=1 << 12)
 def month_of(word: str) -> int | None:
-    """The number of the month that a word names in any language."""
-    for name in languages():
-        known = _vocabulary(name)
-        symbol, value = known.whole.get(fold(word)) or known.stem(fold(word)) or ("", "")
-        if symbol == "M":
-            return int(value)
-    return None
+    """The number of the month that a whole word names in any language."""
+    entries = (_vocabulary(name).whole.get(fold(word), ("", "")) for name in languages())
+    return next((int(value) for symbol, value in entries if symbol == "M"), None)
 
 
 def read_tokens(text: str, *tongues: str) -> list[Token]:
@@ -123,7 +120,9 @@ def read_tokens(text: str, *tongues: str) -> list[Token]:
         else:
             symbols, value = _figure(kind, raw)
         end = pieces[at + taken - 1][3]
-        tokens += [Token(symbol, value, fold(text[start:end]), start, end) for symbol in symbols]
+        for symbol in symbols:  # of one word that says two things, the value is the last one's
+            meant = value if symbol == symbols[-1] else "week"
+            tokens.append(Token(symbol, meant, fold(text[start:end]), start, end))
         at += taken
     return tokens
 
@@ -157,6 +156,8 @@ def _han(text: str) -> int:
 
 
 def _figure(kind: str, raw: str) -> tuple[str, str]:
+    if kind == "name":
+        return ";", raw
     if kind == "mark":
         return ("," if raw in ",，、-–—" else ";"), raw
     if kind in "KJ":

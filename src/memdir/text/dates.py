@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
-from memdir.text.date_words import Token, languages_of, read_tokens
-from memdir.text.language import fold
+from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
+from memdir.text.language import fold, language, small_words
 from memdir.text.phrases import anywhere, at_end
 from memdir.text.words import is_unspaced
 
@@ -22,8 +22,12 @@ UNITS = {"day": "d", "week": "w", "fortnight": "f", "month": "m", "quarter": "q"
     "weekend": "e",
 }
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
-_ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
+ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+_RELATIVE = frozenset(("day", "days of week", "weekday and week", "weekday in weeks", "from", "whole", "in", "ago"))
+_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "weekday of month", "workday of month"))
+_PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
+_ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
@@ -48,6 +52,12 @@ class DateSpan:
         self.days, self.grain, self.vague = days, grain, vague
         self.unit, self.count = unit, count  # so many units from the day that is counted from, where it is named so
         self.start, self.end, self.kind, self.symbols, self.weekday, self.language = 0, 0, "", "", "", ""
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it means another day to whoever reads it later."""
+        said = {"weekday": "TXQLc"}.get(self.kind, "TXc")
+        return self.kind in _RELATIVE or (self.kind in _MAY_BE_RELATIVE and not set(said).isdisjoint(self.symbols))
 
 
 class _Phrase:
@@ -90,15 +100,14 @@ class _Phrase:
     @property
     def ahead(self) -> int:
         """How many units from now: next is 1, the one after next 2."""
-        if self.has("Q") or (self.has("A") and self.has("X")):
-            return 2
-        return len(self.of("X")) - len(self.of("L"))
+        step = len(self.of("Xc")) - len(self.of("L"))
+        return 2 if self.has("Q") else 2 * step if self.has("ARr") else step
 
     @property
     def month(self) -> date:
         """The first of the month that is named, or of this or another one from now."""
         if not self.has("M"):
-            return unit_start(self.today, "m", len(self.of("X")))
+            return unit_start(self.today, "m", len(self.of("Xc")))
         month = self.value("M")
         behind = month > self.today.month if self.past else month < self.today.month
         return date(self.value("Y", self.today.year + ((-1 if self.past else 1) if behind else 0)), month, 1)
@@ -192,7 +201,7 @@ def _numbered_month(phrase: _Phrase) -> DateSpan | None:
 def _weekday_of_month(phrase: _Phrase) -> DateSpan | None:
     month, nth = phrase.month, phrase.value("OoN", -1)
     found = _nth_weekday(month, phrase.weekday, nth)
-    if found and found < phrase.today and not phrase.past and not phrase.has("MYTX"):
+    if found and found < phrase.today and not phrase.past and not phrase.has("MYTXc"):
         found = _nth_weekday(unit_start(month, "m", 1), phrase.weekday, nth)
     return DateSpan(found) if found else None
 
@@ -233,7 +242,8 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     if unit == "e":
         saturday = unit_start(phrase.today, "w", ahead) + timedelta(days=5)
         return DateSpan(saturday, vague=True, unit=unit, count=ahead)
-    if unit not in GRAINS:
+    backward = phrase.tokens[0].word in _ENGLISH and not phrase.has("AR")  # "the year last used"
+    if unit not in GRAINS or backward or phrase.of("U")[0].word in _PLURALS:
         return None
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
@@ -243,7 +253,8 @@ def _weekday_in_weeks(phrase: _Phrase) -> DateSpan | None:
 
 
 def _weekday_and_week(phrase: _Phrase) -> DateSpan | None:
-    return DateSpan(next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number))
+    found = next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number)
+    return DateSpan(found) if phrase.unit == "w" else None
 
 
 def _from_day(phrase: _Phrase) -> DateSpan | None:
@@ -263,7 +274,7 @@ def _in_units(phrase: _Phrase) -> DateSpan | None:
 
 def _ago(phrase: _Phrase) -> DateSpan | None:
     number, unit = -phrase.number, phrase.unit
-    if not phrase.has("Nf") and phrase.of("Uj")[0].word in ("days", "weeks", "months", "years"):
+    if not phrase.has("Nf") and phrase.of("Uj")[0].word in _PLURALS:
         return None
     grain = GRAINS[unit] if unit in "my" else "day"
     return DateSpan(add(phrase.today, number, unit), grain=grain, vague=True, unit=unit, count=number)
@@ -292,11 +303,13 @@ def _same_week(phrase: _Phrase) -> DateSpan | None:
 
 def _weekday(phrase: _Phrase) -> DateSpan | None:
     weekday = phrase.weekday
-    if phrase.has("LS") or (phrase.past and not phrase.has("TXQ")):
+    if phrase.has("LS") or (phrase.past and not phrase.has("TXQc")):
         return DateSpan(previous_weekday(phrase.today, weekday))
-    if phrase.has("Q") or (phrase.has("X") and phrase.language not in _ROMANCE):
+    if phrase.has("Q") or (phrase.has("X") and phrase.language not in ROMANCE):
         return _days_of_week(phrase)
-    return DateSpan(next_weekday(phrase.today, weekday), vague=not phrase.has("TX"))
+    if phrase.has("T"):  # this Monday, said on a Monday, is today
+        return DateSpan(next_weekday(phrase.today - timedelta(days=1), weekday))
+    return DateSpan(next_weekday(phrase.today, weekday), vague=not phrase.has("Xc"))
 
 
 def _offset(phrase: _Phrase) -> DateSpan | None:
@@ -317,27 +330,28 @@ def _holiday(phrase: _Phrase) -> DateSpan | None:
 
 
 _P = "[P,]*"
-_WEEK = "(?:[XTL]P*U|UP*[XTL]|UAP*X|QP*U|UP*Q)"
+_WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
+_TWO = f"W(?:{_P}C{_P}W|,P*W)?"
 _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("absolute", _absolute, ("[KJ]",)),
     ("month day", _month_and_day, (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?")),
     ("month day", _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?", "P*[OoL]P*W[PI]*(?:[TX]P*U|UP*[TX]|U)")),
-    ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TX]?P*U|UP*X)",)),
-    ("day of month", _day_of_month, ("P*[OoN]P+(?:[TX]P*U|UP*X)", "[TX]P*UP*Nj")),
-    ("end", _edge, ("E[PI]*(?:MP*Y?|[TX]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
-    ("begin", _edge, ("B[PI]*(?:MP*Y?|[TX]P*U|U(?:P*X)?)",)),
-    ("days of week", _days_of_week, (f"W(?:{_P}C{_P}W|,P*W)?{_P}{_WEEK}", f"{_WEEK}[P,I]*W(?:{_P}C{_P}W|,P*W)?")),
+    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?", "P*[OoL]P*W[PI]*(?:[TXc]P*U|UP*[TX]|U)")),
+    ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("day of month", _day_of_month, ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj")),
+    ("end", _edge, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
+    ("begin", _edge, ("B[PI]*(?:MP*Y?|[TXc]P*U|U(?:P*X)?)",)),
+    ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", _whole_unit, (_WEEK,)),
     ("weekday in weeks", _weekday_in_weeks, ("WP*IP*N?P*U",)),
-    ("weekday and week", _weekday_and_week, ("WU", "P?N?P*UP+W")),
-    ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Ddp]IP*N?P*U")),
-    ("in", _in_units, ("IP*N?P*U", "NP*[Uj]n")),
+    ("weekday and week", _weekday_and_week, ("WU", "[PN]P*UP+W")),
+    ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
+    ("in", _in_units, ("[Ii]P*N?P*U", "NP*[Uj][ni]")),
     ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
     ("later", _later, ("N?P*U[ARr]",)),
     ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "[ARr]P*W", "P*UP*[ARr]P*H?")),
     ("same week", _same_week, ("WP*ZP*U",)),
-    ("weekday", _weekday, ("[TXQLS]P*W", "WP*[XLQ]", "W")),
+    ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
     ("day", _offset, ("[Dp]",)),
     ("day number", _day_number, ("P+o", "UN", "Nj")),
     ("holiday", _holiday, ("[CRrAS]P*H",)),
@@ -376,11 +390,17 @@ def _may(text: str, language: str) -> bool:
 
 def read_any(text: str, today: date) -> list[DateSpan]:
     """The dates of a text in any of our languages; the longest reading where several overlap."""
-    found = [
-        span
-        for language in sorted(may_hold_date(text))
-        for span in _spans(text, Clock(today, language), None, (language,))
-    ]
+    folded = fold(text)
+    words = frozenset(_LETTERS.findall(folded))
+    may_hold, common = may_hold_date(text), small_words()
+    names = [name for name in languages() if name in may_hold]
+    names.sort(key=lambda name: -len(common.get(name, words) & words))
+    found: list[DateSpan] = []
+    for name in names:
+        doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
+        for span in _spans(text, Clock(today, name), None, (name,)):
+            if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
+                found.append(span)
     kept: list[DateSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:
@@ -414,22 +434,24 @@ def _longest(
 
 
 def _placed(span: DateSpan, text: str, words: list[Token]) -> DateSpan:
-    while words[0].symbol in "P,":
+    while words[0].symbol in "P,S" and words[0].word not in ("a", "an"):
         words = words[1:]
+    while words[-1].symbol in "P,":
+        words = words[:-1]
     span.start, span.end = words[0].start, words[-1].end
     days = [token for token in words if token.symbol == "W"]
     span.weekday = text[days[0].start : days[0].end] if len(days) == 1 else ""
     return span
 
 
-def _is_recurring(text: str, words: list[Token], language: str) -> bool:
+def _is_recurring(text: str, words: list[Token], name: str) -> bool:
     days = [token for token in words if token.symbol == "W"]
     if any(text[token.end : token.end + 1] == "s" for token in days):
         return True
-    if not days or len(words) > 1:
+    if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
     before = text[: words[0].start]
-    return bool(anywhere("routine", language).search(text) or at_end("recurring", language).search(before))
+    return bool(anywhere("routine", name).search(text) or at_end("recurring", name).search(before))
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:

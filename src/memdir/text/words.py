@@ -73,6 +73,15 @@ def runs_of(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
 
 
+def cut_at_word(text: str, room: int) -> str:
+    """The beginning of a text that fits, cut behind a word where there is one in its second half."""
+    if len(text) <= room:
+        return text
+    cut = text[: room - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:—-") + "…"
+
+
 def is_unspaced(char: str) -> bool:
     """Whether this character belongs to a script written without spaces (or is counted in pairs, as hangul)."""
     code = ord(char)

@@ -57,10 +57,9 @@ def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
         with open_plain(ref.path, follow=False) as file:
             if ref.size <= 2 * END_BYTES:
                 return [], file.read(ref.size).split(b"\n")
-            head, tail = file.read(END_BYTES).split(b"\n")[:-1], []
+            head, tail = os.pread(file.fileno(), END_BYTES, 0).split(b"\n")[:-1], []
             for length in (END_BYTES, LONG_END_BYTES):
-                file.seek(max(0, ref.size - length))
-                tail = file.read(length).split(b"\n")[1:]
+                tail = os.pread(file.fileno(), length, max(0, ref.size - length)).split(b"\n")[1:]
                 if any(line.strip() for line in tail):
                     break
             return head, tail
@@ -84,7 +83,8 @@ def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, 
 
 
 def _given_title(lines: Sequence[bytes]) -> str:
-    records = (parse_record(line) for line in reversed(lines) if TITLE.encode() in line)
+    mark = TITLE.encode()
+    records = (parse_record(line) for line in reversed(lines) if mark in line)
     titles = (record.fields.get("customTitle") for record in records if record is not None and record.type == TITLE)
     return next((title for title in titles if isinstance(title, str) and title.strip()), "")
 

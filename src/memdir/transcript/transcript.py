@@ -14,7 +14,7 @@ from memdir.transcript.message import Message
 from memdir.transcript.record import encode, encode_fields, encode_message, encode_text
 from memdir.version import __version__
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | os.O_NOFOLLOW
 VERSION = f"memdir {__version__}"  # tells our records from another agent's
 
 

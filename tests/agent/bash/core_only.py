@@ -35,7 +35,7 @@ def memdir(*words: str) -> str:
 
 async def forked(project: str) -> dict[str, object]:
     """A fork of a host that has a Bash of its own and two more tools; what its model was told and what came of it."""
-    from memdir.agent.fork import ForkTools, Job, fork
+    from memdir.agent.fork import ForkTools, Job, run_fork
     from memdir.agent.gate import memory_gate
     from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
     from memdir.agent.workspace import Workspace
@@ -58,7 +58,7 @@ async def forked(project: str) -> dict[str, object]:
     workspace = Workspace([store])
     box = Toolbox(memory_tools(), ToolContext(project, workspace))
     hands = ForkTools(model, box, memory_gate([store.root], cwd=project))
-    report = await fork(Request("m", tools=listed), Job("Keep it.", "test", 3), hands)
+    report = await run_fork(Request("m", tools=listed), Job("Keep it.", "test", 3), hands)
     workspace.commit(Origin("extract"), "lemons")
     return {
         "box": [spec.name for spec in box.specs],

@@ -21,6 +21,8 @@ NAME = "builtin"
 class BuiltinModel:
     """Answers at once, the same way every time. Between the turns of a dream it keeps the plan of the night."""
 
+    name = "builtin"
+
     def __init__(self) -> None:
         self._planned: Planned | None = None
 

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from memdir.disk.git_root import canonical_root
@@ -40,22 +39,16 @@ class CodexSessions:
         )
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        start, is_known = _place(since)
-        is_known = is_known and start < ref.size
-        lines = lines_forwards(ref.path, start if is_known else 0, end)
-        for raw in islice(lines, 1 if is_known else 0, None):
-            message = _message(raw.data, f"@{raw.start}")
+        digits = (since or "").removeprefix("@")
+        known = int(digits) if digits.isdecimal() and int(digits) < ref.size else -1
+        for raw in lines_forwards(ref.path, max(known, 0), end):
+            message = _message(raw.data, f"@{raw.start}") if raw.start > known else None
             if message is not None:
                 yield message
 
 
 def _is_at_or_below(folder: str, root: str) -> bool:
     return os.path.realpath(folder) == os.path.realpath(root) or is_inside(folder, root)
-
-
-def _place(since: str | None) -> tuple[int, bool]:
-    digits = (since or "").removeprefix("@")
-    return (int(digits), True) if digits.isdigit() else (0, False)
 
 
 def _rollouts(folder: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from memdir.model.builtin.dream.fuse import with_lead
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
+from memdir.text.words import cut_at_word
 
 MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body
 
@@ -52,11 +53,7 @@ def update_label(evidence: LaterStatement) -> str:
 
 def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
     """One line, cut at a word."""
-    text = " ".join(text.split()).rstrip(".")
-    if len(text) <= room:
-        return text
-    cut = text[: room - 1]
-    return cut[: cut.rfind(" ") if " " in cut[room // 2 :] else None].rstrip(" ,;:—-") + "…"
+    return cut_at_word(" ".join(text.split()).rstrip("."), room)
 
 
 def _amended_body(page: Page, judge: CorrectionJudge, told: list[str]) -> str:

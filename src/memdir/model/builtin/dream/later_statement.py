@@ -8,10 +8,10 @@ from functools import cached_property
 
 from memdir.model.builtin.dream.body_text import clauses, split
 from memdir.model.builtin.dream.cues import Cues, ToldChange
-from memdir.model.builtin.dream.dates import Calendar
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.date_words import month_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class Reader:
     values: Values
     cues: Cues
     phrases: SentenceKinds
-    calendar: Calendar
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class LaterStatement:
         if match:
             return _day(match[match.lastgroup or 0])
         for month in self.reader.phrases.pattern("starts-month").finditer(self.text):
-            number = self.reader.calendar.months.get(month["month"].casefold())
+            number = month_of(month["month"])
             if number:
                 return date(self.day.year + (number < self.day.month), number, 1)
         return None

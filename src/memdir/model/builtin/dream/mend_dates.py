@@ -1,26 +1,151 @@
-"""Relative dates in pages become absolute ones, counted from the page's own time (T3, D3)."""
+"""Relative dates in pages become absolute ones, counted from the page's own time (T3, D3).
+
+Owns which dates are rewritten, which of them are certain, and the words that are put in their place.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from memdir.model.builtin.dream.body_text import Label
-from memdir.model.builtin.dream.dates import Calendar, Found
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.store.taxonomy import MemoryType
+from memdir.text.date_words import words_by_meaning
+from memdir.text.dates import ROMANCE, DateSpan, add, may_hold_date, read_any, unit_start
+from memdir.text.language import fold
+from memdir.text.words import is_unspaced
 
+MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
-_MEASURES = ("in day", "in week", "in month", "in fortnight")
-# In a rule or a profile only these are surely meant as days: "last week" may be anybody's last week.
-_SURE_DAYS = frozenset(
-    ("day 1", "day -1", "day 2", "day -2", "weekday next", "weekday soon", "weekday last", "weekday week+1")
-)
+_LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
+_NEXT_WORD = re.compile(r"\s+(\w+)")
+_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
+_OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
+_POSSESSIVE = re.compile(r"['’]s\b")
+
+
+@dataclass(frozen=True)
+class RelativeDate:
+    """A relative date in a text: where it stands, what to write instead (empty when not certain), what it means."""
+
+    start: int
+    end: int
+    words: str
+    absolute: str
+    value: str
+    span: DateSpan
+
+    @property
+    def is_sure_day(self) -> bool:
+        """Whether it surely means a day, in a rule or a profile too: "last week" may be anybody's last week."""
+        kind, symbols = self.span.kind, self.span.symbols
+        if kind == "days of week":
+            return "X" in symbols and "A" not in symbols
+        return (kind == "day" and self.span.count != 0) or (kind == "weekday" and set("Tc").isdisjoint(symbols))
+
+
+def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
+    """Every relative date in a text, read from `day`."""
+    for span in read_any(text, day):
+        place = _Place(text, span)
+        if place.is_meant():
+            value = _value(span)
+            absolute = place.written(value) if _is_certain(span, day) else ""
+            yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, value, span)
+
+
+def _is_certain(span: DateSpan, day: date) -> bool:
+    """Whether only one day can be meant. Weeks begin on Monday; "next" is the one in the next week."""
+    found = span.days[0]
+    if span.kind == "weekday":
+        if not set("Tc").isdisjoint(span.symbols):
+            return found < unit_start(day, "w", 1)
+        if "L" in span.symbols:
+            return (day - found).days > 1
+        return span.language not in ROMANCE or found >= unit_start(day, "w", 1)
+    if span.kind in ("weekday and week", "from") and span.weekday:
+        return found.weekday() != day.weekday()
+    return len(span.days) == 1
+
+
+def _value(span: DateSpan) -> str:
+    """The absolute date as text, no finer than it was told."""
+    day = span.days[0]
+    if span.grain == "quarter":
+        return f"Q{(day.month + 2) // 3} {day.year}"
+    if span.grain == "year":
+        return str(day.year)
+    is_month = span.grain == "month" or (span.kind == "in" and span.unit == "m")
+    return day.isoformat()[:7] if is_month else day.isoformat()
+
+
+class _Place:
+    """A date in its sentence: the words before it that are its own, and how it is written there."""
+
+    def __init__(self, text: str, span: DateSpan) -> None:
+        self.span = span
+        self.phrase = text[span.start : span.end]
+        east = "ko" if re.search("[가-힣]", self.phrase) else "ja" if "週" in self.phrase else "zh"
+        self.language = east if any(map(is_unspaced, self.phrase)) else span.language
+        self.rows = words_by_meaning()[self.language]
+        self.text = text
+        self.lead = self._ending("lead", text[: span.start])
+        self.start = span.start - len(self.lead)
+        parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
+        after = _NEXT_WORD.match(text, span.end) if span.kind == "day" else None
+        is_part = after is not None and after[1] in parts  # "tomorrow morning"
+        self.end = after.end() if after and is_part else span.end
+        self.part = parts[after[1]] if after and is_part else parts.get(fold(self.phrase), "")
+
+    def _ending(self, meaning: str, before: str) -> str:
+        """The words of a meaning with which a text ends, as they are written there."""
+        words = "|".join(map(re.escape, self.rows.get(meaning, ())))
+        found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
+        return found[0] if found else ""
+
+    def is_meant(self) -> bool:
+        """Whether it is a day or a span of its own, counted from when it was written."""
+        span = self.span
+        if _POSSESSIVE.match(self.text, span.end) or _POSSESSIVE.search(self.phrase):
+            return False
+        if span.kind in ("in", "ago"):
+            return "i" not in span.symbols and span.unit in "dwfmk" and abs(span.count) <= MAX_COUNT
+        if span.kind == "whole":
+            return self._is_own_unit()
+        return span.is_relative or (span.kind == "end" and self._is_due())
+
+    def _is_due(self) -> bool:
+        """Whether the end of the month is one day: "invoices at the end of the month" go on for years."""
+        return "M" not in self.span.symbols and bool(self._ending("due", self.text[: self.start]))
+
+    def _is_own_unit(self) -> bool:
+        span = self.span
+        if (span.unit == "y" and not span.count) or (span.unit == "e" and "write-weekend" not in self.rows):
+            return False
+        if self.language != "en" or span.symbols[0] == "U":  # the week after next
+            return True
+        return not (_ARTICLE.search(self.text[: span.start]) or _OTHER_UNIT.match(self.text, span.end - 1))
+
+    def written(self, value: str) -> str:
+        """The words to put in, with the preposition that they need, unless one stands there already."""
+        before = _LAST_WORD.search(self.text[: self.start])
+        alone = before is not None and before[1].casefold() in words_by_meaning()["any"]["stands-alone"]
+        span = self.span
+        if span.grain == "week" or span.unit == "e":
+            week = self._word("write-weekend" if span.unit == "e" else "write-week").format(value)
+            return re.sub("^(?:in|on) ", "", week) if alone else week
+        lead = self._word("write-on" if len(value) == len("2026-01-01") else "write-in")
+        words = " ".join(word for word in ("" if alone else lead, value, self.part) if word)
+        return words[:1].upper() + words[1:] if self.start == 0 else words
+
+    def _word(self, meaning: str) -> str:
+        return self.rows.get(meaning, ("",))[0]
 
 
 def day_of(mtime: float, zone: tzinfo | None) -> date:
@@ -31,24 +156,24 @@ def day_of(mtime: float, zone: tzinfo | None) -> date:
         return date(1970, 1, 1)
 
 
-def mend_dates(desk: Desk, calendar: Calendar, phrases: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
+def mend_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
-        if not calendar.may_hold(page.words, page.claims):
+        if not may_hold_date(page.claims):
             continue
         day = day_of(page.mtime, zone)
         topic = page.topic
-        reading = _Reading(calendar, phrases, page, day)
+        reading = _Reading(kinds, page, day)
         work = _Work()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
             topic = topic.with_field(field, work.mended(text, list(reading.usable(text, "main"))))
         found = [
-            _shifted(item, sentence.start)
+            replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
             for sentence in page.sentences
             for item in reading.usable(sentence.text, sentence.label)
-            if not item.operation.startswith("year")  # "last year" in a body is a remark, in a description a date
+            if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
         ]
         topic = topic.with_body(work.mended(page.body, found))
         if topic.data != page.data:
@@ -66,10 +191,10 @@ class _Work:
     """What was replaced on one page, and the words that went with it."""
 
     def __init__(self) -> None:
-        self.told: list[Found] = []
+        self.told: list[RelativeDate] = []
         self.gone: set[str] = set()
 
-    def mended(self, text: str, found: list[Found]) -> str:
+    def mended(self, text: str, found: list[RelativeDate]) -> str:
         original = text
         for item in sorted(found, key=lambda item: -item.start):
             self.told.append(item)
@@ -79,7 +204,7 @@ class _Work:
         return text
 
 
-def _whole_words(text: str, item: Found) -> str:
+def _whole_words(text: str, item: RelativeDate) -> str:
     """The phrase with what is grown together with it: an ending, or a whole run in a script without spaces."""
     start, end = item.start, item.end
     while start > 0 and not text[start - 1].isspace():
@@ -89,14 +214,17 @@ def _whole_words(text: str, item: Found) -> str:
     return text[start:end]
 
 
-def resolved(calendar: Calendar, text: str, day: date) -> str | None:
+def resolved(text: str, day: date) -> str | None:
     """What somebody said on `day`, with its dates made absolute; None when one of them is not certain."""
-    found = [item for item in calendar.find(text, day) if not _inside_quotes(text, item)]
+    found = [item for item in relative_dates(text, day) if not _inside_quotes(text, item)]
     if any(not item.absolute for item in found):
         return None
     text = _Work().mended(text, found)
-    for item in reversed(calendar.month_days(text, day)):
-        text = f"{text[: item.end]} ({item.absolute}){text[item.end :]}"
+    for span in reversed(read_any(text, day)):
+        if span.kind == "month day" and "Y" not in span.symbols:
+            years = (add(span.days[0], count, "y") for count in (-1, 0, 1))
+            nearest = min(years, key=lambda one: abs(one - day))
+            text = f"{text[: span.end]} ({nearest}){text[span.end :]}"
     return text
 
 
@@ -104,29 +232,24 @@ def resolved(calendar: Calendar, text: str, day: date) -> str | None:
 class _Reading:
     """Reads the sentences of one page."""
 
-    calendar: Calendar
-    phrases: SentenceKinds
+    kinds: SentenceKinds
     page: Page
     day: date
 
-    def usable(self, text: str, label: Label) -> Iterator[Found]:
+    def usable(self, text: str, label: Label) -> Iterator[RelativeDate]:
         """The relative dates of one sentence that speak of a day of their own."""
         if not text or label == "update":
             return
-        for item in self.calendar.find(text, self.day):
+        for item in relative_dates(text, self.day):
             around = text[: item.start] + " " + text[item.end :]
             if not _inside_quotes(text, item) and self._is_own_day(item, around, label):
                 yield item
 
-    def _is_own_day(self, item: Found, around: str, label: Label) -> bool:
-        if self.page.kind in (None, MemoryType.PROJECT) and (label != "why" or item.operation in _SURE_DAYS):
-            return item.operation not in _MEASURES or not self.phrases.has("general", around)
-        return item.operation in _SURE_DAYS and label != "how" and not self.phrases.has("general", around)
+    def _is_own_day(self, item: RelativeDate, around: str, label: Label) -> bool:
+        if self.page.kind in (None, MemoryType.PROJECT) and (label != "why" or item.is_sure_day):
+            return item.span.kind != "in" or not self.kinds.has("general", around)
+        return item.is_sure_day and label != "how" and not self.kinds.has("general", around)
 
 
-def _inside_quotes(text: str, item: Found) -> bool:
+def _inside_quotes(text: str, item: RelativeDate) -> bool:
     return any(mark.start() < item.start < mark.end() for mark in _QUOTED.finditer(text))
-
-
-def _shifted(item: Found, by: int) -> Found:
-    return Found(item.start + by, item.end + by, item.words, item.absolute, item.operation, item.value)

@@ -6,7 +6,6 @@ from functools import cache
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.model.builtin.dream.cues import Cues
-from memdir.model.builtin.dream.dates import Calendar
 from memdir.model.builtin.dream.desk import Desk
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.index_repair import Catalogue
@@ -26,10 +25,10 @@ from memdir.model.builtin.dream.values import Values
 def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
-    values, cues, phrases, calendar = _tables()
-    reader = Reader(DreamWords(), values, cues, phrases, calendar)
+    values, cues, phrases = _tables()
+    reader = Reader(DreamWords(), values, cues, phrases)
     mend_secrets(desk)
-    undated = mend_dates(desk, calendar, phrases, night.now.tzinfo)
+    undated = mend_dates(desk, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     mend_pointers(desk, [key for index in indexes.values() for key in index.dead()])
     settling = Settling(desk, reader, night.now, undated)
@@ -45,10 +44,10 @@ def plan_night(night: Night) -> Plan:
 
 
 @cache
-def _tables() -> tuple[Values, Cues, SentenceKinds, Calendar]:
+def _tables() -> tuple[Values, Cues, SentenceKinds]:
     """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
     values, phrases = Values(), SentenceKinds()
-    return values, Cues(values, phrases), phrases, Calendar()
+    return values, Cues(values, phrases), phrases
 
 
 def _sessions(night: Night) -> tuple[SessionText, ...]:

@@ -20,6 +20,7 @@ from memdir.model.builtin.dream.marks import Mark, Marks, Pool, tongues
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.rivals import base_kind
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.date_words import month_of
 from memdir.text.words import plain_words
 
 MAX_CLAIMS = 3  # sentences of a body that may say what the page is about
@@ -334,7 +335,7 @@ class Comparison:
         ]
         for mark, after in zip(marks, (*marks[1:], None), strict=False):
             is_bound = after is not None and after.bond == "tight"
-            is_day = (mark.value and mark.value.kind in _DAYS) or mark.form in evidence.reader.calendar.months
+            is_day = (mark.value and mark.value.kind in _DAYS) or month_of(mark.form)
             if _is_rival(mark, gone):
                 continue
             if _is_inside(mark, spared) or (is_day and not has_days and not is_bound):
@@ -344,10 +345,7 @@ class Comparison:
         for mark in self._marks.of(_plain(evidence.title)):
             is_own_year = mark.form == str(evidence.day.year) and not has_days  # "shift plan 2026", written in 2026
             is_new = mark.value is not None and mark.value.value in new  # "trial 30", where the news is 30 days
-            if (
-                not (is_own_year or is_new or _is_rival(mark, gone))
-                and mark.form not in evidence.reader.calendar.months
-            ):
+            if not (is_own_year or is_new or _is_rival(mark, gone)) and not month_of(mark.form):
                 yield mark
 
     def _reasons(self, news: str, end: int) -> list[tuple[int, int]]:

@@ -61,7 +61,7 @@ class Testimony:
         text = " ".join(part for part in parts if not self._worth.is_request(part))
         if not text or self._worth.is_unsure(text):
             return None
-        absolute = resolved(self._reader.calendar, text, statement.day)
+        absolute = resolved(text, statement.day)
         if absolute is None:
             self._desk.doubt(statement.sources, f"a date in it is not certain: {shortened(text, 120)}")
             return None

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memdir.background import Background
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request, Usage
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn
+from memdir.session import Session
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.resume import resume
@@ -39,28 +38,28 @@ def talk_of(memory: MemDir, session_id: str) -> Conversation:
     return Conversation.resume(memory.transcript(session_id))
 
 
-async def settled(background: Background) -> None:
-    await background.session_memory.settle()
-    await background.extraction.drain()
+async def settled(session: Session) -> None:
+    await session.session_memory.settle()
+    await session.extraction.drain()
 
 
 async def test_a_long_session_is_noted_compacted_and_resumed_without_a_key(opened: Opened, events: Events) -> None:
     """N1, N3, N7: notes at 10,000 tokens, a summary and a tail after /compact, the same context after a resume."""
     memory = opened(**{"model.contextTokens": "20000"})
-    background = memory.background("one")
+    session = memory.session("one")
     work = Work(talk_of(memory, "one"))
     turn = fix_rounding(work)
-    background.turn_ended(turn, Usage(input=9_000))
-    await settled(background)
+    session.turn_ended(turn.request, turn.reply, usage=Usage(input=9_000))
+    await settled(session)
     assert not os.path.exists(memory.layout.session_memory("one")), "too short for notes"
     for number in range(12):
         work.ask(f"Step {number}: {'look at the next file of the list ' * 30}")
         turn = work.reply(f"Looked at src/part_{number}.py. {'It holds nothing of interest. ' * 30}")
-    background.turn_ended(turn, Usage(input=12_000))
-    await settled(background)
+    session.turn_ended(turn.request, turn.reply, usage=Usage(input=12_000))
+    await settled(session)
     notes = Path(memory.layout.session_memory("one")).read_text()
     assert "src/invoice.py" in notes
-    outcome = await background.compaction.compact(work.talk, work.request())
+    outcome = await session.compaction.compact(work.talk, work.request())
     assert isinstance(outcome, Compacted)
     assert outcome.method == "session-memory"
     assert outcome.tokens_after < outcome.tokens_before
@@ -74,19 +73,20 @@ async def test_a_long_session_is_noted_compacted_and_resumed_without_a_key(opene
 async def test_without_auto_compaction_there_are_no_notes(opened: Opened) -> None:
     """N3: session memory serves compaction; without the one there is not the other."""
     memory = opened(autoCompact="false")
-    background = memory.background("one")
+    session = memory.session("one")
     work = Work(talk_of(memory, "one"))
-    background.turn_ended(fix_rounding(work), Usage(input=50_000))
-    await settled(background)
-    assert background.session_memory.notes() is None
-    assert not background.compaction.is_due(10**9)
+    turn = fix_rounding(work)
+    session.turn_ended(turn.request, turn.reply, usage=Usage(input=50_000))
+    await settled(session)
+    assert session.session_memory.notes() is None
+    assert not session.compaction.is_due(10**9)
     await memory.close()
     work.talk.transcript.close()
 
 
 def test_the_settings_decide_when_a_conversation_is_compacted(opened: Opened) -> None:
     memory = opened(**{"model.contextTokens": "1000", "compact.percent": "50"})
-    compaction = memory.background("one").compaction
+    compaction = memory.session("one").compaction
     assert [compaction.is_due(tokens) for tokens in (499, 500)] == [False, True]
 
 
@@ -99,10 +99,10 @@ async def test_a_session_that_a_crash_cut_off_is_learned_when_the_next_one_start
     talk.add(Message("assistant", (Text("Understood."),)))
     talk.transcript.close()
     saved: list[str] = []
-    background = memory.background("next", on_saved=saved.extend)
-    background.session_started()
-    assert background._catching_up is not None
-    await background._catching_up
+    session = memory.session("next", on_saved=saved.extend)
+    await session.__aenter__()
+    assert session._catching_up is not None
+    await session._catching_up
     assert saved
     assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
     assert SessionState.was_begun("next", memory.layout)
@@ -116,12 +116,12 @@ async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened
     talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
     talk.add(Message("assistant", (Text("Understood."),)))
     talk.transcript.close()
-    background = memory.background("next")
-    background.session_started()
+    session = memory.session("next")
+    await session.__aenter__()
     await memory.close()
     assert SessionState.load("crashed", memory.layout).extract_cursor == ""
-    again = opened().background("after")
-    again.session_started()
+    again = opened().session("after")
+    await again.__aenter__()
     assert again._catching_up is not None
     await asyncio.wait_for(again._catching_up, 20)
     assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
@@ -130,11 +130,9 @@ async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened
 
 async def test_a_subagents_turn_leaves_no_notes(opened: Opened) -> None:
     memory = opened()
-    background = memory.background("one")
+    session = memory.session("one")
     reply = Message("assistant", (Text("done"),))
-    background.turn_ended(
-        FinishedTurn(Request("builtin", messages=(user("x"),)), reply, is_subagent=True), Usage(input=99_999)
-    )
-    await settled(background)
-    assert background.session_memory.notes() is None
+    session.turn_ended(Request("builtin", messages=(user("x"),)), reply, usage=Usage(input=99_999), is_subagent=True)
+    await settled(session)
+    assert session.session_memory.notes() is None
     await memory.close()

@@ -17,7 +17,6 @@ from memdir.model.ledger import Ledger, Spent
 from memdir.model.model import Model, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
-from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
@@ -45,9 +44,9 @@ def opened(project: Path, clock: Clock, events: Events, model: Model) -> MemDir:
     return memory
 
 
-def turn(memory: MemDir, *said: str) -> FinishedTurn:
+def turn(memory: MemDir, *said: str) -> tuple[Request, Message]:
     messages = [message for at, text in enumerate(said) for message in _pair(at, text)]
-    return FinishedTurn(Request("scripted", messages=tuple(messages[:-1])), messages[-1])
+    return Request("scripted", messages=tuple(messages[:-1])), messages[-1]
 
 
 def _pair(at: int, text: str) -> tuple[Message, Message]:
@@ -74,7 +73,7 @@ async def test_at_the_cap_extraction_waits_shutdown_does_not_and_the_next_day_go
     model = ScriptedModel([])
     memory = opened(project, clock, events, model)
     spend(memory, clock, 1000)
-    memory.background("one").turn_ended(turn(memory, SAID))
+    memory.session("one").turn_ended(*turn(memory, SAID))
     async with asyncio.timeout(20):
         while "budget.waiting" not in events.names:
             await asyncio.sleep(0)
@@ -84,7 +83,7 @@ async def test_at_the_cap_extraction_waits_shutdown_does_not_and_the_next_day_go
     model = ScriptedModel([])
     again = opened(project, clock, events, model)
     model.steps = writes(again)
-    again.background("one").turn_ended(turn(again, SAID, "Thanks."))
+    again.session("one").turn_ended(*turn(again, SAID, "Thanks."))
     await again.close()
     assert "newest 4 messages" in model.requests[0].messages[-1].text, "those of yesterday are still to be read"
     assert Path(again.place.root, "no_mocks.md").read_text(encoding="utf-8") == RULE
@@ -98,7 +97,7 @@ async def test_a_run_that_reaches_the_cap_in_mid_work_writes_nothing_that_day(
     model = ScriptedModel([])
     memory = opened(project, clock, events, model)
     model.steps = writes(memory, tokens=5000)
-    memory.background("one").turn_ended(turn(memory, SAID))
+    memory.session("one").turn_ended(*turn(memory, SAID))
     async with asyncio.timeout(20):
         while "budget.waiting" not in events.names:
             await asyncio.sleep(0)
@@ -128,7 +127,7 @@ async def test_recall_by_a_model_is_counted_and_at_the_cap_the_local_choice_serv
     memory = opened(project, clock, events, model)
     add_memory(memory.store, "Deploys are frozen until December", kind=None, origin=Origin("test", trust="user"))
     for _ in range(2):
-        pending = memory.prefetch("Are deploys frozen until December?")
+        pending = memory.session("a").prefetch("Are deploys frozen until December?")
         await pending.wait(20)
         pending.ready()
     assert len(model.requests) == 1
@@ -143,11 +142,11 @@ async def test_a_compaction_is_counted_and_never_held_up(project: Path, clock: C
     model = ScriptedModel([says("A summary.", usage=Usage(5))])
     memory = opened(project, clock, events, model)
     spend(memory, clock, 1000)
-    compaction = memory.background("one").compaction
+    compaction = memory.session("one").compaction
     async with asyncio.timeout(20):
         await compaction.model.complete(Request("m", messages=(user("Hi"),)))
         with pytest.raises(BudgetReached):
-            await memory.background("one").session_memory.model.complete(Request("m", messages=(user("Hi"),)))
+            await memory.session("one").session_memory.model.complete(Request("m", messages=(user("Hi"),)))
     assert [line.job for line in lines(memory)] == ["dream", "compact"]
 
 

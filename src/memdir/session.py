@@ -1,0 +1,359 @@
+"""Session: all state of one conversation, what joins it and what is learned behind it.
+
+Nothing here waits for a model before the host goes on, and nothing that fails behind the conversation breaks it: it is
+an event, and comes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from memdir.agent.gate import WRITING
+from memdir.agent.tools.tool import memory_tools
+from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.dream.dream_lock import last_dream
+from memdir.dream.gates import DreamGates, Due, sessions_since
+from memdir.errors import BudgetReached, MemdirError, UsageError
+from memdir.events import memory_dreamt, request_refused, tell
+from memdir.model.model import Model, Reply, Request, SystemBlock, ToolSpec, Usage
+from memdir.model.raw import Form, conversation_of, finished_call, host_message, tools_of
+from memdir.model.window import context_tokens, window_of
+from memdir.recall.prefetch import HostMessage, Prefetch
+from memdir.recall.recall import Shown
+from memdir.remember.catch_up import CatchUp
+from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Trigger
+from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
+from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_state import SessionState
+from memdir.remember.turn import FinishedTurn, Skipped
+from memdir.transcript.conversation import Conversation
+from memdir.transcript.message import Message
+from memdir.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+
+
+class Session:
+    """One conversation. `async with` begins and closes it; without, the first turn that ends begins it."""
+
+    def __init__(
+        self,
+        memory: MemDir,
+        session_id: str,
+        *,
+        shown: Shown,
+        form: Form | None,
+        on_saved: Callable[[Sequence[str]], None] | None,
+        on_closed: Callable[[str], None],
+    ) -> None:
+        self.id = session_id
+        self._memory = memory
+        self._shown = shown
+        self._form: Form = form or "memdir"
+        self._on_saved = on_saved
+        self._on_closed = on_closed
+        self._prompt: str | None = None
+        self._late: Prefetch | None = None
+        self._last: tuple[Request, Message, Usage | None] | None = None
+        self._catching_up: asyncio.Task[None] | None = None
+        self._dreaming: asyncio.Task[None] | None = None
+        self.dream_task: DreamTask | None = None
+
+    async def __aenter__(self) -> Self:
+        self._begin()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # What joins the conversation
+
+    def prompt(self) -> str:
+        """The memory section of the system prompt: the same text until `clear` or `compact` (P6)."""
+        if self._prompt is None:
+            self._prompt = self._memory.prompt()
+        return self._prompt
+
+    def context(self) -> str:
+        """The index for the first user message (P6); empty when there is none."""
+        return self._memory.context()
+
+    def prefetch(self, text: str, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
+        """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
+        recaller = self._memory.recaller() if self._memory.settings.enabled else None
+        shape = form or self._form
+        return Prefetch(
+            recaller,
+            self._memory.threads(),
+            text,
+            shown=self._shown,
+            recent_tools=recent_tools,
+            as_message=lambda found: host_message(found, shape),
+        )
+
+    async def recall(
+        self, text: str, wait: float = 0.0, *, form: Form | None = None, recent_tools: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        """The memories that help with a user's message, as messages to append in the host's form.
+
+        Waits no longer than `wait` seconds. What comes later joins at the next call: a memory is shown once (R1).
+        """
+        late, pending = self._late, self.prefetch(text, form=form, recent_tools=recent_tools)
+        await pending.wait(wait)
+        found: list[HostMessage] = late.ready() if late is not None else []
+        if late is not None:
+            late.cancel()
+        found += pending.ready()
+        self._late = None if pending.is_done else pending
+        return found
+
+    def clear(self) -> None:
+        """The host emptied the context: the prompt is rendered anew, and memories may be shown again (P6, R1)."""
+        self._prompt = None
+        self._shown.forget()
+
+    # What is learned from it
+
+    def turn_ended(
+        self,
+        request: Request | Mapping[str, object],
+        reply: Reply | Message | object,
+        *,
+        usage: Usage | None = None,
+        is_subagent: bool = False,
+    ) -> None:
+        """A reply came: learn from it, keep notes, dream when one is due (X1, N3, D1). Returns at once.
+
+        `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or OpenAI SDK as
+        they are. A reply that calls tools only brings the notes up to date.
+        """
+        turn, counted = self._finished(request, reply, is_subagent=is_subagent)
+        self._last = (turn.request, turn.reply, usage or counted)
+        if not self._memory.settings.enabled:
+            return
+        try:
+            self._begin()
+            self._learn(replace(turn, request=self._for_forks(turn.request)), usage or counted)
+        except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
+            reason = getattr(error, "kind", type(error).__name__)
+            self._memory.emit(request_refused(what="learning from a turn", reason=reason))
+
+    def _finished(
+        self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
+    ) -> tuple[FinishedTurn, Usage | None]:
+        if isinstance(request, Request):
+            if isinstance(reply, Reply):
+                return FinishedTurn(request, reply.message, is_subagent), reply.usage
+            if isinstance(reply, Message):
+                return FinishedTurn(request, reply, is_subagent), None
+            raise UsageError("to a Request of memdir belongs its Reply", remedy="Pass what `complete` returned")
+        raw, answer = finished_call(request, reply)
+        self._form = "anthropic" if raw.provider == "anthropic" else "openai"
+        return FinishedTurn(Request(self._memory.model_name, raw=raw), answer.message, is_subagent), answer.usage
+
+    def _for_forks(self, request: Request) -> Request:
+        """What forks start from: the host's request, whose cache they share; a request of their own where its list of
+        tools holds none that writes."""
+        if any(tool.name in WRITING for tool in tools_of(request)):
+            return request
+        return replace(self.own_request(), messages=conversation_of(request))
+
+    def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
+        self.session_memory.after_sampling(turn, usage)
+        if turn.reply.tool_uses:
+            return
+        self.extraction.turn_ended(turn)
+        if turn.is_subagent or self._dreaming is not None:
+            return
+        due = self._gates.check()
+        if isinstance(due, Due):
+            self.dream_task = DreamTask(len(due.sessions))
+            work = self._dream(turn.request, due, self.dream_task)
+            self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
+
+    @property
+    def should_compact(self) -> bool:
+        """Whether the conversation fills so much of the model's window that it should be compacted now (N7)."""
+        return self._last is not None and self.compaction.is_due(context_tokens(*self._last))
+
+    async def compact(self, *, keep: str = "", is_automatic: bool = False) -> Compacted | Skipped:
+        """Put a summary in the place of what `conversation` holds, and behind it its last messages (N7). `keep` is what
+        the user wants kept in particular."""
+        request = self._last[0] if self._last else self.own_request()
+        trigger: Trigger = "auto" if is_automatic else "manual"
+        outcome = await self.compaction.compact(self.conversation, request, keep=keep, trigger=trigger)
+        if isinstance(outcome, Compacted):
+            self.clear()
+        return outcome
+
+    @cached_property
+    def transcript(self) -> Transcript:
+        """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
+        message."""
+        return self._memory.transcript(self.id)
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The conversation as the transcript has it: as it was left, or empty; `add` writes the next message down."""
+        return Conversation.resume(self.transcript)
+
+    async def close(self) -> None:
+        """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
+        self._on_closed(self.id)
+        parts = vars(self)  # what was never needed was never made
+        if self._late is not None:
+            self._late.cancel()
+        if "extraction" in parts:
+            await self.extraction.drain(0.0 if self._is_at_cap() else DRAIN_SECONDS)
+        if "session_memory" in parts:
+            await self.session_memory.close()
+        if self._catching_up is not None:
+            self._catching_up.cancel()  # its cursors move only after success
+            await asyncio.gather(self._catching_up, return_exceptions=True)
+        if self._dreaming is not None and self.dream_task is not None:
+            self.dream_task.kill()
+            await asyncio.gather(self._dreaming, return_exceptions=True)
+        if "transcript" in parts:
+            self.transcript.close()
+
+    # What runs behind it
+
+    def _begin(self) -> None:
+        """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
+        if self._catching_up is None and self._memory.settings.enabled:
+            loop = asyncio.get_running_loop()
+            self.state.begin()
+            self._catching_up = loop.create_task(self._catch_up(), name="memdir catch-up")
+
+    @cached_property
+    def state(self) -> SessionState:
+        """How far the work behind the conversation has come."""
+        memory = self._memory
+        return SessionState.load(self.id, memory.layout, memory_is_on=memory.settings.enabled)
+
+    @cached_property
+    def _plan(self) -> ExtractionPlan:
+        memory = self._memory
+        return ExtractionPlan(
+            memory.stores(),
+            memory.layout.work_tree,
+            every_turns=max(1, memory.settings.extract_every_turns),
+            is_remote=memory.environment.remote,
+            overrides=memory.layout.prompts,
+        )
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """Writes down what turns taught (X1)."""
+        memory, model = self._memory, self._memory.model_for("extract")
+        return Extraction(self.state, self._plan, model, memory.sink, memory.clock, on_saved=self._on_saved)
+
+    @cached_property
+    def session_memory(self) -> SessionMemory:
+        """Keeps the notes that a compaction is made from (N1)."""
+        memory = self._memory
+        return SessionMemory(
+            self.state,
+            memory.model_for("session-memory", at_cap="raise"),  # a compaction may wait for it
+            memory.sink,
+            memory.layout.work_tree,
+            auto_compact=memory.settings.auto_compact,
+        )
+
+    @cached_property
+    def compaction(self) -> Compaction:
+        """Compacts the conversation (N7)."""
+        memory, settings = self._memory, self._memory.settings
+        window = window_of(memory.model_name, configured=settings.model_context_tokens)
+        plan = CompactionPlan(window, settings.compact_percent, settings.auto_compact, memory.layout.prompts)
+        return Compaction(self.session_memory, plan, memory.model_for("compact", at_cap="go_on"), memory.sink)
+
+    @cached_property
+    def _gates(self) -> DreamGates:
+        memory = self._memory
+        return DreamGates(
+            memory.place.root,
+            memory.layout.project_home,
+            self.id,
+            self._why_no_dream,
+            memory.clock,
+            min_hours=memory.settings.dream_hours,
+            min_sessions=memory.settings.dream_sessions,
+        )
+
+    async def dream(
+        self,
+        task: DreamTask,
+        *,
+        since: float | None = None,
+        is_dry: bool = False,
+        confirm: Confirm | None = None,
+    ) -> DreamReport | NotDreamt:
+        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
+        memory = self._memory
+        from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
+        sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
+        task.sessions = len(sessions)
+        return await self._dreamer(sessions, confirm).dream(self.own_request(), task, is_dry=is_dry)
+
+    def own_request(self) -> Request:
+        """The request of a fork that has no conversation to start from."""
+        return Request(self._memory.model_name, (SystemBlock(self.prompt(), ends_prefix=True),), self._tools)
+
+    @cached_property
+    def _tools(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in memory_tools())
+
+    def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
+        memory = self._memory
+        plan = DreamPlan(
+            memory.stores(),
+            memory.layout.work_tree,
+            memory.layout.project_home,
+            sessions,
+            overrides=memory.layout.prompts,
+            max_lost_share=memory.settings.dream_max_lost_percent / 100,
+        )
+        # At a cap it gives its lock back and comes again, rather than hold it until midnight.
+        model: Model = memory.model_for("dream", at_cap="raise")
+        return Dreamer(plan, model, memory.sink, memory.clock, confirm)
+
+    async def _dream(self, parent: Request, due: Due, task: DreamTask) -> None:
+        try:
+            await self._dreamer(due.sessions).dream(parent, task)
+        except MemdirError as error:
+            self._memory.emit(memory_dreamt(work={}, refused=error.message))
+        finally:
+            self._dreaming = None
+
+    async def _catch_up(self) -> None:
+        """What failed is counted, and tried again next time."""
+        memory = self._memory
+        try:
+            model = memory.model_for("extract")
+            machine = CatchUp(memory.layout, self._plan, model, memory.model_name, memory.sink, memory.clock)
+            files = await machine.run(self.id)
+        except MemdirError:
+            return
+        if files:
+            tell(self._on_saved, files)
+
+    def _is_at_cap(self) -> bool:
+        """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
+        try:
+            self._memory.budget().check(self._memory.layout.slug)
+        except BudgetReached:
+            return True
+        return False
+
+    def _why_no_dream(self) -> str:
+        if self._memory.environment.remote:
+            return "remote"
+        if not self.state.memory_is_on:
+            return "memory_off"
+        return "" if self._memory.settings.dream_enabled else "dream_off"
