@@ -405,14 +405,9 @@ class MemDir:
         from memdir.model.budget import BudgetedModel, under_budget
 
         with self._choosing:
-            if self._wiring.model is not None:
-                from memdir.model.careful import careful_model  # a hook that asks no model loads none of it
-
-                model = careful_model(self._wiring.model)
-            elif self._chosen_model is not None:
-                model = self._chosen_model
-            else:
-                from memdir.model.choose import choose_model
+            model = self._wiring.model if self._wiring.model is not None else self._chosen_model
+            if model is None:
+                from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
 
                 model = self._chosen_model = choose_model(self.settings, self.environment)
         budget, slug = self.budget(), self.layout.slug

@@ -91,7 +91,8 @@ async def test_every_call_is_a_line(ledger: Ledger, clock: Clock, tmp_path: Path
 async def test_what_is_no_count_is_estimated(ledger: Ledger, clock: Clock, usage: Usage) -> None:
     """Or one reply of a lying model would make room for a day of them, or end the day."""
     reply = Reply(says("ok").message, "end_turn", usage)
-    await budgeted(ledger, clock, ScriptedModel([reply])).complete(REQUEST)
+    with pytest.raises(ModelError, match="no count of tokens"):
+        await budgeted(ledger, clock, ScriptedModel([reply])).complete(REQUEST)
     [line] = ledger.since(0)
     assert line.usage == Usage(estimated_tokens(REQUEST))
 

@@ -19,7 +19,6 @@ from memdir.layout import Layout, Place
 from memdir.model import builtin
 from memdir.model.budget import Budget, BudgetedModel, Caps
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.careful import careful_model
 from memdir.model.command import render_prompt
 from memdir.model.failures import RetryingModel
 from memdir.model.job import ChatJob, CompactJob, DreamJob, ExtractJob, MemoryFolder, NotesJob, TypedJob
@@ -85,7 +84,7 @@ async def test_it_is_kept_through_fork_loop_retries_budget_and_care(tmp_path: Pa
         pass
 
     budget = Budget(Ledger(str(tmp_path / "ledger.jsonl")), Caps(), clock=clock)
-    model = RetryingModel(BudgetedModel(careful_model(inner), budget, "extract", "p"), sleep=at_once)
+    model = RetryingModel(BudgetedModel(inner, budget, "extract", "p"), sleep=at_once)
     job = JOBS[0]
     parent = Request("m", messages=(user("Hi"),), job=JOBS[-1])
     await run_fork(parent, Job("Save.", "extract", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memdir.agent.file_access import DiskFiles, walking_order
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, merge_index
@@ -71,7 +71,7 @@ class Workspace:
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
         tombstone = TOMBSTONE.match(data)
-        if tombstone and _is_index(key):
+        if tombstone and is_index(key):
             raise BadMemoryFile(f"{path} is the index and stays", remedy="Delete the lines that are not needed")
         if tombstone:
             self.drafts[real] = Draft(store, key, before, None, tombstone["reason"].decode("utf-8", "replace"))
@@ -167,7 +167,7 @@ def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] 
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
         return
     change.write(key, draft.after, base=draft.before or b"", mtime_ns=(times or {}).get(draft.path))
-    if not _is_index(draft.key):
+    if not is_index(draft.key):
         # What puts everything in order knows which lines a full index has no room for.
         room = MAX_LINES if times is not None else sys.maxsize
         change.edit_index(_completer(draft, Topic(draft.after), room), key=index_key)
@@ -188,10 +188,6 @@ def _refuse_clash(draft: Draft, current: bytes | None) -> None:
     if current != draft.before and (current is None or draft.after is None):
         verb = "deleted" if current is None else "changed"
         raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again and decide anew")
-
-
-def _is_index(key: str) -> bool:
-    return key.rsplit("/", 1)[-1] == INDEX_NAME
 
 
 def _merger(draft: Draft) -> Callable[[Index], Index]:

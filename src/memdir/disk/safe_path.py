@@ -45,6 +45,11 @@ _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HA
 _WITHOUT_AM = {0x0E33: None, 0x0EB3: None}
 
 
+def is_index(path: str) -> bool:
+    """Whether a file is the index of its folder."""
+    return path.rpartition("/")[2] == INDEX_NAME
+
+
 def check_key(key: object, *, index_allowed: bool = False) -> str:
     """Return `key` if it may name a memory file ("team/db.md"); PathEscape with the reason if not."""
     if not isinstance(key, str):

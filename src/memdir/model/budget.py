@@ -19,7 +19,7 @@ from memdir.disk.plain_file import read_plain
 from memdir.disk.shipped import shipped_text
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
 from memdir.events import Event, NullSink
-from memdir.model.careful import is_count
+from memdir.model.careful import ask_in_time
 from memdir.model.failures import RetryingModel
 from memdir.model.ledger import Ledger, Spent, total
 from memdir.model.model import Model, Reply, Request, Usage
@@ -133,7 +133,8 @@ def midnight(moment: float, *, days: int = 0) -> float:
 
 @dataclass
 class BudgetedModel:
-    """A model for background work: asks the budget before each call, writes each call down, waits at the cap.
+    """A model for background work, held to its contract: asks the budget before each call, writes each call down, waits
+    at the cap.
 
     Waiting is what keeps a runaway job from becoming a storm: it stands still until the next day and then goes on.
     Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`); what a
@@ -151,7 +152,7 @@ class BudgetedModel:
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         await self._wait_for_budget()
         try:
-            reply = await self.model.complete(request, on_text=on_text)
+            reply = await ask_in_time(self.model, request, on_text=on_text)
         except ModelError as error:
             lost = Usage(input=estimated_tokens(request)) if error.kind in _PAID_FAILURES else Usage()
             self._write_down(request.model, lost, failure=error.kind)
@@ -160,8 +161,7 @@ class BudgetedModel:
             with suppress(DiskError):  # whoever stops the work must not be kept from it
                 self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
             raise
-        usage = reply.usage if is_count(reply.usage) else Usage(input=estimated_tokens(request))
-        self._write_down(reply.model or request.model, usage)
+        self._write_down(reply.model or request.model, reply.usage)
         return reply
 
     async def close(self) -> None:

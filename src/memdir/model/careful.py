@@ -10,41 +10,28 @@ import asyncio
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
-from memdir.model.failures import RetryingModel
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
 
 GRACE_SECONDS = 10.0  # beyond the limit of a reply: a provider that keeps it by itself tells more of what went wrong
+MAX_TOKENS = 1_000_000_000  # of one kind in one reply: nobody sends or gets as many
+MAX_DEPTH = 50  # of lists and objects in the arguments of one call
+MAX_VALUES = 100_000  # in them: a list that holds one list many times grows when it is copied
+_MAX_NUMBER = 1 << 63
 
 
-@dataclass(frozen=True)
-class CarefulModel:
-    """A host's model, held to the contract of `Model`."""
-
-    model: Model
-
-    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
-        longest = request.settings.longest_seconds + GRACE_SECONDS
-        try:
-            async with asyncio.timeout(longest):
-                return await ask(self.model, request, on_text=on_text)
-        except TimeoutError:
-            raise ModelError(f"the model did not answer in {longest:g} s", kind="timeout") from None
-
-    async def close(self) -> None:
-        await self.model.close()
-
-
-def careful_model(model: Model) -> Model:
-    """The model, held to its contract; one that tries again by itself goes on doing so."""
-    if isinstance(model, RetryingModel):
-        return replace(model, model=careful_model(model.model))
-    return model if isinstance(model, CarefulModel) else CarefulModel(model)
+async def ask_in_time(model: Model, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+    """A model's reply, as `ask` has it, or a ModelError when it takes longer than it may."""
+    longest = request.settings.longest_seconds + GRACE_SECONDS
+    try:
+        async with asyncio.timeout(longest):
+            return await ask(model, request, on_text=on_text)
+    except TimeoutError:
+        raise ModelError(f"the model did not answer in {longest:g} s", kind="timeout") from None
 
 
 async def ask(model: Model, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
@@ -59,28 +46,20 @@ async def ask(model: Model, request: Request, *, on_text: Callable[[str], None] 
         raise ModelError(f"the model failed ({type(error).__name__})", kind="bad_reply") from error
 
 
-MAX_TOKENS = 1_000_000_000  # of one kind in one reply: nobody sends or gets as many
-MAX_DEPTH = 50  # of lists and objects in the arguments of one call
-MAX_VALUES = 100_000  # in them: a list that holds one list many times grows when it is copied
-_MAX_NUMBER = 1 << 63
-
-
 def plain_reply(reply: object) -> Reply:
     """A copy that nobody else holds. ModelError where it is none that the loop can go on with."""
     if not isinstance(reply, Reply):
         raise ModelError(f"the model gave no reply but {type(reply).__name__}", kind="bad_reply")
-    usage = reply.usage
-    if not is_count(usage):
+    usage: object = reply.usage
+    if type(usage) is not Usage or not all(map(_is_count, vars(usage).values())):
         raise _unusable("its usage is no count of tokens")
     name: object = reply.model
     return Reply(_plain_message(reply.message), reply.stop_reason, usage, _text(name) if isinstance(name, str) else "")
 
 
-def is_count(usage: object) -> bool:
+def _is_count(number: object) -> bool:
     """Whether it says how many tokens were used, and nothing that would spoil a sum."""
-    if type(usage) is not Usage:
-        return False
-    return all(type(number) is int and 0 <= number <= MAX_TOKENS for number in vars(usage).values())
+    return type(number) is int and 0 <= number <= MAX_TOKENS
 
 
 def _plain_message(message: object) -> Message:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass, field
 
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
-from memdir.disk.safe_path import INDEX_NAME, check_key
+from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
 from memdir.errors import ImportRefused, PathEscape, SecretRefused
 from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.secrets import redact
@@ -28,16 +29,14 @@ MAX_RATIO = 200  # text packs 3 to 10 times; a bomb packs 1,000
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # zip's first day: the same memories always give the same archive
 
 
+@dataclass
 class Imported:
     """What an import did: keys added, keys that were there already, and keys stored under another name."""
 
-    __slots__ = ("added", "refused", "renamed", "same")
-
-    def __init__(self) -> None:
-        self.added: list[str] = []
-        self.same: list[str] = []
-        self.renamed: dict[str, str] = {}
-        self.refused: dict[str, str] = {}
+    added: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, key: str, data: bytes, reason: str) -> None:
         """Leave a file out, under a name that tells no secret; two that may not be named are still two."""
@@ -47,14 +46,12 @@ class Imported:
         self.refused[shown] = redact(reason.replace(key, name))
 
 
+@dataclass
 class Exported:
     """What an export wrote: how many memories, and which files it had to leave out and why."""
 
-    __slots__ = ("left_out", "memories")
-
-    def __init__(self) -> None:
-        self.memories = 0
-        self.left_out: dict[str, str] = {}
+    memories: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def export_memories(store: MemoryStore, target: str, *, replace: bool = False) -> Exported:
@@ -74,7 +71,7 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
     result = Imported()
     taken: dict[str, bytes] = {}
     for key, data in found:
-        if key.rsplit("/", 1)[-1] == INDEX_NAME:
+        if is_index(key):
             continue  # lines are made from the memories; an index from elsewhere may name other files
         reason = _why_not(key, data)
         if reason:

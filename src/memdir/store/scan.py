@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import open_descriptor, reason_of
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.frontmatter import (
     BOM,
     FENCE,
@@ -44,25 +44,27 @@ class Header:
 
     __slots__ = ("_block", "_fields", "key", "mtime_ns", "problem", "size")
 
-    def __init__(self, key: str, status: os.stat_result, block: bytes | None, *, problem: str = "") -> None:
+    def __init__(
+        self,
+        key: str,
+        status: os.stat_result,
+        block: bytes = b"",
+        *,
+        fields: dict[str, str] | None = None,
+        problem: str = "",
+    ) -> None:
         self.key = key
         self.mtime_ns = status.st_mtime_ns
         self.size = status.st_size
         self.problem = problem
         self._block = block
-        self._fields: dict[str, str] | None = None
-
-    @staticmethod
-    def of_fields(key: str, status: os.stat_result, fields: dict[str, str], problem: str) -> Header:
-        header = Header(key, status, None, problem=problem)
-        header._fields = fields
-        return header
+        self._fields = fields
 
     @property
     def fields(self) -> dict[str, str]:
         if self._fields is None:
-            self._fields = read_fields(self._block or b"")
-            self._block = None
+            self._fields = read_fields(self._block)
+            self._block = b""
         return self._fields
 
     @property
@@ -173,16 +175,15 @@ def walk(
                 folders.append((entry.path, f"{prefix}{name}/"))
 
 
-def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> list[os.DirEntry[str]]:
+def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return list(entries)
+            yield from entries
     except FileNotFoundError:
-        return []
+        return
     except OSError as error:
         if closed is not None:
             closed[prefix or "./"] = error
-        return []
 
 
 def is_nameable(path: str) -> bool:
@@ -196,7 +197,7 @@ def is_nameable(path: str) -> bool:
 
 def most_bytes(path: str) -> int:
     """How large a file of a memory directory may be for us to read it."""
-    return MAX_FILE_BYTES if os.path.basename(path) == INDEX_NAME else MAX_MEMORY_BYTES
+    return MAX_FILE_BYTES if is_index(path) else MAX_MEMORY_BYTES
 
 
 def too_large(size: int, limit: int = MAX_MEMORY_BYTES) -> str:
@@ -237,7 +238,7 @@ def _read(path: str, key: str) -> _Seen:
         os.close(descriptor)
     block = find_simple_block(data)
     is_usual = block is not None and block.count(b"\n") < HEAD_LINES - 1
-    found = Header(key, status, block) if is_usual else _odd_header(key, status, data)
+    found = Header(key, status, block or b"") if is_usual else _odd_header(key, status, data)
     return status.st_mtime_ns, status.st_size, status.st_ino, found
 
 
@@ -251,13 +252,13 @@ def _is_open_head(data: bytes) -> bool:
 def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unreadable:
     block = find_block(data)
     if block is not None and data.count(newline_of(data), 0, block.end) < HEAD_LINES:
-        return Header.of_fields(key, status, read_fields(data[block.start : block.end], newline_of(data)), "")
+        return Header(key, status, b"", fields=read_fields(data[block.start : block.end], newline_of(data)))
     if b"\0" in data:
         return Unreadable(key, "it is not a text file")
     opened = data.removeprefix(BOM).startswith(FENCE)
     problem = "its frontmatter is never closed, or longer than 30 lines" if opened else "it has no frontmatter"
     fields = {"description": _first_words(data), **read_unclosed(data, TRUST_FIELD)}
-    return Header.of_fields(key, status, fields, problem)
+    return Header(key, status, b"", fields=fields, problem=problem)
 
 
 def _first_words(data: bytes) -> str:

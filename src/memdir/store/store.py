@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
-from memdir.disk.safe_path import INDEX_NAME, resolve_found, resolve_key
+from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
 from memdir.store.history import History, Origin
@@ -153,7 +153,7 @@ class ChangeSet:
 
     def _hold_back_low_trust(self) -> None:
         """No change, whoever worded it, brings the description of a memory of low trust into an index (L3)."""
-        for key in [key for key, (data, _) in self._files.items() if data and _is_index(key)]:
+        for key in [key for key, (data, _) in self._files.items() if data and is_index(key)]:
             index = Index(self._files[key][0] or b"")
             known = {entry.render() for entry in Index(self._before(key)[0] or b"").entries()}
             touched = self._files.keys()
@@ -320,7 +320,3 @@ def entry_for(key: str, memory: Topic | Header) -> Entry:
     if doubt:
         return Entry(key, title[:MAX_DOUBTED_TITLE], doubt, is_note=True)
     return Entry(key, title, "" if memory.description == title else memory.description)
-
-
-def _is_index(key: str) -> bool:
-    return key.rsplit("/", 1)[-1] == INDEX_NAME

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.disk.safe_path import INDEX_NAME, check_key, is_key
+from dataclasses import dataclass
+
+from memdir.disk.safe_path import INDEX_NAME, check_key, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
 from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
 from memdir.store.index import merge_index
@@ -19,14 +21,12 @@ if TYPE_CHECKING:
 LOOK_BACK = 1000  # commits searched for one that is not undone yet
 
 
+@dataclass(frozen=True)
 class Undone:
     """The change set that was taken back, and the files it touched."""
 
-    __slots__ = ("commit", "paths")
-
-    def __init__(self, commit: Commit, paths: list[str]) -> None:
-        self.commit = commit
-        self.paths = paths
+    commit: Commit
+    paths: list[str]
 
 
 def undo(store: MemoryStore, revision: str = "") -> Undone:
@@ -83,7 +83,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
     data = _contents(store, [blob])[blob]
     with store.changing(Origin("restore"), f"restore {key} from {source.id[:8]}") as change:
         change.put_back(key, data, mtime_ns=_first_times(commits).get((path, blob)))
-        if key.rsplit("/", 1)[-1] != INDEX_NAME:
+        if not is_index(key):
             change.put_entry(key, Topic(data))
     return source
 

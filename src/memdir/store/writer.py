@@ -21,7 +21,7 @@ from memdir.disk.atomic import (
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_status
 from memdir.disk.replace_file import replace_file
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
 from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
 from memdir.store.history import OUTSIDE, History, Origin
@@ -304,7 +304,7 @@ def _nearest(folder: str) -> str:
 
 def merge_for(path: str) -> Merge:
     """How two changes to a file are brought together: an index by its entries, everything else by its lines."""
-    return merge_index if os.path.basename(path) == INDEX_NAME else merge_bytes
+    return merge_index if is_index(path) else merge_bytes
 
 
 def outside_message(paths: Sequence[str]) -> str:
