@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from memdir.text.sentences import LINES, sentences_of
 from memdir.text.speakers import without_host
+from memdir.text.words import cut_at_word
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
 MAX_LINE = 220  # characters of one noted line
@@ -150,8 +151,7 @@ def turns_of(messages: Sequence[Message]) -> Iterator[Turn]:
 
 def short(text: str, limit: int = MAX_LINE) -> str:
     """A text on one line, cut between words."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return cut_at_word(" ".join(text.split()), limit)
 
 
 def sentences(text: str) -> list[str]:

@@ -86,12 +86,3 @@ def _written(phrase: str, span: DateSpan) -> str:
         return f"{span.weekday} {days[0]}"
     plain = re.fullmatch(r"[^\W\d_]+", phrase)
     return days[0] if plain and len(days) == 1 else f"{phrase} ({', '.join(days)})"
-
-
-def shorten(text: str, most: int) -> str:
-    """The text cut at a word to at most that many characters."""
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    at = max(cut.rfind(" "), cut.rfind("，"), cut.rfind("、"))
-    return (cut[:at] if at > most // 2 else cut).rstrip(" ,;:.—–-，、") + "…"
