@@ -9,9 +9,8 @@ from datetime import date
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
-from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
-from memdir.model.builtin.extract.wording import rule_and_reason, tidy, with_dates, without_secrets
+from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
