@@ -16,6 +16,8 @@ from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 
+MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
+
 
 @dataclass
 class FileState:
@@ -44,9 +46,6 @@ class FileState:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
-
-
-MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
 
 
 class Files(Protocol):

@@ -13,6 +13,9 @@ from typing import Protocol
 from memdir.agent.bash import why_no_bash
 from memdir.transcript.message import ToolUse
 
+READING = frozenset(("Read", "Grep", "Glob"))
+WRITING = frozenset(("Write", "Edit"))
+
 
 @dataclass(frozen=True, slots=True)
 class Allow:
@@ -24,10 +27,6 @@ class Deny:
     """The call may not run; `reason` names the offending word and what to do instead."""
 
     reason: str
-
-
-READING = frozenset(("Read", "Grep", "Glob"))
-WRITING = frozenset(("Write", "Edit"))
 
 
 class Gate(Protocol):

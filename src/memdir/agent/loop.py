@@ -19,6 +19,8 @@ from memdir.prompts.door import shown
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
 Result = TypeVar("Result")
+INTERRUPTED = "Interrupted before it had finished."
+Ending = Literal["done", "max_turns", "aborted"]
 
 
 class Aborted(Exception):
@@ -58,10 +60,6 @@ class Abort:
             for pending in (task, signal):
                 pending.cancel()
             await asyncio.gather(task, signal, return_exceptions=True)
-
-
-INTERRUPTED = "Interrupted before it had finished."
-Ending = Literal["done", "max_turns", "aborted"]
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,7 @@ class Dreamer:
         try:
             outcome = await self._under_lock(parent, task, lock, is_dry=is_dry)
         except MemdirError as error:
-            lock.give_up()
-            return self._end(task, NotDreamt(f"it failed: {error.message}"))
+            outcome = NotDreamt(f"it failed: {error.message}")
         except BaseException:
             lock.give_up()
             task.enter("stopped")
@@ -160,9 +159,11 @@ class Dreamer:
         kept_theirs = workspace.drop_conflicts()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
-        written = workspace.commit(
-            origin, _subject(workspace.changed()), times=times_of(workspace, derived), Derived=tell_derived(derived)
-        )
+        topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]
+        deleted = sum(draft.after is None for draft in topics)
+        subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
+        times = times_of(workspace, derived)
+        written = workspace.commit(origin, subject, times=times, Derived=tell_derived(derived))
         return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
 
     async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
@@ -186,18 +187,16 @@ class Dreamer:
             limit.cancel()
 
     def _job(self, tools: Toolbox) -> Job:
-        store = self.plan.stores[0]
-        found = store.scan(limit=MAX_LISTED)
-        folder = MemoryFolder(store.root, store.scope, tuple(found.headers), found.total)
-        now = minute_of(self.clock(), self.plan.zone)
+        folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
+        older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
             bash=told_of_bash(tools),
             directory=folder.root,
             sessions_directory=job.sessions_folder,
             sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
-            manifest=_listing(folder),
+            manifest=(manifest(folder.headers, scope=folder.scope) or "(none)") + older,
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
@@ -205,9 +204,8 @@ class Dreamer:
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""
-        place = self.plan.stores[0].place
         moment = datetime.fromtimestamp(self.clock()).astimezone()
-        folder = os.path.join(place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
+        folder = os.path.join(self.plan.stores[0].place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
         for draft in workspace.changed():
             path = os.path.join(folder, draft.store.place.prefix + draft.key)
             make_folder(os.path.dirname(path))
@@ -231,16 +229,3 @@ class Dreamer:
         }
         self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
         return outcome
-
-
-def _listing(folder: MemoryFolder) -> str:
-    """The memories as the prompt lists them: the newest, and how many there are besides."""
-    older = folder.total - len(folder.headers)
-    listed = manifest(folder.headers, scope=folder.scope) or "(none)"
-    return f"{listed}\n(and {older} older ones: find them with Glob)" if older else listed
-
-
-def _subject(drafts: Sequence[Draft]) -> str:
-    topics = [draft for draft in drafts if draft.key != INDEX_NAME]
-    deleted = sum(draft.after is None for draft in topics)
-    return f"dream: {len(topics) - deleted} memories written, {deleted} removed"

@@ -30,9 +30,9 @@ _FACT = re.compile(
     r"|\b[\w.-]+/[\w./-]+",  # paths
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
-_FRAME = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What", "How to apply"))
 # A weekday tells a day only to those who know the week: a dream puts the date in its place (D3).
 _WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+_ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What")) | _WEEKDAYS
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 ABROAD = 0.1  # more is asked where only the meaning can tell
 
@@ -90,7 +90,7 @@ def facts_of(data: bytes) -> frozenset[str]:
     text = _text(data)
     first_words = {match[1] for match in _SENTENCE_START.finditer(text)}
     found = {match[0].strip("`.,:;") for match in _FACT.finditer(text)}
-    return frozenset(fact.casefold() for fact in found - _FRAME - _WEEKDAYS - first_words if fact)
+    return frozenset(fact.casefold() for fact in found - _ORDINARY - first_words if fact)
 
 
 def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
@@ -114,7 +114,8 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
             continue
         before, after = _text(draft.before or b""), _text(draft.after)
         gained = runs_of(after) - runs_of(before)
-        claims = [Sentence(text) for text in sentences_of(after) if text not in set(sentences_of(before))]
+        known = set(sentences_of(before))
+        claims = [Sentence(text) for text in sentences_of(after) if text not in known]
         sources = tuple(
             source
             for source, (text, runs, trust) in told.items()

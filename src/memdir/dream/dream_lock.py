@@ -94,7 +94,10 @@ def take_dream_lock(folder: str, *, guard: str, now: float) -> DreamLock | None:
 def _put_in_place(path: str, guard: str, before: float | None, now: float) -> DreamLock:
     """Make the file with our name and the old time aside, then move it over whatever stands there: a link, a FIFO,
     garbage, a dead holder's. At no instant does the path carry a wrong time."""
-    aside = _aside(path, guard)
+    # In the state folder, where every start sweeps what a kill left; beside the file where that is another disk.
+    state, unique = os.path.dirname(guard), os.urandom(8).hex()
+    is_near = os.stat(state).st_dev == os.stat(os.path.dirname(path)).st_dev
+    aside = os.path.join(state, TEMPORARY_PREFIX + unique) if is_near else f"{path}-{unique}"
     descriptor = os.open(aside, _OPEN | os.O_CREAT | os.O_EXCL, FILE_MODE)
     try:
         try_lock(descriptor)
@@ -108,13 +111,6 @@ def _put_in_place(path: str, guard: str, before: float | None, now: float) -> Dr
         raise
     flush_folder(os.path.dirname(path))
     return DreamLock(path, guard, descriptor, before)
-
-
-def _aside(path: str, guard: str) -> str:
-    """In the state folder, where every start sweeps what a kill left; beside the file where that is another disk."""
-    state, unique = os.path.dirname(guard), os.urandom(8).hex()
-    is_near = os.stat(state).st_dev == os.stat(os.path.dirname(path)).st_dev
-    return os.path.join(state, TEMPORARY_PREFIX + unique) if is_near else f"{path}-{unique}"
 
 
 def _is_held(path: str, now: float) -> bool:

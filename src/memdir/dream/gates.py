@@ -15,9 +15,8 @@ SCAN_SECONDS = 600.0  # sessions are counted at most every ten minutes
 
 @dataclass(frozen=True)
 class Due:
-    """A dream is due: when the last one was, and the sessions since."""
+    """A dream is due: the sessions since the last one."""
 
-    since: float
     sessions: tuple[str, ...]
 
 
@@ -53,7 +52,7 @@ class DreamGates:
             return NotDue("scanned_recently")
         self._scanned_at = now
         touched = sessions_since(self.sessions_folder, since, without=self.current_session)
-        return Due(since, touched) if len(touched) >= self.min_sessions else NotDue("sessions")
+        return Due(touched) if len(touched) >= self.min_sessions else NotDue("sessions")
 
 
 def sessions_since(folder: str, since: float, *, without: str = "") -> tuple[str, ...]:

@@ -9,18 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from memdir.store.scan import Header
+from memdir.store.scan import MAX_RETURNED, Header
+from memdir.store.store import MemoryStore
 from memdir.transcript.tokens import estimate_text
 
 
 @dataclass(frozen=True)
 class MemoryFolder:
-    """A memory directory, and what it holds already: the newest memories, of so many in all."""
+    """A memory directory, and what it holds already: the newest memories, and how many there are besides."""
 
     root: str
     scope: str
     headers: tuple[Header, ...]
-    total: int = 0
+    older: int = 0
+
+    @staticmethod
+    def of(store: MemoryStore, *, limit: int = MAX_RETURNED, without: tuple[str, ...] = ()) -> MemoryFolder:
+        found = store.scan(limit=limit)
+        headers = tuple(header for header in found.headers if not header.key.startswith(without))
+        return MemoryFolder(store.root, store.scope, headers, found.total - len(found.headers))
 
 
 @dataclass(frozen=True)

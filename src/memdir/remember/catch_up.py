@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,20 +58,16 @@ class CatchUp:
         return files
 
     def behind(self, current_session: str) -> list[SessionState]:
-        """Sessions that memdir attended to, that are over, and that said something after their cursor; oldest first."""
+        """Sessions that memdir attended to, that are over, and that said something after their cursor; oldest first.
+        One without a state of ours is another agent's old one, and none of our business."""
         found = []
-        for ref in reversed(list(newest_first(session_ref(path, "") for path in self._transcripts()))):
-            session = SessionState.load(ref.id, self.layout)
-            if ref.id != current_session and session.catch_up_failures < MAX_FAILURES and self._is_behind(ref, session):
-                found.append(session)
+        refs = (session_ref(path, "") for path in transcripts_in(self.layout.project_home))
+        for ref in reversed(list(newest_first(refs))):
+            if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
+                session = SessionState.load(ref.id, self.layout)
+                if session.catch_up_failures < MAX_FAILURES and self._is_behind(ref, session):
+                    found.append(session)
         return found[:MAX_SESSIONS]
-
-    def _transcripts(self) -> Iterator[str]:
-        """Only sessions with a state of ours: another agent's old ones are none of our business."""
-        for path in transcripts_in(self.layout.project_home):
-            name = os.path.basename(path).removesuffix(".jsonl")
-            if is_session_id(name) and SessionState.was_begun(name, self.layout):
-                yield path
 
     def _is_behind(self, ref: SessionRef, session: SessionState) -> bool:
         last = _last_message(ref.path)
@@ -132,10 +127,6 @@ def _start(messages: Sequence[Message], cursor: str) -> int:
     """Where to begin: a whole turn before the first new message, since no cache is shared and no more is needed."""
     at = next((at + 1 for at, message in enumerate(messages) if cursor and message.id == cursor), 0)
     at = min(at, len(messages) - 1)
-    while at > 0 and not _is_asked(messages[at]):
+    while at > 0 and (messages[at].role != "user" or messages[at].is_meta or messages[at].tool_results):
         at -= 1
     return at
-
-
-def _is_asked(message: Message) -> bool:
-    return message.role == "user" and not message.is_meta and not message.tool_results

@@ -169,7 +169,7 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(_folder(store) for store in self.plan.stores)
+        folders = tuple(MemoryFolder.of(store, without=("team/",)) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
@@ -180,13 +180,6 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
-
-
-def _folder(store: MemoryStore) -> MemoryFolder:
-    """A store as the job tells of it; what a team's directory inside it holds is told with that."""
-    found = store.scan()
-    headers = [header for header in found.headers if store.scope == "team" or not header.key.startswith("team/")]
-    return MemoryFolder(store.root, store.scope, tuple(headers), found.total)
 
 
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:

@@ -22,7 +22,7 @@ DAY_SLACK = 1.5  # days: people are a day off, and time zones too
 UNIT_SLACK = 0.5  # of a week or month: "last week" is all of it, and "two weeks ago" is seldom fourteen days
 WEEKDAY_SLACK = 0.12  # of the unit, when the weekday is told as well
 NANOSECONDS_A_DAY = 86_400 * 10**9
-FIRST_DAY = 719_163  # 1 January 1970, counted as `card.day_of` counts
+FIRST_DAY = 719_163  # 1 January 1970, counted as `document.day_of` counts
 
 
 class Moment:

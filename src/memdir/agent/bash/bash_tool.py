@@ -24,6 +24,9 @@ from memdir.transcript.message import Json
 
 READ_BYTES = 65_536  # what a pipe holds
 REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless a disk hangs
+TIMEOUT_SECONDS = 30.0
+LONGEST_SECONDS = 300.0
+MAX_OUTPUT_BYTES = 200_000  # more than a result may hold; the box shortens it
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +167,6 @@ class _Running:
         if was_stopped or code is None:
             return ShellResult(None, text, truncated, timed_out)
         return ShellResult(code if code >= 0 else 128 - code, text, truncated, timed_out)
-
-
-TIMEOUT_SECONDS = 30.0
-LONGEST_SECONDS = 300.0
-MAX_OUTPUT_BYTES = 200_000  # more than a result may hold; the box shortens it
 
 
 class BashTool:

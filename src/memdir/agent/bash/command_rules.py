@@ -15,6 +15,12 @@ from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
 # Not %n: it assigns a variable.
 _PRINTF = re.compile(r"(?:[^%\\]|\\[nt\\\"'a-z0-7]|%%|%[-+ #0]*\d{0,3}(?:\.\d{1,3})?[sdiuxXoqbcfeg])*")
+_ALONE, _WITH_TEXT, _WITH_FILE = (WORDS[f"find_{key}"] for key in ("alone", "with_text", "with_file"))
+_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_FOLLOW = frozenset({"-H", "-L", "-P"})
+_PRINTERS = ("echo", "basename", "dirname")  # they open nothing, so any words will do
+_FILTERS = {"head": "xargs_head", "tail": "xargs_head", "sort": "xargs_sort", "grep": "xargs_grep"}
+_SEARCHES = {"grep": "xargs_grep_names", "rg": "xargs_rg_names"}
 
 
 def check_nothing(_: Simple) -> None:
@@ -67,11 +73,6 @@ def check_version(command: Simple) -> None:
     """Interpreters may say which version they are, and nothing more."""
     if [word.raw for word in command.arguments] != ["--version"]:
         raise Refused(f"`{command.name}` could run any program: only `{command.name} --version` is allowed.")
-
-
-_ALONE, _WITH_TEXT, _WITH_FILE = (WORDS[f"find_{key}"] for key in ("alone", "with_text", "with_file"))
-_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
-_FOLLOW = frozenset({"-H", "-L", "-P"})
 
 
 def check_find(command: Simple) -> None:
@@ -128,11 +129,6 @@ def _check_primary(words: tuple[Word, ...], at: int, cwd: str | None) -> int:
     if takes_file:
         check_path(value.text, cwd, opens=False)
     return 2
-
-
-_PRINTERS = ("echo", "basename", "dirname")  # they open nothing, so any words will do
-_FILTERS = {"head": "xargs_head", "tail": "xargs_head", "sort": "xargs_sort", "grep": "xargs_grep"}
-_SEARCHES = {"grep": "xargs_grep_names", "rg": "xargs_rg_names"}
 
 
 def check_xargs(command: Simple) -> None:

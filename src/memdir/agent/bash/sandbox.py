@@ -24,7 +24,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from types import MappingProxyType
 from typing import Literal
 
 from memdir.agent.bash import landlock_launcher
@@ -39,6 +38,29 @@ MIN_ABI = 3  # before that, a file opened for reading could still be emptied
 # It costs `df` without a path; a link to /proc in a hostile project would cost keys.
 _PROC_FILES = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 _ASK_VERSION = (444, None, 0, 1)  # landlock_create_ruleset returns its version when asked so
+_X32_BIT = 0x40000000  # the x32 calls of an x86_64 kernel are the same calls under other numbers
+_REFUSED_IOCTLS = (0x40086602, 0x401C5820, 0x5412, 0x541C)  # file flags in two forms, typing into a terminal in two
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET, _SECOND_ARGUMENT_OFFSET = 0, 4, 16, 24
+Kind = Literal["bubblewrap", "landlock"]
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": SEARCH_PATH,
+    "HOME": "/nonexistent",
+    "TMPDIR": "/nonexistent",  # nothing is writable
+    "LC_ALL": "C.UTF-8",
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "LESSSECURE": "1",
+    "NO_COLOR": "1",
+    **git_guards(),
+}
+PROBE_SECONDS = 10.0  # a loaded machine starts a sandbox in well under one
+MAX_DATA_KIB = 2_097_152  # no reader needs two GiB
+_NOBODY = "65534"
+# The limits are set by a shell that then becomes the judged one; the command arrives as $1, never inside this text.
+_LIMITED = 'ulimit -c 0 -f 0 -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
 
 
 def landlock_command(shell: list[str]) -> list[str] | None:
@@ -79,14 +101,6 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-_X32_BIT = 0x40000000  # the x32 calls of an x86_64 kernel are the same calls under other numbers
-_REFUSED_IOCTLS = (0x40086602, 0x401C5820, 0x5412, 0x541C)  # file flags in two forms, typing into a terminal in two
-
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET, _SECOND_ARGUMENT_OFFSET = 0, 4, 16, 24
-
-
 def filter_program() -> bytes | None:
     """The filter for this machine, as classic BPF; None where its call numbers are not known."""
     calls = tomllib.loads(shipped_text("agent/bash/calls.toml")).get(platform.machine())
@@ -115,30 +129,6 @@ def filter_program() -> bytes | None:
         program += [(_JUMP_EQUAL, 0, 1, request), (_RETURN, 0, 0, _REFUSE)]
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *line) for line in program)
-
-
-Kind = Literal["bubblewrap", "landlock"]
-
-SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
-ENVIRONMENT: Mapping[str, str] = MappingProxyType(
-    {
-        "PATH": SEARCH_PATH,
-        "HOME": "/nonexistent",
-        "TMPDIR": "/nonexistent",  # nothing is writable
-        "LC_ALL": "C.UTF-8",
-        "TERM": "dumb",
-        "PAGER": "cat",
-        "LESSSECURE": "1",
-        "NO_COLOR": "1",
-        **git_guards(),
-    }
-)
-PROBE_SECONDS = 10.0  # a loaded machine starts a sandbox in well under one
-MAX_DATA_KIB = 2_097_152  # no reader needs two GiB
-_NOBODY = "65534"
-
-# The limits are set by a shell that then becomes the judged one; the command arrives as $1, never inside this text.
-_LIMITED = 'ulimit -c 0 -f 0 -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
 
 
 class NoSandbox(MemdirError):

@@ -34,6 +34,9 @@ _KINDS = (
 )
 _SIGNS = '; && || | |& " ! > >> &> &>> >& < $ [ ] [[ ]] = == != -a -o { } ..'
 NAMED_KINDS, TOKENS = frozenset(_KINDS.split()), frozenset((*_SIGNS.split(), "\n"))
+MAX_CHARS = 4_000  # a screenful of file names; longer lines are generated, and nobody reviews them
+MAX_COMMANDS = 20  # more than anyone chains by hand
+MAX_WORDS = 300  # what a long list of files needs
 
 
 def check_tree(source: str, commands: list[Simple]) -> None:
@@ -88,10 +91,6 @@ def _read_spans(source: str, commands: list[Simple]) -> Iterator[tuple[Span, ...
 def _bytes(source: str, chars: int) -> int:
     return len(source[:chars].encode())
 
-
-MAX_CHARS = 4_000  # a screenful of file names; longer lines are generated, and nobody reviews them
-MAX_COMMANDS = 20  # more than anyone chains by hand
-MAX_WORDS = 300  # what a long list of files needs
 
 _RULES: Mapping[str, Callable[[Simple], None]] = {
     "any": command_rules.check_nothing,

@@ -37,6 +37,7 @@ _RIPGREP_OPTIONS = (
     *("--no-config", "--no-messages", "--no-heading", "--color=never", "--with-filename", "--null", "--line-number"),
     *("--text", "--encoding=none", "--no-mmap"),
 )
+_Match = tuple[str, str]  # a path, and what stands behind it in the output
 _MODES = {"content": (), "files": ("--max-count=1",), "count": ("--count",)}
 
 
@@ -106,12 +107,6 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-@dataclass(frozen=True)
-class _Match:
-    path: str
-    text: str
-
-
 @dataclass
 class _Search:
     """One pattern, matched by ripgrep until it turns out that it cannot read it, then by our own program."""
@@ -125,12 +120,12 @@ class _Search:
         on_disk = [path for path in paths if _is_small_file(path) and not self.files.is_draft(path)]
         done = await self._output(on_disk, b"")
         found: dict[str, list[_Match]] = {path: [] for path in paths}
-        for match in _parse(done.output):
-            found[match.path].append(match)
+        for path, text in _parse(done.output):
+            found[path].append((path, text))
         for path in paths:
             if self.files.is_draft(path):
                 draft = await self._output([search_lines.STDIN], self.files.read(path))
-                found[path] = [_Match(path, match.text) for match in _parse(draft.output)]
+                found[path] = [(path, text) for _, text in _parse(draft.output)]
         matches = [match for path in paths if found[path] and self._is_text(path) for match in found[path]]
         if done.is_cut and len(matches) <= MAX_MATCHES and len(paths) > 1:  # huge lines of what is no text
             half = len(paths) // 2
@@ -182,11 +177,12 @@ def _parse(output: bytes) -> Iterator[_Match]:
         end = output.find(b"\n", end_of_path)
         if end_of_path < 0 or end < 0:
             return  # cut off
-        yield _Match(os.fsdecode(output[at:end_of_path]), output[end_of_path + 1 : end].decode("utf-8", "replace"))
+        yield os.fsdecode(output[at:end_of_path]), output[end_of_path + 1 : end].decode("utf-8", "replace")
         at = end + 1
 
 
 def _told(match: _Match, mode: str) -> str:
-    line = match.path if mode == "files" else f"{match.path}:{match.text}".rstrip("\r")
+    path, text = match
+    line = path if mode == "files" else f"{path}:{text}".rstrip("\r")
     line = line.replace("\n", "␊")
     return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "…"
