@@ -17,8 +17,9 @@ from unicodedata import category
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
-from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.nearness import Sentence
 from memdir.text.phrases import Cue, anywhere, cues
+from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem
 from memdir.text.words import is_unspaced, split_words

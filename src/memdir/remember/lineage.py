@@ -32,8 +32,9 @@ from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.language import fold, language, tokens, tongue_of
-from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.nearness import Sentence
 from memdir.text.phrases import cues
+from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker
 from memdir.transcript.message import Message
 

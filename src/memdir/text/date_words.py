@@ -18,7 +18,7 @@ _HAN_NUMBER = re.compile(f"[{_HAN}]{{1,3}}")
 _RUN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _LETTER = r"A-Za-z0-9_\u00c0-\u052f"
 _PIECE = re.compile(
-    rf"(?P<name>[{_LETTER}]*_[{_LETTER}]*)|(?P<K>(?<![{_LETTER}])20\d\d-\d\d-\d\d(?![{_LETTER}]))"
+    rf"(?P<name>[{_LETTER}]{{0,40}}_[{_LETTER}]{{0,40}})|(?P<K>(?<![{_LETTER}])20\d\d-\d\d-\d\d(?![{_LETTER}]))"
     rf"|(?P<J>(?<![\d.])\d{{1,2}}\.\s?\d{{1,2}}\.(?:\s?20\d\d\b|(?![\d.]))|(?<![\d/])\d{{1,2}}/\d{{1,2}}(?:/20\d\d)?\b(?!/))"
     r"|(?P<o>\b\d{1,2}(?:st|nd|rd|th|er|º|ª)\b)"
     rf"|(?P<N>(?<![.,:{_LETTER}])\d+(?![{_LETTER}])(?![.,:]\d|\s?%))"
@@ -121,7 +121,7 @@ def read_tokens(text: str, *tongues: str) -> list[Token]:
             symbols, value = _figure(kind, raw)
         end = pieces[at + taken - 1][3]
         for symbol in symbols:  # of one word that says two things, the value is the last one's
-            meant = value if symbol == symbols[-1] else "week"
+            meant = value if symbol == symbols[-1] else "w"
             tokens.append(Token(symbol, meant, fold(text[start:end]), start, end))
         at += taken
     return tokens

@@ -17,10 +17,9 @@ from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
 LAST_WORKDAY = 4  # Friday
-UNITS = {"day": "d", "week": "w", "fortnight": "f", "month": "m", "quarter": "q", "year": "y", "hour": "h"} | {
-    "workday": "k",
-    "weekend": "e",
-}
+CLAUSE = 200  # characters before a date that may tell how it is meant
+MONTHS = {"m": 1, "q": 3, "y": 12}
+DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
@@ -56,18 +55,20 @@ class DateSpan:
     @property
     def is_relative(self) -> bool:
         """Whether it means another day to whoever reads it later."""
-        said = {"weekday": "TXQLc"}.get(self.kind, "TXc")
+        said = "TXQLc" if self.kind == "weekday" else "TXc"
         return self.kind in _RELATIVE or (self.kind in _MAY_BE_RELATIVE and not set(said).isdisjoint(self.symbols))
 
 
 class _Phrase:
     """The words of one date, and what they are counted from."""
 
-    __slots__ = ("bases", "before", "language", "today", "tokens")
+    __slots__ = ("bases", "before", "language", "number", "today", "tokens", "unit", "weekday")
 
     def __init__(self, tokens: list[Token], before: str, clock: Clock, last: date | None) -> None:
         self.tokens, self.before, self.today, self.language = tokens, before, clock.today, clock.language
         self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
+        self.number, self.weekday = self.value("Nf"), self.value("W")
+        self.unit = "".join(token.value for token in self.of("UVj"))[-1:]
 
     def of(self, symbols: str) -> list[Token]:
         return [token for token in self.tokens if token.symbol in symbols]
@@ -78,24 +79,16 @@ class _Phrase:
     def value(self, symbols: str, default: int = 1) -> int:
         return next((int(token.value) for token in self.tokens if token.symbol in symbols), default)
 
+    def day_of_week(self, ahead: int) -> date:
+        """The weekday in the week that is so many ahead."""
+        return unit_start(self.today, "w", ahead) + timedelta(days=self.weekday)
+
     @property
     def past(self) -> bool:
         """Whether the words before a date say that it is behind us."""
         clause = _CLAUSE_END.split(self.before)[-1]
         told = anywhere("tells-past", self.language).search(clause)
         return bool(told) and not at_end("toward", self.language).search(clause)
-
-    @property
-    def weekday(self) -> int:
-        return self.value("W")
-
-    @property
-    def number(self) -> int:
-        return self.value("Nf")
-
-    @property
-    def unit(self) -> str:
-        return UNITS[self.of("UVj")[-1].value]
 
     @property
     def ahead(self) -> int:
@@ -112,23 +105,21 @@ class _Phrase:
         behind = month > self.today.month if self.past else month < self.today.month
         return date(self.value("Y", self.today.year + ((-1 if self.past else 1) if behind else 0)), month, 1)
 
-    def month_day(self, month: int, day: int, year: int = 0) -> DateSpan | None:
+    def month_day(self, month: int, day: int, year: int = 0) -> date | None:
         """A day without a year: the nearest one ahead, or behind when the past is told."""
-        for one in (year,) if year else (self.today.year, self.today.year + (-1 if self.past else 1)):
-            found = _date(one, month, day)
-            if found is None:
-                return None
-            if year or (found <= self.today if self.past else found >= self.today):
-                return DateSpan(found)
-        return None
+        if year:
+            return _date(year, month, day)
+        found = _date(self.today.year, month, day)
+        if found and (found > self.today if self.past else found < self.today):
+            return _date(self.today.year + (-1 if self.past else 1), month, day)
+        return found
 
-    def holiday(self) -> DateSpan | None:
+    def holiday(self) -> date | None:
         """The day of a fixed holiday."""
-        month, day = (int(part) for part in self.of("H")[0].value.split("-"))
-        return self.month_day(month, day)
+        return next((self.month_day(*map(int, token.value.split("-"))) for token in self.of("H")), None)
 
 
-Resolver = Callable[[_Phrase], "DateSpan | None"]
+Resolver = Callable[[_Phrase], "DateSpan | date | None"]
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -142,7 +133,7 @@ def unit_start(day: date, unit: str, ahead: int = 0) -> date:
     """The first day of this week, month, quarter or year (`ahead` = 0), or of another one."""
     if unit == "w":
         return day + timedelta(days=7 * ahead - day.weekday())
-    months = {"m": 1, "q": 3, "y": 12}[unit]
+    months = MONTHS[unit]
     year, month = divmod(day.year * 12 + (day.month - 1) // months * months + ahead * months, 12)
     return date(year, month + 1, 1)
 
@@ -156,8 +147,8 @@ def unit_end(day: date, unit: str, ahead: int = 0) -> date:
 
 def add(day: date, count: int, unit: str) -> date:
     """The day moved by a number of units; the month's last where there is no such day."""
-    if unit in "mqy":
-        first = unit_start(day, "m", count * {"m": 1, "q": 3, "y": 12}[unit])
+    if unit in MONTHS:
+        first = unit_start(day, "m", count * MONTHS[unit])
         return min(first + timedelta(days=day.day - 1), unit_end(first, "m"))
     if unit == "k":
         step = timedelta(days=1 if count > 0 else -1)
@@ -166,7 +157,7 @@ def add(day: date, count: int, unit: str) -> date:
             while day.weekday() > LAST_WORKDAY:
                 day += step
         return day
-    return day + timedelta(days=count // 24 if unit == "h" else count * {"d": 1, "w": 7, "f": 14, "e": 7}[unit])
+    return day + timedelta(days=count // 24 if unit == "h" else count * DAYS[unit])
 
 
 def next_weekday(day: date, weekday: int) -> date:
@@ -179,60 +170,49 @@ def previous_weekday(day: date, weekday: int) -> date:
     return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
 
 
-def _absolute(phrase: _Phrase) -> DateSpan | None:
+def _absolute(phrase: _Phrase) -> date | None:
     parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
     if phrase.has("K"):
-        found = _date(*parts)
-        return DateSpan(found) if found else None
+        return _date(*parts)
     day, month = (parts[0], parts[1]) if parts[1] <= 12 else (parts[1], parts[0])
-    return phrase.month_day(month, day, parts[2] if len(parts) > 2 else 0)
+    return phrase.month_day(month, day, *parts[2:])
 
 
-def _month_and_day(phrase: _Phrase) -> DateSpan | None:
+def _month_and_day(phrase: _Phrase) -> date | None:
     return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
 
 
-def _numbered_month(phrase: _Phrase) -> DateSpan | None:
-    month, day = phrase.of("N")
-    is_month = phrase.of("U")[-1].value == "month"
-    return phrase.month_day(int(month.value), int(day.value), phrase.value("Y", 0)) if is_month else None
+def _numbered_month(phrase: _Phrase) -> date | None:
+    month, day = (int(token.value) for token in phrase.of("N"))
+    return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
 
 
-def _weekday_of_month(phrase: _Phrase) -> DateSpan | None:
+def _weekday_of_month(phrase: _Phrase) -> date | None:
     month, nth = phrase.month, phrase.value("OoN", -1)
-    found = _nth_weekday(month, phrase.weekday, nth)
-    if found and found < phrase.today and not phrase.past and not phrase.has("MYTXc"):
-        found = _nth_weekday(unit_start(month, "m", 1), phrase.weekday, nth)
-    return DateSpan(found) if found else None
-
-
-def _nth_weekday(month: date, weekday: int, nth: int) -> date | None:
     if nth == -1:
-        return previous_weekday(unit_start(month, "m", 1), weekday)
-    found = next_weekday(month - timedelta(days=1), weekday) + timedelta(days=7 * (nth - 1))
+        return previous_weekday(unit_start(month, "m", 1), phrase.weekday)
+    found = next_weekday(month - timedelta(days=1), phrase.weekday) + timedelta(days=7 * (nth - 1))
     return found if found.month == month.month else None
 
 
-def _workday_of_month(phrase: _Phrase) -> DateSpan | None:
+def _workday_of_month(phrase: _Phrase) -> date:
     nth = phrase.value("OoN", -1)
     before = unit_start(phrase.month, "m", 1) if nth == -1 else phrase.month - timedelta(days=1)
-    return DateSpan(add(before, nth, "k"))
+    return add(before, nth, "k")
 
 
-def _day_of_month(phrase: _Phrase) -> DateSpan | None:
-    found = _date(phrase.month.year, phrase.month.month, phrase.value("OoN"))
-    return DateSpan(found) if found else None
+def _day_of_month(phrase: _Phrase) -> date | None:
+    return _date(phrase.month.year, phrase.month.month, phrase.value("OoN"))
 
 
-def _edge(phrase: _Phrase) -> DateSpan | None:
-    """The end or the beginning of a month that is named, or of a unit from now."""
-    edge = unit_start if phrase.has("B") else unit_end
+def _end(phrase: _Phrase) -> date | None:
+    """The end of a month that is named, or of a unit from now."""
     if phrase.has("M"):
-        return DateSpan(edge(phrase.month, "m"), unit="m")
-    return DateSpan(edge(phrase.today, phrase.unit, phrase.ahead), unit=phrase.unit) if phrase.unit in GRAINS else None
+        return unit_end(phrase.month, "m")
+    return unit_end(phrase.today, phrase.unit, phrase.ahead) if phrase.unit in GRAINS else None
 
 
-def _days_of_week(phrase: _Phrase) -> DateSpan | None:
+def _days_of_week(phrase: _Phrase) -> DateSpan:
     week = unit_start(phrase.today, "w", phrase.ahead)
     return DateSpan(*(week + timedelta(days=int(token.value)) for token in phrase.of("W")))
 
@@ -248,19 +228,19 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
 
-def _weekday_in_weeks(phrase: _Phrase) -> DateSpan | None:
-    return DateSpan(unit_start(phrase.today, "w", phrase.number) + timedelta(days=phrase.weekday))
+def _weekday_in_weeks(phrase: _Phrase) -> date:
+    return phrase.day_of_week(phrase.number)
 
 
-def _weekday_and_week(phrase: _Phrase) -> DateSpan | None:
+def _weekday_and_week(phrase: _Phrase) -> date | None:
     found = next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number)
-    return DateSpan(found) if phrase.unit == "w" else None
+    return found if phrase.unit == "w" else None
 
 
-def _from_day(phrase: _Phrase) -> DateSpan | None:
+def _from_day(phrase: _Phrase) -> date | None:
     named = next_weekday(phrase.today, phrase.weekday) if phrase.has("W") else None
     base = named or phrase.today + timedelta(days=phrase.value("Ddp"))
-    return DateSpan(add(base, phrase.number, phrase.unit)) if phrase.unit != "e" else None
+    return add(base, phrase.number, phrase.unit) if phrase.unit != "e" else None
 
 
 def _in_units(phrase: _Phrase) -> DateSpan | None:
@@ -285,48 +265,37 @@ def _later(phrase: _Phrase) -> DateSpan | None:
     return DateSpan(*(add(base, count, phrase.unit) for base in phrase.bases)) if phrase.bases else None
 
 
-def _beside(phrase: _Phrase) -> DateSpan | None:
+def _beside(phrase: _Phrase) -> date | None:
     """A day before or after another: the holiday in the phrase, the day named before, or the one in the memory."""
-    holiday = phrase.holiday() if phrase.has("H") else None
-    bases = holiday.days if holiday else () if phrase.has("H") else phrase.bases
-    if not bases:
-        return None
-    if not phrase.has("W"):
-        return DateSpan(bases[0] + timedelta(days=-1 if phrase.has("Rr") else 1))
-    return DateSpan((previous_weekday if phrase.has("Rr") else next_weekday)(bases[0], phrase.weekday))
+    base = phrase.holiday() if phrase.has("H") else next(iter(phrase.bases), None)
+    if base is None or not phrase.has("W"):
+        return base and base + timedelta(days=-1 if phrase.has("Rr") else 1)
+    return (previous_weekday if phrase.has("Rr") else next_weekday)(base, phrase.weekday)
 
 
-def _same_week(phrase: _Phrase) -> DateSpan | None:
-    bases = phrase.bases
-    return DateSpan(unit_start(bases[0], "w") + timedelta(days=phrase.weekday)) if bases else None
-
-
-def _weekday(phrase: _Phrase) -> DateSpan | None:
-    weekday = phrase.weekday
+def _weekday(phrase: _Phrase) -> DateSpan | date:
     if phrase.has("LS") or (phrase.past and not phrase.has("TXQc")):
-        return DateSpan(previous_weekday(phrase.today, weekday))
+        return previous_weekday(phrase.today, phrase.weekday)
     if phrase.has("Q") or (phrase.has("X") and phrase.language not in ROMANCE):
-        return _days_of_week(phrase)
+        return phrase.day_of_week(phrase.ahead)
     if phrase.has("T"):  # this Monday, said on a Monday, is today
-        return DateSpan(next_weekday(phrase.today - timedelta(days=1), weekday))
-    return DateSpan(next_weekday(phrase.today, weekday), vague=not phrase.has("Xc"))
+        return next_weekday(phrase.today - timedelta(days=1), phrase.weekday)
+    return DateSpan(next_weekday(phrase.today, phrase.weekday), vague=not phrase.has("Xc"))
 
 
-def _offset(phrase: _Phrase) -> DateSpan | None:
+def _offset(phrase: _Phrase) -> DateSpan:
     return DateSpan(phrase.today + timedelta(days=phrase.value("Dp")), count=phrase.value("Dp"))
 
 
-def _day_number(phrase: _Phrase) -> DateSpan | None:
-    if phrase.has("U") and (phrase.unit != "d" or phrase.of("U")[0].word.endswith("s")):
-        return None  # "día 15" is a day, "days four" is none
+def _day_number(phrase: _Phrase) -> date | None:
     months = (unit_start(phrase.today, "m", ahead) for ahead in range(3))
     days = (_date(month.year, month.month, phrase.value("oN")) for month in months)
-    return next((DateSpan(day) for day in days if day and day >= phrase.today), None)
+    return next((day for day in days if day and day >= phrase.today), None)
 
 
 def _holiday(phrase: _Phrase) -> DateSpan | None:
     found = phrase.holiday()
-    return DateSpan(*found.days, vague=True) if found else None
+    return DateSpan(found, vague=True) if found else None
 
 
 _P = "[P,]*"
@@ -336,24 +305,22 @@ _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("absolute", _absolute, ("[KJ]",)),
     ("month day", _month_and_day, (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?")),
     ("month day", _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?", "P*[OoL]P*W[PI]*(?:[TXc]P*U|UP*[TX]|U)")),
+    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
     ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
     ("day of month", _day_of_month, ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj")),
-    ("end", _edge, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
-    ("begin", _edge, ("B[PI]*(?:MP*Y?|[TXc]P*U|U(?:P*X)?)",)),
+    ("end", _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", _whole_unit, (_WEEK,)),
     ("weekday in weeks", _weekday_in_weeks, ("WP*IP*N?P*U",)),
-    ("weekday and week", _weekday_and_week, ("WU", "[PN]P*UP+W")),
+    ("weekday and week", _weekday_and_week, ("WU",)),
     ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
     ("in", _in_units, ("[Ii]P*N?P*U", "NP*[Uj][ni]")),
     ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
     ("later", _later, ("N?P*U[ARr]",)),
-    ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "[ARr]P*W", "P*UP*[ARr]P*H?")),
-    ("same week", _same_week, ("WP*ZP*U",)),
+    ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
     ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
     ("day", _offset, ("[Dp]",)),
-    ("day number", _day_number, ("P+o", "UN", "Nj")),
+    ("day number", _day_number, ("P+o", "Nj")),
     ("holiday", _holiday, ("[CRrAS]P*H",)),
 )
 _SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
@@ -426,7 +393,9 @@ def _longest(
     found = [(match.end(), kind, resolve) for shape, kind, resolve in _SHAPES if (match := shape.match(letters, at))]
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
-        span = resolve(_Phrase(words, text[: words[0].start], clock, last))
+        start = words[0].start
+        found_days = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
+        span = DateSpan(found_days) if isinstance(found_days, date) else found_days
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
             return _placed(span, text, words), end - at
@@ -471,9 +440,9 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
         words = tokens[found.start() : found.end()]
         start, end = words[0].start, words[-1].end
-        if not any(span.start < end and start < span.end for span in spans) and words[-1].value in UNITS:
+        if not any(span.start < end and start < span.end for span in spans):
             number = next((int(token.value) for token in words if token.symbol == "N"), 1)
-            yield _shift(bases, -number if sooner else number, UNITS[words[-1].value], start, end)
+            yield _shift(bases, -number if sooner else number, words[-1].value, start, end)
             return
 
 

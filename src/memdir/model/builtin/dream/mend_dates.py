@@ -22,6 +22,7 @@ from memdir.text.language import fold
 from memdir.text.words import is_unspaced
 
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
+NEAR = 60  # characters in which the words before a date stand
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
@@ -106,7 +107,7 @@ class _Place:
     def _ending(self, meaning: str, before: str) -> str:
         """The words of a meaning with which a text ends, as they are written there."""
         words = "|".join(map(re.escape, self.rows.get(meaning, ())))
-        found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
+        found = re.search(rf"(?<!\w)(?:{words})\s*$", before[-NEAR:], re.IGNORECASE) if words else None
         return found[0] if found else ""
 
     def is_meant(self) -> bool:
@@ -130,11 +131,14 @@ class _Place:
             return False
         if self.language != "en" or span.symbols[0] == "U":  # the week after next
             return True
-        return not (_ARTICLE.search(self.text[: span.start]) or _OTHER_UNIT.match(self.text, span.end - 1))
+        return not (
+            _ARTICLE.search(self.text[max(0, span.start - NEAR) : span.start])
+            or _OTHER_UNIT.match(self.text, span.end - 1)
+        )
 
     def written(self, value: str) -> str:
         """The words to put in, with the preposition that they need, unless one stands there already."""
-        before = _LAST_WORD.search(self.text[: self.start])
+        before = _LAST_WORD.search(self.text[max(0, self.start - NEAR) : self.start])
         alone = before is not None and before[1].casefold() in words_by_meaning()["any"]["stands-alone"]
         span = self.span
         if span.grain == "week" or span.unit == "e":

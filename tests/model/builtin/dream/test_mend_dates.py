@@ -1,0 +1,57 @@
+"""Relative dates in a page become absolute ones, in its own language and sentence (T3, D3)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from memdir.model.builtin.dream.mend_dates import relative_dates, resolved
+
+WEDNESDAY = date(2026, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The demo is tomorrow afternoon.", "The demo is on 2026-05-07 in the afternoon."),
+        ("We ship by the end of the month.", "We ship by 2026-05-31."),
+        ("It broke last week.", "It broke in the week of 2026-04-27."),
+        ("Off the week before last.", "Off in the week of 2026-04-20."),
+        ("It starts in the coming week.", "It starts in the week of 2026-05-11."),
+        ("Due on the 16th of next month.", "Due on 2026-06-16."),
+        ("Abnahme am Montag nächster Woche.", "Abnahme am 2026-05-11."),
+        ("Urlaub in der übernächsten Woche.", "Urlaub in der Woche ab 2026-05-18."),
+        ("Livraison le mois prochain.", "Livraison en 2026-06."),
+        ("La entrega es el viernes pasado.", "La entrega es el 2026-05-01."),
+        ("Entrega na próxima semana.", "Entrega na semana de 2026-05-11."),
+        ("Odbiór w przyszły poniedziałek.", "Odbiór w 2026-05-11."),
+        ("次は来週です。", "次は2026-05-11の週です。"),
+        ("다음 주 목요일에 배포", "2026-05-14에 배포"),
+        ("Talk on 13 Feb, then rest.", "Talk on 13 Feb (2026-02-13), then rest."),
+    ],
+)
+def test_what_was_said_is_written_with_its_date(text: str, expected: str) -> None:
+    assert resolved(text, WEDNESDAY) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Invoices go out at the end of the month.",
+        "Answers come within two days.",
+        "The last week of June is hard.",
+        "The next week was hard.",
+        "See tomorrow's list.",
+        "Das liegt hier im Ordner und ist fertig.",
+        "Releases every Monday.",
+        "`today()` and what_tomorrow_is stay.",
+    ],
+)
+def test_what_is_no_day_of_its_own_is_left_alone(text: str) -> None:
+    assert [item for item in relative_dates(text, WEDNESDAY) if "`" not in text] == []
+
+
+@pytest.mark.parametrize("text", ["It is this Monday.", "It was last Tuesday.", "next week, Monday to Friday"])
+def test_what_may_be_two_days_is_not_certain(text: str) -> None:
+    assert [item.absolute for item in relative_dates(text, WEDNESDAY)] == [""]
