@@ -114,9 +114,10 @@ class _Phrase:
             return _date(self.today.year + (-1 if self.past else 1), month, day)
         return found
 
-    def holiday(self) -> date | None:
+    def holiday(self) -> DateSpan | None:
         """The day of a fixed holiday."""
-        return next((self.month_day(*map(int, token.value.split("-"))) for token in self.of("H")), None)
+        found = self.month_day(*map(int, self.of("H")[0].value.split("-")))
+        return DateSpan(found, vague=True) if found else None
 
 
 Resolver = Callable[[_Phrase], "DateSpan | date | None"]
@@ -178,10 +179,6 @@ def _absolute(phrase: _Phrase) -> date | None:
     return phrase.month_day(month, day, *parts[2:])
 
 
-def _month_and_day(phrase: _Phrase) -> date | None:
-    return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
-
-
 def _numbered_month(phrase: _Phrase) -> date | None:
     month, day = (int(token.value) for token in phrase.of("N"))
     return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
@@ -199,10 +196,6 @@ def _workday_of_month(phrase: _Phrase) -> date:
     nth = phrase.value("OoN", -1)
     before = unit_start(phrase.month, "m", 1) if nth == -1 else phrase.month - timedelta(days=1)
     return add(before, nth, "k")
-
-
-def _day_of_month(phrase: _Phrase) -> date | None:
-    return _date(phrase.month.year, phrase.month.month, phrase.value("OoN"))
 
 
 def _end(phrase: _Phrase) -> date | None:
@@ -226,10 +219,6 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     if unit not in GRAINS or backward or phrase.of("U")[0].word in _PLURALS:
         return None
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
-
-
-def _weekday_in_weeks(phrase: _Phrase) -> date:
-    return phrase.day_of_week(phrase.number)
 
 
 def _weekday_and_week(phrase: _Phrase) -> date | None:
@@ -267,10 +256,11 @@ def _later(phrase: _Phrase) -> DateSpan | None:
 
 def _beside(phrase: _Phrase) -> date | None:
     """A day before or after another: the holiday in the phrase, the day named before, or the one in the memory."""
-    base = phrase.holiday() if phrase.has("H") else next(iter(phrase.bases), None)
-    if base is None or not phrase.has("W"):
-        return base and base + timedelta(days=-1 if phrase.has("Rr") else 1)
-    return (previous_weekday if phrase.has("Rr") else next_weekday)(base, phrase.weekday)
+    holiday = phrase.holiday() if phrase.has("H") else None
+    bases = holiday.days if holiday else () if phrase.has("H") else phrase.bases
+    if not bases or not phrase.has("W"):
+        return bases[0] + timedelta(days=-1 if phrase.has("Rr") else 1) if bases else None
+    return (previous_weekday if phrase.has("Rr") else next_weekday)(bases[0], phrase.weekday)
 
 
 def _weekday(phrase: _Phrase) -> DateSpan | date:
@@ -293,25 +283,28 @@ def _day_number(phrase: _Phrase) -> date | None:
     return next((day for day in days if day and day >= phrase.today), None)
 
 
-def _holiday(phrase: _Phrase) -> DateSpan | None:
-    found = phrase.holiday()
-    return DateSpan(found, vague=True) if found else None
-
-
 _P = "[P,]*"
 _WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
 _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
 _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("absolute", _absolute, ("[KJ]",)),
-    ("month day", _month_and_day, (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?")),
+    (
+        "month day",
+        lambda it: it.month_day(it.value("M"), it.value("NoO"), it.value("Y", 0)),
+        (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?"),
+    ),
     ("month day", _numbered_month, ("(?:YU)?NUNj",)),
     ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
     ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
-    ("day of month", _day_of_month, ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj")),
+    (
+        "day of month",
+        lambda it: _date(it.month.year, it.month.month, it.value("OoN")),
+        ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj"),
+    ),
     ("end", _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", _whole_unit, (_WEEK,)),
-    ("weekday in weeks", _weekday_in_weeks, ("WP*IP*N?P*U",)),
+    ("weekday in weeks", lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
     ("weekday and week", _weekday_and_week, ("WU",)),
     ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
     ("in", _in_units, ("[Ii]P*N?P*U", "NP*[Uj][ni]")),
@@ -321,7 +314,7 @@ _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
     ("day", _offset, ("[Dp]",)),
     ("day number", _day_number, ("P+o", "Nj")),
-    ("holiday", _holiday, ("[CRrAS]P*H",)),
+    ("holiday", _Phrase.holiday, ("[CRrAS]P*H",)),
 )
 _SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
 
@@ -343,16 +336,12 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result: list[tuple[DateSpan, ...]] = []
     for text in texts:
-        spans = list(_spans(text, clock, last, (clock.language, "en"))) if _may(text, clock.language) else []
+        spans = list(_spans(text, clock, last, (clock.language, "en")))
         spans.extend(_shifted(text, clock, last, spans))
         exact = [span.days[-1] for span in spans if span.grain == "day"]
         last = exact[-1] if exact else last
         result.append(tuple(sorted(spans, key=lambda span: span.start)))
     return result
-
-
-def _may(text: str, language: str) -> bool:
-    return any(char.isdigit() for char in text) or not may_hold_date(text).isdisjoint((language, "en", "zh"))
 
 
 def read_any(text: str, today: date) -> list[DateSpan]:
