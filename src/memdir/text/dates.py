@@ -158,7 +158,13 @@ def add(day: date, count: int, unit: str) -> date:
             while day.weekday() > LAST_WORKDAY:
                 day += step
         return day
-    return day + timedelta(days=count // 24 if unit == "h" else count * DAYS[unit])
+    return day + timedelta(days=count * DAYS[unit])
+
+
+def nearest_year(found: date, day: date) -> date:
+    """The same day of the year that is nearest to another day."""
+    years = (_date(found.year + step, found.month, found.day) for step in (-1, 0, 1))
+    return min((one for one in years if one), key=lambda one: abs(one - day))
 
 
 def next_weekday(day: date, weekday: int) -> date:
@@ -238,7 +244,7 @@ def _in_units(phrase: _Phrase) -> DateSpan | None:
     if not counted or fillers & {"the", "of"} or phrase.unit == "e":
         return None
     number, unit = phrase.number, phrase.unit
-    return DateSpan(add(phrase.today, number, unit), vague=unit == "h" and number < 24, unit=unit, count=number)
+    return DateSpan(add(phrase.today, number, unit), unit=unit, count=number)
 
 
 def _ago(phrase: _Phrase) -> DateSpan | None:
@@ -383,8 +389,11 @@ def _longest(
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
         start = words[0].start
-        found_days = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
-        span = DateSpan(found_days) if isinstance(found_days, date) else found_days
+        try:
+            meant = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
+        except (OverflowError, ValueError):  # a day that no calendar has
+            continue
+        span = DateSpan(meant) if isinstance(meant, date) else meant
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
             return _placed(span, text, words), end - at
@@ -420,7 +429,7 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
         return
     after = None if spans else _ONE_AFTER.search(fold(text))
     if after:
-        yield _shift(bases, 1, "w", after.start(), after.end())
+        yield from _shift(bases, 1, "w", after.start(), after.end())
         return
     sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
     if not sooner and not later:
@@ -431,11 +440,14 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
         start, end = words[0].start, words[-1].end
         if not any(span.start < end and start < span.end for span in spans):
             number = next((int(token.value) for token in words if token.symbol == "N"), 1)
-            yield _shift(bases, -number if sooner else number, words[-1].value, start, end)
+            yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
             return
 
 
-def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> DateSpan:
-    span = DateSpan(*(add(base, count, unit) for base in bases))
+def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> Iterator[DateSpan]:
+    try:
+        span = DateSpan(*(add(base, count, unit) for base in bases))
+    except (OverflowError, ValueError):
+        return
     span.start, span.end, span.kind = start, end, "shift"
-    return span
+    yield span
