@@ -13,8 +13,8 @@ from typing import Any
 
 from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
-from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, Usage, tool_use_of
-from memdir.model.raw import plain_request
+from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, tool_use_of
+from memdir.model.raw import plain_json, plain_request, usage_of
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
 
@@ -33,7 +33,6 @@ _STOP_REASONS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "refusal",
 }
-USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 # Kinds of deltas: the field of the block that each one lengthens, and its own with the piece.
 _GROWING = {
     "text_delta": ("text", "text"),
@@ -165,7 +164,7 @@ class MessageReader(ReplyReader):
     def __init__(self, on_text: OnText = None) -> None:
         super().__init__(on_text)
         self._blocks: dict[int, _GrowingBlock] = {}
-        self._usage: dict[str, int] = {}
+        self._usage: dict[str, Any] = {}
         self._stop = self._model = self._id = ""
         self._is_complete = False
 
@@ -173,9 +172,9 @@ class MessageReader(ReplyReader):
         match event.type:
             case "message_start":
                 self._model, self._id = event.message.model, event.message.id
-                self._count(event.message.usage)
+                self._usage = plain_json(event.message.usage)
             case "content_block_start":
-                block = _GrowingBlock(event.content_block.model_dump(mode="json", exclude_none=True))
+                block = _GrowingBlock(plain_json(event.content_block))
                 self._blocks[event.index] = block
                 self.tell(block.start.get("text"))
             case "content_block_delta" if event.index in self._blocks and event.delta.type in _GROWING:
@@ -186,22 +185,16 @@ class MessageReader(ReplyReader):
                     self.tell(words)
             case "message_delta":
                 self._stop = event.delta.stop_reason or self._stop
-                self._count(event.usage)
+                self._usage |= plain_json(event.usage)  # brought up to date
             case "message_stop":
                 self._is_complete = True
-
-    def _count(self, usage: Any) -> None:
-        """Counts are told at the beginning and again, brought up to date, at the end."""
-        found = {name: getattr(usage, name, None) for name in USAGE_FIELDS}
-        self._usage |= {name: count for name, count in found.items() if count is not None}
 
     def reply(self) -> Reply | None:
         if not self._is_complete:
             return None
         content = tuple(block.finished() for _, block in sorted(self._blocks.items()))
-        usage = Usage(*(self._usage.get(name, 0) for name in USAGE_FIELDS))
         stop = _STOP_REASONS.get(self._stop, "other")
-        return Reply(Message("assistant", content, self._id), stop, usage, self._model)
+        return Reply(Message("assistant", content, self._id), stop, usage_of(self._usage), self._model)
 
 
 class _GrowingBlock:

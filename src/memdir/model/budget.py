@@ -133,8 +133,7 @@ def midnight(moment: float, *, days: int = 0) -> float:
 
 @dataclass
 class BudgetedModel:
-    """A model for background work, held to its contract: asks the budget before each call, writes each call down, waits
-    at the cap.
+    """A model for background work: asks the budget before each call, writes each call down, waits at the cap.
 
     Waiting is what keeps a runaway job from becoming a storm: it stands still until the next day and then goes on.
     Work that somebody waits for, or that holds a lock, gets BudgetReached instead (`at_cap="raise"`); what a

@@ -20,10 +20,9 @@ from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
 from memdir.disk.shipped import shipped_text
 from memdir.errors import ModelError
-from memdir.model.anthropic import USAGE_FIELDS
 from memdir.model.failures import failed, from_status
 from memdir.model.model import Reply, Request, Usage, tool_use_of
-from memdir.model.raw import plain_request
+from memdir.model.raw import plain_request, usage_of
 from memdir.prompts.compose import AsSaid, load_prompt
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 
@@ -148,8 +147,7 @@ def claude_reply(output: bytes, model: str) -> Reply:
         raise failed("bad_reply", "claude printed something that is no JSON") from error
     if found.get("is_error"):
         raise _refused("claude", str(found.get("result") or found.get("errors") or found.get("subtype")))
-    counted = Usage(*(int(usage.get(name) or 0) for name in USAGE_FIELDS))
-    return _reply(found.get("structured_output") or found.get("result") or "", counted, model)
+    return _reply(found.get("structured_output") or found.get("result") or "", usage_of(usage), model)
 
 
 def codex_reply(output: bytes, model: str) -> Reply:
@@ -160,10 +158,7 @@ def codex_reply(output: bytes, model: str) -> Reply:
         if event.get("type") == "item.completed" and item.get("type") == "agent_message":
             text = str(item.get("text", ""))
         elif event.get("type") == "turn.completed":
-            used = event.get("usage") or {}
-            cached = int(used.get("cached_input_tokens") or 0)
-            fresh = max(0, int(used.get("input_tokens") or 0) - cached)
-            usage = Usage(fresh, int(used.get("output_tokens") or 0), cached)
+            usage = usage_of(event.get("usage") or {})
         elif event.get("type") == "turn.failed":
             raise _refused("codex", str((event.get("error") or {}).get("message") or "no reason given"))
     return _reply(text, usage, model)

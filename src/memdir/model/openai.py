@@ -14,7 +14,7 @@ from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
 from memdir.model.failures import from_status
 from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage, tool_use_of
-from memdir.model.raw import blocks_of, plain_json, plain_request
+from memdir.model.raw import blocks_of, plain_json, plain_request, usage_of
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
 
@@ -126,7 +126,7 @@ class ChatReader(ReplyReader):
 
     def take(self, event: Any) -> None:
         self._model, self._id = event.model or self._model, event.id or self._id
-        self._usage = _usage(event.usage) if event.usage else self._usage
+        self._usage = usage_of(plain_json(event.usage)) if event.usage else self._usage
         for choice in (event.choices or ())[:1]:
             self._finish = choice.finish_reason or self._finish
             message = getattr(choice, "delta", None) or getattr(choice, "message", None)  # in pieces, or whole
@@ -169,15 +169,6 @@ class _GrowingCall:
     id: str
     name: str = ""
     arguments: list[str] = field(default_factory=list)
-
-
-def _usage(usage: Any, *, sent: str = "prompt", got: str = "completion") -> Usage:
-    """OpenAI counts cached tokens as a part of the prompt; we count them beside it."""
-    details = getattr(usage, f"{sent}_tokens_details", None)
-    read = getattr(details, "cached_tokens", 0) or 0
-    created = getattr(details, "cache_write_tokens", 0) or 0
-    prompt, output = (getattr(usage, f"{name}_tokens", 0) or 0 for name in (sent, got))
-    return Usage(max(0, prompt - read - created), output, read, created)
 
 
 def responses_arguments(request: Request) -> dict[str, Any]:
@@ -278,7 +269,7 @@ class ResponseReader(ReplyReader):
             return None
         content = tuple(block for item in response.output for block in blocks_of(RESPONSES, plain_json(item)))
         message = Message("assistant", content, response.id)
-        usage = _usage(response.usage, sent="input", got="output")
+        usage = usage_of(plain_json(response.usage) or {})
         return Reply(message, _stop_reason(response, message), usage, response.model)
 
 

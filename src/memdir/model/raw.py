@@ -91,7 +91,7 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
             raise TypeError(f"{type(response).__name__} is no response")
         provider = _provider(found)
         raw = RawCall(provider, arguments)
-        usage = _usage(found.get("usage") or {})
+        usage = usage_of(found.get("usage") or {})
         message = reply_of(raw, found)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise UsageError(
@@ -125,14 +125,21 @@ def _provider(response: Mapping[str, Any]) -> Provider:
     return "openai-chat" if is_chat else "anthropic"
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    """What the provider counted, in its own words; nothing where it did not."""
+def usage_of(usage: Mapping[str, Any]) -> Usage:
+    """What a provider counted, in its own words; nothing where it did not.
+
+    OpenAI counts cached tokens as a part of the prompt; we count them beside it, as Anthropic does.
+    """
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
-    cached = details.get("cached_tokens") or 0
-    sent, got = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-    sent, got = usage.get("input_tokens") or sent, usage.get("output_tokens") or got
-    read, created = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-    return Usage(sent - cached, got, read + cached, created)
+    cached = _count(details, "cached_tokens") or _count(usage, "cached_input_tokens")
+    written = _count(details, "cache_write_tokens")
+    sent, got = _count(usage, "input_tokens", "prompt_tokens"), _count(usage, "output_tokens", "completion_tokens")
+    read, created = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
+    return Usage(max(0, sent - cached - written), got, read + cached, created + written)
+
+
+def _count(found: Mapping[str, Any], *names: str) -> int:
+    return next((int(found[name]) for name in names if found.get(name)), 0)
 
 
 def host_message(text: str, form: Form) -> Message | dict[str, Any]:
