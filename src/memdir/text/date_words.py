@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.language import fold
-from memdir.text.phrases import rows_of
 
 EAST = ("zh", "ja", "ko")
 MAX_NUMBER = 1000  # a larger number is no count of days
@@ -72,8 +72,10 @@ class _Vocabulary:
 def words_by_meaning() -> dict[str, dict[str, tuple[str, ...]]]:
     """The whole table: the words of each language by what they mean."""
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for meaning, language, words in rows_of("text/date_words.txt"):
-        table.setdefault(language, {})[meaning] = words
+    for line in shipped_lines("text/date_words.txt"):
+        head, _, words = line.partition(": ")
+        meaning, language = head.split()
+        table.setdefault(language, {})[meaning] = tuple(words.split("; "))
     return table
 
 

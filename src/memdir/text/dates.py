@@ -7,12 +7,11 @@ from is given. Whether it is to be rewritten, weighed or doubted is the caller's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
-from memdir.text.phrases import anywhere, at_end
 from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
@@ -86,6 +85,8 @@ class _Phrase:
     @property
     def past(self) -> bool:
         """Whether the words before a date say that it is behind us."""
+        from memdir.text.phrases import anywhere, at_end  # recall reads dates, and none of these
+
         clause = _CLAUSE_END.split(self.before)[-1]
         told = anywhere("tells-past", self.language).search(clause)
         return bool(told) and not at_end("toward", self.language).search(clause)
@@ -350,11 +351,11 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     return result
 
 
-def read_any(text: str, today: date) -> list[DateSpan]:
-    """The dates of a text in any of our languages; the longest reading where several overlap."""
+def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSpan]:
+    """The dates of a text in any of our languages, or of those given; the longest reading where several overlap."""
     folded = fold(text)
     words = frozenset(_LETTERS.findall(folded))
-    may_hold, common = may_hold_date(text), small_words()
+    may_hold, common = among or may_hold_date(text), small_words()
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
@@ -417,6 +418,8 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
+    from memdir.text.phrases import anywhere, at_end
+
     before = text[: words[0].start]
     return bool(anywhere("routine", name).search(text) or at_end("recurring", name).search(before))
 
@@ -431,6 +434,8 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     if after:
         yield from _shift(bases, 1, "w", after.start(), after.end())
         return
+    from memdir.text.phrases import anywhere
+
     sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
     if not sooner and not later:
         return
