@@ -65,7 +65,10 @@ class FileHistory:
         steps = self.plan(message_id)
         for step in steps:
             self.changed(step.path, _read(step.path), step.content)
-            _put(step)
+            if step.content is None:
+                delete_file(step.path)
+            else:
+                write_project_file(step.path, step.content)
         return steps
 
     def show(self, path: str, message_id: str) -> bytes | None:
@@ -149,13 +152,6 @@ def _read(path: str) -> bytes | None:
         raise disk_error(error, "read", path) from error
 
 
-def _put(step: Step) -> None:
-    if step.content is None:
-        delete_file(step.path)
-    else:
-        write_project_file(step.path, step.content)
-
-
 @dataclass
 class Attribution:
     """Bytes that the agent put into each file, and the file's content when it last did."""
@@ -182,8 +178,8 @@ class Attribution:
         """Count what an edit put in: what is left of the new content without the beginning and end it kept."""
         real = os.path.realpath(path)
         old, new = before or b"", after or b""
-        kept = _shared(old, new)
-        kept += _shared(old[kept:][::-1], new[kept:][::-1])
+        kept = len(os.path.commonprefix((old, new)))
+        kept += len(os.path.commonprefix((old[kept:][::-1], new[kept:][::-1])))
         self.written[real] = self.written.get(real, 0) + len(new) - kept
         self.digests[real] = hashlib.sha256(new).hexdigest()
 
@@ -199,9 +195,3 @@ class Attribution:
             if isinstance(state, dict) and isinstance(state.get("agentBytes"), int):
                 self.written[path] = state["agentBytes"]
                 self.digests[path] = str(state.get("contentHash", ""))
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    """How long two contents are the same from their beginning on."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
