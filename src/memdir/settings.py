@@ -264,7 +264,7 @@ def _refuse(refusal: Refusal, refused: list[Refusal], *, strict: bool) -> None:
         return
     where = f"{refusal.name} in {refusal.path}" if refusal.name else f"the settings file {refusal.path}"
     raise SettingsError(
-        f"{where} cannot be used: {refusal.reason}", remedy="Mend it; `memdir settings` lists every setting"
+        f"{where} cannot be used: {refusal.reason}", remedy="Repair it; `memdir settings` lists every setting"
     )
 
 

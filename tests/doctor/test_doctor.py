@@ -79,7 +79,7 @@ def test_near_duplicates_and_echoes_of_instruction_files_are_found(memdir: Memdi
     assert [finding["file"] for finding in findings["echo"]] == ["echo.md"]
 
 
-def test_the_index_is_compared_with_the_files_and_mended(memdir: Memdir, folder: Path) -> None:
+def test_the_index_is_compared_with_the_files_and_repaired(memdir: Memdir, folder: Path) -> None:
     write(folder, "new.md", "x")
     index = folder / "MEMORY.md"
     index.write_text("# Mine\n- [Gone](gone.md)\n" + index.read_text() * 2 + "- [Web](https://example.org)\n")
@@ -204,7 +204,7 @@ def test_a_file_larger_than_a_memory_is_named(memdir: Memdir, folder: Path) -> N
     assert [finding["file"] for finding in findings["size"]] == ["film.mp4"]
 
 
-def test_an_index_that_is_no_file_is_a_finding_and_not_mended(memdir: Memdir, folder: Path) -> None:
+def test_an_index_that_is_no_file_is_a_finding_and_not_repaired(memdir: Memdir, folder: Path) -> None:
     (folder / "MEMORY.md").unlink()
     (folder / "MEMORY.md").mkdir()
     assert ["plain file" in finding["message"] for finding in found(memdir, "--fix")["index"]] == [True]

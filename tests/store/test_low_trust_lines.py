@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.doctor.examine import mend
+from memdir.doctor.examine import repair
 from memdir.doctor.index_checks import check_index
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
@@ -103,7 +103,7 @@ def by_the_doctor(store: MemoryStore, tmp_path: Path) -> None:
     assert [finding.message for finding in check_index(store)] == [
         "lines that tell what nobody vouched for (1): setup.md"
     ]
-    mend(store)
+    repair(store)
     assert not list(check_index(store))
 
 

@@ -21,18 +21,18 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="mend what is safe: the index, permissions (undoable)")
+    parser.add_argument("--fix", action="store_true", help="repair what is safe: the index, permissions (undoable)")
     add_scope(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.doctor.examine import examine, mend
+    from memdir.doctor.examine import examine, repair
 
     if not options.fix:
         context.tolerate_settings()  # where to write is not guessed
     store = context.store(for_writing=False) if options.fix else context.state()
-    done = mend(store) if options.fix else []
+    done = repair(store) if options.fix else []
     diagnosis = examine(context.memory, store)
     if options.json:
         context.print_json(_plain(diagnosis, done))
@@ -44,13 +44,13 @@ def run(options: argparse.Namespace, context: Context) -> int:
 def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
     terminal = context.terminal
     for words in done:
-        terminal.line(f"{terminal.style('mended', 'green')}   {clean(words)}")
+        terminal.line(f"{terminal.style('repaired', 'green')}   {clean(words)}")
     for finding in diagnosis.findings:
         where = f"{terminal.bold(clean(finding.file))}: " if finding.file else ""
         terminal.line(
             f"{terminal.style(finding.severity.ljust(8), _STYLES[finding.severity])} {where}{clean(finding.message)}"
         )
-        remedy = finding.remedy or ("`memdir doctor --fix` mends it" if finding.fixable else "")
+        remedy = finding.remedy or ("`memdir doctor --fix` repairs it" if finding.fixable else "")
         if remedy:
             terminal.line(terminal.dim(f"         {clean(remedy)}"))
     counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}
@@ -65,7 +65,7 @@ def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
     return {
         "healthy": diagnosis.is_healthy,
         "memories": diagnosis.memories,
-        "mended": done,
+        "repaired": done,
         "findings": [_plain_finding(finding) for finding in diagnosis.findings],
     }
 

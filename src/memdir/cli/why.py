@@ -21,7 +21,7 @@ _SOURCES = {
     "import": "imported",
     "undo": "an earlier change was taken back",
     "restore": "an earlier version was brought back",
-    "doctor": "mended by memdir doctor",
+    "doctor": "repaired by memdir doctor",
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
 }

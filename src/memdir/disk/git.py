@@ -5,7 +5,7 @@ objects. So whatever a copied or planted history brings along (configuration, ho
 repositories) is not read, and no file of the memory directory either (ADR 0041, and 0005: why the command).
 
 Objects are files, named by what they hold. git believes in one that is there without looking into it, so that what a
-damaged one should hold would count as recorded: here it is looked into, and a damaged one is written anew.
+damaged one should hold would count as recorded: here it is looked into, and a damaged one is written again.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Git:
         """Make new packs durable, and open to their owner alone: git writes them for everybody to read."""
         folder = os.path.join(self.objects, "pack")
         try:
-            _remove_unfinished(folder, os.listdir(folder))  # git shrugs when it cannot remove its own
+            _remove_unfinished(folder, os.listdir(folder))  # git says nothing when it cannot remove its own
             for entry in _entries(folder):
                 if entry.stat().st_mode & 0o777 != FILE_MODE and entry.is_file(follow_symlinks=False):
                     os.chmod(entry.path, FILE_MODE)

@@ -19,7 +19,6 @@ from memdir.errors import EditConflict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeGuard
 
     Merge = Callable[[bytes, bytes, bytes], bytes | None]
 
@@ -43,8 +42,9 @@ def replace_file(
             found = _exchange(path, expected, wanted, mtime_ns)
             if found == expected:
                 return wanted
-            texts = (expected, wanted, found)
-            merged = merge(*texts) if merge and _are_texts(texts) else None
+            if merge is None or expected is None or wanted is None or found is None:
+                break
+            merged = merge(expected, wanted, found)
             if merged is None:
                 break
             expected, wanted = found, merged
@@ -55,16 +55,10 @@ def replace_file(
     )
 
 
-def _are_texts(texts: tuple[bytes | None, bytes | None, bytes | None]) -> TypeGuard[tuple[bytes, bytes, bytes]]:
-    return None not in texts
-
-
 def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
     """Put `wanted` in place of `expected`; returns `expected`, or what stood there instead and still stands there."""
-    return _create(path, wanted, mtime_ns) if expected is None else _change(path, expected, wanted, mtime_ns)
-
-
-def _change(path: str, expected: bytes, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:
+    if expected is None:
+        return _create(path, wanted, mtime_ns)
     if wanted is None:
         aside = _remove(path)
     else:

@@ -1,4 +1,4 @@
-"""Judges any store (O1): what is wrong with it, how bad that is, what to do, and what can be mended safely."""
+"""Judges any store (O1): what is wrong with it, how bad that is, what to do, and what can be repaired safely."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong, where, and what to do. `fixable` means that `--fix` mends it and `undo` takes that back."""
+    """What is wrong, where, and what to do. `fixable` means that `--fix` repairs it and `undo` takes that back."""
 
     check: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""Runs all checks over a store and mends what is safe to mend."""
+"""Runs all checks over a store and repairs what is safe to repair."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memdir.disk.plain_file import read_beginning
 from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
-from memdir.doctor.memory_checks import check_claims, check_echoes, check_memory, check_twins, remedy_for
+from memdir.doctor.memory_checks import check_claims, check_duplicates, check_memory, check_repeats, remedy_for
 from memdir.doctor.surroundings import (
     check_bash,
     check_drafts,
@@ -56,8 +56,8 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     for one in memories:
         findings += check_memory(one)
         findings += check_claims(one, verifier)
-    findings += check_twins(memories)
-    findings += check_echoes(memories, _instructions(memory))
+    findings += check_duplicates(memories)
+    findings += check_repeats(memories, _instructions(memory))
     if not store.skip_index:
         findings += check_index(store)
     findings += _around(memory, store)
@@ -65,7 +65,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     return Diagnosis(tuple(findings), len(memories))
 
 
-def mend(store: MemoryStore) -> list[str]:
+def repair(store: MemoryStore) -> list[str]:
     """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
     done = store.repair_history() if store.history.is_readable else []
     if store.is_waiting():

@@ -17,7 +17,7 @@ from memdir.store.store import Memory, MemoryStore
 from memdir.text.dates import read_any
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
-SAME = 0.6  # the share of the shorter text's shingles that makes two memories twins
+SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
 ECHO = 0.6
 MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
@@ -63,7 +63,7 @@ def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
     text = f"{memory.topic.description}\n{memory.topic.body}"
     for missing in verifier.missing(text, max_seconds=CLAIM_SECONDS):
         message = f"it names {missing.words}, which is not in the project any more"
-        yield Finding("reference", "note", message, memory.key, "Check the claim, then mend or delete the memory")
+        yield Finding("reference", "note", message, memory.key, "Check the claim, then correct or delete the memory")
 
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
 
 
-def check_twins(memories: Sequence[Memory]) -> Iterator[Finding]:
+def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Pairs of memories that share most of their words."""
     memories = sorted(memories, key=lambda memory: memory.key)
     texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
@@ -100,7 +100,7 @@ def check_twins(memories: Sequence[Memory]) -> Iterator[Finding]:
             yield Finding("duplicate", "warning", message, memories[a].key, "Merge them, or let the dream do it")
 
 
-def check_echoes(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:
+def check_repeats(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:
     """Memories that say what an instruction file already says (T5)."""
     known = {path: shingles(text) for path, text in instructions.items()}
     for memory in memories:

@@ -178,8 +178,8 @@ class Attribution:
         """Count what an edit put in: what is left of the new content without the beginning and end it kept."""
         real = os.path.realpath(path)
         old, new = before or b"", after or b""
-        kept = len(os.path.commonprefix((old, new)))
-        kept += len(os.path.commonprefix((old[kept:][::-1], new[kept:][::-1])))
+        kept = _shared(old, new)
+        kept += _shared(old[kept:][::-1], new[kept:][::-1])
         self.written[real] = self.written.get(real, 0) + len(new) - kept
         self.digests[real] = hashlib.sha256(new).hexdigest()
 
@@ -195,3 +195,9 @@ class Attribution:
             if isinstance(state, dict) and isinstance(state.get("agentBytes"), int):
                 self.written[path] = state["agentBytes"]
                 self.digests[path] = str(state.get("contentHash", ""))
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How long two contents are the same from their beginning on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
