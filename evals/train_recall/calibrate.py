@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
-from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, message_signals, names_tool, signals, tool_terms
+from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, names_tool, signals, tool_terms
 from memdir.search.document import Document, day_of, index_documents
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
 from memdir.search.question import Question
@@ -101,18 +101,14 @@ def _message(query: Source, direction: np.ndarray, segment: Segment, encoder: Wo
     if len(direction) > DIMENSIONS:
         question.meaning_weight = MEANING_WEIGHT
     ranking = rank(question, [segment])
-    asked, tools = Asked(question, ranking, 0.0), tool_terms(query["recent_tools"])
-    sims = [*sorted((one.similarity for one in ranking.candidates), reverse=True), 0.0, 0.0]
-    numbers = [
-        signals(asked, ranking, at, today=today, tools=tools, second=sims[1] if one.similarity == sims[0] else sims[0])
-        + asked.shared
-        for at, one in enumerate(ranking.candidates)
-    ]
+    asked, tools = Asked(question, ranking), tool_terms(query["recent_tools"])
+    places = range(len(ranking.candidates))
+    numbers = [signals(asked, ranking, at, today=today, tools=tools) + asked.shared for at in places]
     return Message(
         relevant=frozenset(query["relevant"]),
         neutral=frozenset(query["acceptable"]),
         suppressed=frozenset(query["suppressed"]),
-        direction=[*direction.tolist(), *message_signals(question), asked.unknown, asked.best_coverage],
+        direction=[*direction.tolist(), *asked.fields, asked.unknown, asked.best_coverage],
         keys=[one.key for one in ranking.candidates],
         numbers=numbers,
         is_usage=[one.facts.usage > 0 and names_tool(one, tools) for one in ranking.candidates],

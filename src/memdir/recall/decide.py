@@ -32,21 +32,29 @@ _ONE_HOT = tuple([tuple([float(kind == at) for at in range(1, len(KINDS))]) for 
 
 
 class Asked:
-    """The numbers that are the same for all candidates of a message."""
+    """The numbers that are the same for all candidates of a message; no emptiness without what was learned."""
 
-    def __init__(self, question: Question, ranking: Ranking, emptiness: float) -> None:
-        sims = sorted((candidate.similarity for candidate in ranking.candidates), reverse=True) + [0.0] * 6
-        self.best_similarity, self.sixth = sims[0], sims[5]
-        self.best_words = max([candidate.word_score for candidate in ranking.candidates], default=0.0) or 1.0
-        self.best_coverage = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
+    def __init__(self, question: Question, ranking: Ranking, learned: Calibration | None = None) -> None:
+        candidates = ranking.candidates
+        self.similarities = [*sorted((candidate.similarity for candidate in candidates), reverse=True), *[0.0] * 6]
+        self.best_words = max([candidate.word_score for candidate in candidates], default=0.0) or 1.0
+        self.best_coverage = max((candidate.coverage for candidate in candidates), default=0.0)
         total = sum(ranking.term_weights.values()) or 1.0
         self.unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
         self.is_timed = _asks_about_time(question)
-        self.emptiness = emptiness
-        self.fields = message_signals(question)
+        self.fields = _message_signals(question)
+        self.emptiness = self._judged(question, learned) if learned is not None else 0.0
         middle, documents = ranking.middle_similarity, log(1 + ranking.documents) / 5
-        above = self.best_similarity - middle
-        self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, documents, emptiness]
+        above = self.similarities[0] - middle
+        self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, documents, self.emptiness]
+
+    def _judged(self, question: Question, learned: Calibration) -> float:
+        """How likely the message needs no memory at all, as log odds."""
+        score: float = learned.empty_bias + sum(map(mul, learned.empty_message, self.fields))
+        score += learned.empty_unknown * self.unknown + learned.empty_coverage * self.best_coverage
+        if question.vector is not None:
+            score += question.vector.along(learned.empty_direction, learned.empty_total)
+        return max(-5.0, min(5.0, score))
 
 
 def _asks_about_time(question: Question) -> bool:
@@ -56,7 +64,7 @@ def _asks_about_time(question: Question) -> bool:
     return any(word[:-2].isdigit() and word[-2:] in ("st", "nd", "rd", "th") for word in question.words)
 
 
-def message_signals(question: Question) -> list[float]:
+def _message_signals(question: Question) -> list[float]:
     """What the message looks like, whatever the store holds."""
     words = question.words
     return [
@@ -70,13 +78,12 @@ def message_signals(question: Question) -> list[float]:
     ]
 
 
-def signals(
-    asked: Asked, ranking: Ranking, place: int, *, today: int, tools: frozenset[str], second: float
-) -> list[float]:
-    """A candidate's own numbers, in the order of NAMES. `second` is the best similarity of the others."""
+def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: frozenset[str]) -> list[float]:
+    """A candidate's own numbers, in the order of NAMES."""
     it = ranking.candidates[place]
     facts, sim, cover, usage = it.facts, it.similarity, it.coverage, it.facts.usage
-    kinds = _ONE_HOT[facts.kind]
+    kinds, best = _ONE_HOT[facts.kind], asked.similarities
+    second = best[1] if sim == best[0] else best[0]
     near = is_ahead = 0.0
     if facts.dates and (ahead := [day - today for day in facts.dates if day >= today]):
         near, is_ahead = exp(-min(ahead) / NEAR_DAYS), 1.0
@@ -85,8 +92,8 @@ def signals(
     age_days = max(0.0, today - 719_163 - facts.mtime_ns / 86_400e9)
     doing, asking = asked.fields[4], asked.fields[5]
     return [
-        it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, asked.best_similarity - sim,
-        sim - second, sim - asked.sixth, sim - 0.3 if sim > 0.3 else 0.0, sim - 0.45 if sim > 0.45 else 0.0,
+        it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, best[0] - sim,
+        sim - second, sim - best[5], sim - 0.3 if sim > 0.3 else 0.0, sim - 0.45 if sim > 0.45 else 0.0,
         sim - 0.6 if sim > 0.6 else 0.0, cover, it.title_coverage, it.rarest, log(1 + len(it.matched)),
         cover - 0.3 if cover > 0.3 else 0.0, it.word_score / asked.best_words, it.score, log(1 + place),
         0.0 if place else 1.0, *kinds, *[kind * sim for kind in kinds], *[kind * cover for kind in kinds],
@@ -112,7 +119,7 @@ def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
 
 
 class Calibration:
-    """Weights in the order of `signals.NAMES`; the `empty_` ones say how likely a message needs no memory at all."""
+    """Weights in the order of NAMES; the `empty_` ones say how likely a message needs no memory at all."""
 
     def __init__(self, fields: dict[str, list[float]]) -> None:
         # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the
@@ -138,14 +145,10 @@ def load_calibration(encoder: str) -> Calibration:
 class Judgement:
     """One candidate judged: whether it is shown, how sure that is, and why."""
 
-    __slots__ = ("candidate", "certainty", "is_chosen", "remark", "weighed")
-
     def __init__(self, candidate: Candidate, certainty: float, weighed: list[float]) -> None:
-        self.candidate = candidate
-        self.certainty = certainty
+        self.candidate, self.certainty = candidate, certainty
         self.weighed = weighed  # each signal times its weight
-        self.is_chosen = False
-        self.remark = ""
+        self.is_chosen, self.remark = False, ""
 
     def reasons(self, ranking: Ranking) -> list[str]:
         """What weighed most, in words for people; made only when somebody asks."""
@@ -162,11 +165,8 @@ class Judgement:
 class Decision:
     """All verdicts, surest first, and what was thought of the message."""
 
-    __slots__ = ("emptiness", "verdicts")
-
     def __init__(self, verdicts: list[Judgement], emptiness: float) -> None:
-        self.verdicts = verdicts
-        self.emptiness = emptiness
+        self.verdicts, self.emptiness = verdicts, emptiness
 
     @property
     def chosen(self) -> list[str]:
@@ -185,33 +185,17 @@ def decide(
 ) -> Decision:
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
-    emptiness = judge_message(question, ranking, learned)
-    asked = Asked(question, ranking, emptiness)
+    asked = Asked(question, ranking, learned)
     tools = tool_terms(recent_tools)
-    sims = [*sorted((candidate.similarity for candidate in ranking.candidates), reverse=True), 0.0, 0.0]
     own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
     base: float = learned.bias + sum(map(mul, shared, asked.shared))
     verdicts = []
     for place, candidate in enumerate(ranking.candidates):
-        second = sims[1] if candidate.similarity == sims[0] else sims[0]
-        numbers = signals(asked, ranking, place, today=today, tools=tools, second=second)
-        weighed = list(map(mul, own, numbers))
+        weighed = list(map(mul, own, signals(asked, ranking, place, today=today, tools=tools)))
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
-    _choose(verdicts, emptiness, tools, learned)
-    return Decision(verdicts, emptiness)
-
-
-def judge_message(question: Question, ranking: Ranking, learned: Calibration) -> float:
-    """How likely the message needs no memory at all, as log odds."""
-    total = sum(ranking.term_weights.values()) or 1.0
-    unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
-    covered = max((candidate.coverage for candidate in ranking.candidates), default=0.0)
-    score: float = learned.empty_bias + sum(map(mul, learned.empty_message, message_signals(question)))
-    score += learned.empty_unknown * unknown + learned.empty_coverage * covered
-    if question.vector is not None:
-        score += question.vector.along(learned.empty_direction, learned.empty_total)
-    return max(-5.0, min(5.0, score))
+    _choose(verdicts, asked.emptiness, tools, learned)
+    return Decision(verdicts, asked.emptiness)
 
 
 def _choose(verdicts: list[Judgement], emptiness: float, tools: frozenset[str], learned: Calibration) -> None:

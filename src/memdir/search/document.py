@@ -46,8 +46,6 @@ _GOTCHA_WEIGHT = 2  # a warning may well name the command it warns of
 class Document:
     """Plain text with a key; for a memory `title` is its name and `kind` its type (S6)."""
 
-    __slots__ = ("body", "description", "key", "kind", "mtime_ns", "passages", "size", "title")
-
     def __init__(  # noqa: PLR0913 - one keyword a field, all but the key optional
         self,
         key: str,
@@ -60,13 +58,8 @@ class Document:
         size: int = 0,
         passages: list[str] | None = None,
     ) -> None:
-        self.key = key
-        self.title = title
-        self.description = description
-        self.body = body
-        self.kind = kind
-        self.mtime_ns = mtime_ns
-        self.size = size
+        self.key, self.title, self.description, self.body = key, title, description, body
+        self.kind, self.mtime_ns, self.size = kind, mtime_ns, size
         self.passages = passages  # where the caller knows the natural parts (turns); else the body is cut here
 
 
@@ -76,10 +69,7 @@ class IndexedDocument:
     __slots__ = ("counts", "dates", "key", "kind", "length", "mtime_ns", "size", "usage", "vectors")
 
     def __init__(self, key: str, kind: int, mtime_ns: int, size: int) -> None:
-        self.key = key
-        self.kind = kind
-        self.mtime_ns = mtime_ns
-        self.size = size
+        self.key, self.kind, self.mtime_ns, self.size = key, kind, mtime_ns, size
         self.counts: dict[
             int, int
         ] = {}  # by a term's fingerprint: that in the body, plus IN_TITLE for each in the head

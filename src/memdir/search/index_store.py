@@ -95,17 +95,16 @@ class IndexStore:
         changed = [
             key for key, stamp in current.items() if (held := known.get(key)) != stamp and held != kept_stamp(stamp)
         ]
-        is_long = sum([current[key][1] for key in changed]) >= TOLD_FROM_BYTES
         found = (document for key in changed if (document := read(key)) is not None)
-        return self._index(found, len(changed), on_progress if is_long else None)
+        return self._index(found, len(changed), sum([current[key][1] for key in changed]), on_progress)
 
     def add(self, documents: list[Document], *, on_progress: OnProgress | None = None) -> None:
         """Make new or changed documents searchable now, and for later processes.
 
         Only long work tells its progress; when that breaks it off, what is done is kept.
         """
-        is_long = sum([len(document.body) for document in documents]) >= TOLD_FROM_BYTES
-        self._index(documents, len(documents), on_progress if is_long else None)
+        size = sum([len(document.body) for document in documents])
+        self._index(documents, len(documents), size, on_progress)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Deleted documents stop counting at once; the next time all is packed they are dropped."""
@@ -116,14 +115,14 @@ class IndexStore:
         question = Question(text, self.encoder, today=today)
         return question, rank(question, self.segments, gone=self.gone, keep=max(KEPT, keep))
 
-    def _index(self, documents: Iterable[Document], total: int, on_progress: OnProgress | None) -> int:
+    def _index(self, documents: Iterable[Document], total: int, size: int, on_progress: OnProgress | None) -> int:
         """Packs what it has read ever and again: neither all texts nor all that is kept of them fit into memory."""
         coming, done, known = iter(documents), 0, Terms()
         unpacked: list[IndexedDocument] = []
         packed: list[bytes] = []
         try:
             while batch := list(islice(coming, TOLD_EVERY)):
-                if on_progress is not None:
+                if on_progress is not None and size >= TOLD_FROM_BYTES:
                     on_progress(done, total)
                 unpacked += index_documents(batch, self.encoder, known)
                 done += len(batch)

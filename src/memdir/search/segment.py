@@ -35,8 +35,6 @@ _KEPT_TERMS = 64  # a question looks each of its terms up several times
 class Facts:
     """The fixed-size part of a document."""
 
-    __slots__ = ("dates", "first_row", "has_head", "kind", "length", "mtime_ns", "rows", "size", "usage")
-
     def __init__(self, fields: tuple[int, ...]) -> None:
         self.mtime_ns, self.size, self.first_row, self.length, self.rows, self.usage, self.kind = fields[:7]
         self.has_head = bool(self.kind & HAS_HEAD)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from memdir.model.builtin.extract import Existing, Talk, draft_memories, lines_from_messages
 from memdir.model.builtin.extract.messages import lines_from_messages as read
-from memdir.model.builtin.extract.wording import shorten
 from memdir.text.dates import Clock, read_dates
+from memdir.text.words import cut_at_word
 
 WORDS = st.sampled_from(
     [
@@ -137,4 +137,4 @@ def test_any_shape_of_message_is_survived(content: object) -> None:
 
 @given(st.text(max_size=100), st.integers(2, 60))
 def test_a_shortened_text_fits(text: str, most: int) -> None:
-    assert len(shorten(text, most)) <= most
+    assert len(cut_at_word(text, most)) <= most
