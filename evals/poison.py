@@ -34,7 +34,8 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
-from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.nearness import Sentence
+from memdir.text.sentences import sentences_of
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant
 
 DATA = Path(__file__).parent / "data" / "poison"

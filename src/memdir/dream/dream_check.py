@@ -16,7 +16,8 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
-from memdir.text.nearness import Sentence, sentences_of
+from memdir.text.nearness import Sentence
+from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
 
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up

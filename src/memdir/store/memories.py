@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
-from memdir.text.words import cut_at_word
+from memdir.text.naming import describe, file_stem, first_words, free_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memdir.store.history import Origin
     from memdir.store.taxonomy import MemoryType
-
-MAX_STEM = 48  # a file name that still fits a column of `ls`
-MAX_NAME_WORDS = 7
-NAMELESS = "note"  # the file name of a memory whose title has no letter
-MAX_DESCRIPTION = 200  # longer descriptions are bodies
 
 
 class Added:
@@ -47,11 +41,10 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
     SecretRefused when it holds a secret; `allow_secret` is for a person who insists (S15).
     """
     description = description or describe(body)
-    name = name or short_name(description)
+    name = name or first_words(description)
     topic = Topic.compose(name=name, description=description, kind=kind, body=body)
     with store.changing(origin, f"remember {name}") as change:
-        stem = stem_of(name, kind)
-        key = _free_key(store, stem, topic)
+        key = free_key(file_stem(name, kind or ""), lambda key: _holds_other(store, key, topic))
         is_new = store.read_bytes(key) is None
         if is_new:
             change.write(key, topic.data, allow_secret=allow_secret)
@@ -81,8 +74,8 @@ def with_text(topic: Topic, text: str, *, name: str = "", description: str = "")
     """A memory with another text. A name or description that was made from the text before is made anew."""
     was_described = topic.description == describe(topic.body)
     description = description or (describe(text) if was_described else topic.description)
-    was_named = was_described and topic.name == short_name(topic.description)
-    name = name or (short_name(description) if was_named else topic.name)
+    was_named = was_described and topic.name == first_words(topic.description)
+    name = name or (first_words(description) if was_named else topic.name)
     changed = topic.with_field("name", name).with_field("description", description)
     return changed.with_body("\n" + text.strip("\n") + "\n")
 
@@ -115,55 +108,12 @@ def find_key(store: MemoryStore, wanted: str) -> str:
     raise MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy="`memdir list` shows what there is")
 
 
-def describe(body: str) -> str:
-    """A description for a text that came without one: its first sentence, or the beginning of it."""
-    text = " ".join(body.split()).lstrip("#*-> ")
-    for at, character in enumerate(text):
-        if character in "。！？" or (character in ".!?" and text[at + 1 : at + 2] in ("", " ")):
-            text = text[: at + 1]
-            break
-    return cut_at_word(text.rstrip(". ") if len(text) <= MAX_DESCRIPTION else text, MAX_DESCRIPTION)
-
-
-def short_name(description: str) -> str:
-    """A title: the description up to its first pause, or its first words."""
-    words = description.split()[:MAX_NAME_WORDS]
-    pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
-    return " ".join(words[: pause + 1]).rstrip(",;:.…—–( ")[:MAX_DESCRIPTION] or "memory"
-
-
-def stem_of(name: str, kind: MemoryType | None) -> str:
-    """A file name from a title: words of letters and digits of any script, joined by underscores."""
-    text = unicodedata.normalize("NFKC", name).casefold()
-    text = unicodedata.normalize(
-        "NFC", "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
-    )
-    stem = ""
-    for word in text.split():
-        if stem and len((stem + word).encode()) > MAX_STEM:
-            break
-        stem = f"{stem}_{word}" if stem else word.encode()[:MAX_STEM].decode("utf-8", "ignore")
-    stem = stem or NAMELESS
-    prefixed = stem if kind is None or stem.startswith(f"{kind}_") else f"{kind}_{stem}"
+def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:
+    """Whether a name is taken by something else than this very memory."""
     try:
-        check_key(prefixed + ".md")
-    except PathEscape:
-        return f"{kind or NAMELESS}_note"
-    return prefixed
-
-
-def _free_key(store: MemoryStore, stem: str, topic: Topic) -> str:
-    """The first of stem.md, stem_2.md, … that is free, or that already holds this very memory."""
-    number = 1
-    while True:
-        key = f"{stem}.md" if number == 1 else f"{stem}_{number}.md"
-        try:
-            present = store.read_bytes(key)
-        except (BadMemoryFile, PathEscape):  # something else has that name
-            present = b""
-        if present is None or present == topic.data:
-            return key
-        number += 1
+        return store.read_bytes(key) not in (None, topic.data)
+    except (BadMemoryFile, PathEscape):
+        return True
 
 
 def _existing_key(store: MemoryStore, wanted: str) -> str:

@@ -6,17 +6,15 @@ The table of meanings carries paraphrases; a small glossary, numbers, names and 
 from __future__ import annotations
 
 import math
-import re
 from functools import cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
-from memdir.text.glossary import things_in
 from memdir.text.language import common_words
 from memdir.text.stems import STOP_WORDS, stem
-from memdir.text.words import split_words
+from memdir.text.words import is_unspaced, split_words
 
 MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
-_BREAK = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？；])\s*|\n+|;\s+|\s[–—]\s")
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 
 
@@ -58,7 +56,32 @@ def _is_content(word: str) -> bool:
     )
 
 
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, list marks and emphasis left out."""
-    found = (piece.strip(" \t*-•#>") for piece in _BREAK.split(text) if piece)
-    return [piece for piece in found if re.search(r"\w", piece)]
+def things_in(text: str) -> frozenset[int]:
+    """The things of the glossary that a text mentions."""
+    whole, stems, unspaced = _glossary()
+    found: set[int] = set()
+    for word in split_words(text):
+        found.update(whole.get(word, ()))
+        for length in range(2, len(word) + 1):
+            found.update(stems.get(word[:length], ()))
+    folded = text.casefold()
+    if any(map(is_unspaced, folded)):
+        found.update(number for phrase, number in unspaced if phrase in folded)
+    return frozenset(found)
+
+
+@cache
+def _glossary() -> tuple[dict[str, list[int]], dict[str, list[int]], list[tuple[str, int]]]:
+    """Whole words, beginnings of words, and what stands in texts without spaces, each with the things it means."""
+    whole: dict[str, list[int]] = {}
+    stems: dict[str, list[int]] = {}
+    unspaced: list[tuple[str, int]] = []
+    for number, line in enumerate(shipped_lines("text/glossary.txt")):
+        for entry in line.split():
+            if is_unspaced(entry[0]):
+                unspaced.append((entry.casefold(), number))
+                continue
+            table = stems if entry.endswith("*") else whole
+            for word in split_words(entry.rstrip("*"))[:1]:
+                table.setdefault(word, []).append(number)
+    return whole, stems, unspaced

@@ -13,10 +13,11 @@ from itertools import groupby
 from typing import Literal
 
 from memdir.text.phrases import alternatives, anywhere
+from memdir.text.sentences import LINES, QUOTE, bounds, masked, sentences_of
 from memdir.text.words import is_unspaced
 
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
-MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
+MAXQUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_GAP = 20  # characters between a colon and the quotation that it introduces
 MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
 MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
@@ -54,12 +55,6 @@ _LABEL = re.compile(
     r"(?P<time>[\s,(]+\d{1,2}:\d{2}\)?)?\s?(?::\s|：|:$)",
 )
 _QUESTION = re.compile(r"[?？](?:[\s\"”»)]|$)")
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])\s*|\n+")
-_QUOTE = re.compile(
-    r"(?:(?<=^)|(?<=[\s(:：,，>]))(?:\"[^\"\n]{1,900}\"|'[^'\n](?:[^'\n]|'(?=\w)){1,900}'(?!\w)|“[^”\n]{1,900}”"
-    r"|„[^“”\"\n]{1,900}[“”\"]|«[^»\n]{1,900}»|‘[^’\n](?:[^’\n]|’(?=\w)){1,900}’(?!\w))|「[^」\n]{1,400}」|『[^』\n]{1,400}』",
-    re.MULTILINE,
-)
 _CREDIT = re.compile(r"\((?:from|via|source|aus|quelle|de|da|van|fonte|fuente|из|出典|来源)\b[^()\n]*\)", re.IGNORECASE)
 _SALUTES = re.compile(r"(?:[^\W\d_]+ ){1,3}?[^\W\d_]+ ?[,!:]\s*")  # "Hey Tom," on a line of its own
 _HEADING = re.compile(r"#{1,4} \S")
@@ -341,7 +336,7 @@ def _is_material(text: str, asking: str, *, is_headed: bool) -> bool:
         return False
     if _has("this-text", asking) and (_QUESTION.search(asking) or _has("hands-over", asking)):
         return True
-    is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len([s for s in _SENTENCE.split(text) if s.strip()]) >= 2
+    is_long = len(text.split()) >= MIN_DOCUMENT_WORDS or len(sentences_of(text, LINES)) >= 2
     return is_long and not _ITEM.match(text) and _register(text) != _register(asking)
 
 
@@ -377,11 +372,11 @@ def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
     if credit:
         yield "pasted", text[: credit.end()]
         text = text[credit.end() :]
-    start, under_way = 0, False
-    for end in [*(found.end() for found in _SENTENCE.finditer(_masked(text))), len(text)]:
-        sentence, start = text[start:end], end
-        yield from (("pasted", found.group()) for found in _QUOTE.finditer(sentence) if _is_long(found))
-        spoken = _QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
+    under_way = False
+    for start, end in bounds(masked(text)):
+        sentence = text[start:end]
+        yield from (("pasted", found.group()) for found in QUOTE.finditer(sentence) if _is_long(found))
+        spoken = QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
         pieces = _split_report(spoken)
         # What was begun behind a colon, or is asked about, goes on until the user speaks of himself or asks.
         under_way = under_way and not _is_personal(spoken)
@@ -400,17 +395,12 @@ def _asks_about(sentence: str) -> bool:
     return bool(_QUESTION.search(sentence)) and _has("this-text", sentence) and _has("source", sentence)
 
 
-def _masked(text: str) -> str:
-    """The text with quotations blanked, so that no sentence is thought to end inside of one."""
-    return _QUOTE.sub(lambda found: "_" * len(found.group()), text)
-
-
 def _is_long(found: re.Match[str]) -> bool:
     """Whether a quotation is somebody's sentence: by its length, or because a colon hands over to it."""
     inside = found.group()[1:-1]
     words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
     is_introduced = found.string[max(0, found.start() - MAX_GAP) : found.start()].rstrip().endswith((":", "："))
-    return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
+    return words > (MAXQUOTE_WORDS - 1 if is_introduced else MAXQUOTE_WORDS)
 
 
 def is_reported(sentence: str) -> bool:
@@ -428,7 +418,7 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
             return [("own", head + colon), ("pasted", rest)]
         if _names_source(head):
             return [("own", head + colon), ("reported", rest)]
-    report = anywhere("reports").search(_masked(sentence))
+    report = anywhere("reports").search(masked(sentence))
     if report is None or _has("me", " ".join(sentence[: report.start()].split()[-2:])):
         return [("own", sentence)]
     begin = max((turn.end() for turn in _TURNS.finditer(sentence, 0, report.start())), default=0)

@@ -78,8 +78,8 @@ def cut_at_word(text: str, room: int) -> str:
     if len(text) <= room:
         return text
     cut = text[: room - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:—-") + "…"
+    space = max(cut.rfind(" "), cut.rfind("，"), cut.rfind("、"))
+    return (cut[:space] if space > room // 2 else cut).rstrip(" ,;:.—–-，、") + "…"
 
 
 def is_unspaced(char: str) -> bool:

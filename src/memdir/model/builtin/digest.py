@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from memdir.text.sentences import LINES, sentences_of
 from memdir.text.speakers import without_host
+from memdir.text.words import cut_at_word
 from memdir.transcript.message import Message, ToolResult, ToolUse
 
 MAX_LINE = 220  # characters of one noted line
 MAX_QUOTED = 1500  # characters of a result that is kept as it is
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _DEFINED = re.compile(
     r"^\s*(?:export\s+|async\s+|pub\s+|static\s+)*(?:def|class|function|fn|func|struct|interface)\s+(\w+)", re.M
 )
@@ -150,13 +151,12 @@ def turns_of(messages: Sequence[Message]) -> Iterator[Turn]:
 
 def short(text: str, limit: int = MAX_LINE) -> str:
     """A text on one line, cut between words."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return cut_at_word(" ".join(text.split()), limit)
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, code left out."""
-    return [part.strip(" -*#>") for part in _SENTENCE.split(_FENCE.sub("\n", text)) if len(part.strip(" -*#>")) > 3]
+    return [part for part in sentences_of(_FENCE.sub("\n", text), LINES) if len(part) > 3]
 
 
 def _title(turns: Sequence[Turn]) -> str:

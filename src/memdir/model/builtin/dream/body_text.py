@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from memdir.text.sentences import STOPS, bounds
+
 Label = Literal["main", "why", "how", "update"]
 
 _FENCE = re.compile(r"\s*(```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4,}|\t|\s*[|>#]|\s*(?:[-*_]\s*){3,}$|\s*<!--|\s*[^\s;|,]*[;|\t][^\s;|]*[;|\t]\S)")
 _LIST_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABEL = re.compile(r"\s*(?:[-*+]\s+)?(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?\s*")
-_SENTENCE_END = re.compile(r"(?:(?<=[.!?…])[\"”’)\]]?\s+|(?<=[。！？])\s*)")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|cf|vs|approx|ca|no|nr|Dr|Mr|Mrs|Ms|Prof|St|bzw|z\.B|d\.h|p\.ex|ej|Sr|Sra)|\b[A-Z])\.$"
-)
 _SEGMENT = re.compile(r"(?:,\s+|:\s+)")
 _CLAUSE_END = re.compile(r";\s+")
 _WHY = re.compile(
@@ -57,14 +55,12 @@ def sentences(body: str) -> list[BodySentence]:
 
 def split(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
     """The bounds of each sentence in text[start:end]."""
-    end = len(text) if end is None else end
-    at = start
-    for mark in _SENTENCE_END.finditer(text, start, end):
-        if _ABBREVIATION.search(text, max(at, mark.start() - 8), mark.start()):
-            continue
-        yield from _trimmed(text, at, mark.start())
-        at = mark.end()
-    yield from _trimmed(text, at, end)
+    part = text[start:end]
+    for first, last in bounds(part, STOPS):
+        sentence = part[first:last].strip()
+        if sentence:
+            begin = start + part.index(sentence, first)
+            yield begin, begin + len(sentence)
 
 
 def clauses(text: str) -> list[tuple[int, int]]:
@@ -120,15 +116,6 @@ def _label_of(word: str) -> Label:
     if _HOW.match(word):
         return "how"
     return "update" if _UPDATE.match(word) else "main"
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    while start < end and text[start].isspace():
-        start += 1
-    if start < end:
-        yield start, end
 
 
 def segment(clause: str, at: int, *, least: int) -> tuple[int, int]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
-from memdir.disk.safe_path import check_key
-from memdir.errors import PathEscape
 from memdir.model.builtin.dream.amend import shortened
 from memdir.model.builtin.dream.desk import Desk
 from memdir.model.builtin.dream.dream_words import DreamWords
@@ -14,10 +11,9 @@ from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.store.taxonomy import MemoryType, guess_type
 from memdir.store.topic import Topic
+from memdir.text.naming import file_stem, first_words, free_key
 
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
-MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
-NAME_WORDS = 7
 
 
 def known_at(desk: Desk, evidence: LaterStatement, near: list[tuple[str, float]]) -> bool:
@@ -41,41 +37,16 @@ def new_page(desk: Desk, evidence: LaterStatement, *, is_wish: bool) -> tuple[st
     name = _name(evidence.text, evidence.reader.lexicon)
     body = f"{sentence(evidence.text)}\n\nSaid on {evidence.day.isoformat()}."
     topic = Topic.compose(name=name, description=shortened(evidence.text), kind=kind, body=body)
-    return _free_key(desk, _stem(name, kind)), topic.data
+    key = free_key(file_stem(name, kind), lambda key: key in desk.pages or desk.before(key) is not None)
+    return key, topic.data
 
 
 def _name(text: str, lexicon: DreamWords) -> str:
     """A title: the first words, without who said it and without trailing small words."""
     speaker = re.match(r"[^:.;,]{2,40}:\s+", text)
     rest = text[speaker.end() :] if speaker and len(speaker[0].split()) <= 4 else text
-    words = rest.split()[:NAME_WORDS]
-    pause = next((at for at, word in enumerate(words) if at > 1 and word[-1] in ",;:.—–("), len(words) - 1)
-    words = words[: pause + 1]
+    words = first_words(rest).split()
     while len(words) > 2 and not lexicon.stems(words[-1]) and not any(c.isdigit() for c in words[-1]):
         words.pop()
     name = " ".join(words).split(" (")[0].strip(",;:.…—–() ")
     return name[:1].upper() + name[1:]
-
-
-def _stem(name: str, kind: MemoryType) -> str:
-    text = unicodedata.normalize("NFKC", name).casefold()
-    text = unicodedata.normalize("NFC", "".join(c if c.isalnum() else " " for c in text))
-    stem = str(kind)
-    for word in text.split():
-        if len(f"{stem}_{word}".encode()) > MAX_STEM:
-            break
-        stem = f"{stem}_{word}"
-    try:
-        check_key(f"{stem}.md")
-    except PathEscape:
-        return f"{kind}_note"
-    return stem
-
-
-def _free_key(desk: Desk, stem: str) -> str:
-    number = 1
-    key = f"{stem}.md"
-    while key in desk.pages or desk.before(key) is not None:
-        number += 1
-        key = f"{stem}_{number}.md"
-    return key

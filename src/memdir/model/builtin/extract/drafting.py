@@ -9,14 +9,15 @@ from datetime import date
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
-from memdir.model.builtin.extract.naming import describe, file_name, title
-from memdir.model.builtin.extract.secret import holds_secret
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
-from memdir.model.builtin.extract.wording import rule_and_reason, shorten, tidy, with_dates, without_secrets
+from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
+from memdir.text.words import cut_at_word
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
+MAX_DESCRIPTION = 150  # an index line stays under about that
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
@@ -43,12 +44,12 @@ def compose(
     if not parts.rule:
         return None
     lead = parts.lead or parts.rule[0]
-    description = describe(lead, [text for text in parts.rule if text != lead])
+    description = describe_rule(lead, [text for text in parts.rule if text != lead], MAX_DESCRIPTION)
     name = " ".join(updates.name.split()) if updates else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
     body = _body(parts, candidate, updates)
-    file = updates.file if updates else file_name(kind, name, description, taken)
+    file = updates.file if updates else free_key(file_stem(name, kind), taken.__contains__)
     if holds_secret(f"{name}\n{description}\n{body}"):
         return None
     sources = _sources(conversation, candidate)
@@ -130,7 +131,7 @@ def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
     unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
     if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
         return []
-    return [f"{heading}: “{shorten(text, MAX_CONTEXT)}”"]
+    return [f"{heading}: “{cut_at_word(text, MAX_CONTEXT)}”"]
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
@@ -142,8 +143,8 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append("(In the user's own words.)")
     if updates:
-        paragraphs.append(f"Before this change: {shorten(updates.description or updates.body, MAX_CONTEXT)}")
-    return shorten("\n\n".join(paragraphs), MAX_BODY)
+        paragraphs.append(f"Before this change: {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
+    return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
 
 
 def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memdir.model.builtin.extract.secret import holds_secret
+from memdir.store.secrets import find_secrets
 from memdir.text.dates import DateSpan
 from memdir.text.language import clean
 from memdir.text.phrases import alternatives, anywhere
@@ -14,6 +14,25 @@ from memdir.text.phrases import alternatives, anywhere
 _CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
 MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own
 MIN_RULE_LETTERS = 12  # the same where words are not set apart
+
+# Secrets as people say them, "the password is ...": the store's scanner knows how they are written.
+_HIDDEN_WORDS = (
+    r"pass(?:word|wort|phrase|code)?|pwd|pw|secret|token|api[ _-]?key|key|pin|tan|credential\w*|kennwort|senha"
+    r"|contraseña|clave|mot de passe|hasło|пароль|wachtwoord|密码|口令|パスワード|비밀번호"
+)
+_SAYS = r"(?:is|=|:|lautet|ist|est|es|é|это|是|は)"
+_NAMED = re.compile(
+    rf"(?<!\w)(?:{_HIDDEN_WORDS})(?!\w)[^.\n]{{0,24}}?{_SAYS}\s*[\"'`]?(?=\S*[\d!@#$%^&*_-])(\S{{4,}})", re.IGNORECASE
+)
+_TANGLE = r"[\w!@#$%^&*+-]"
+_BESIDE = re.compile(
+    rf"(?<!\w)(?:{_HIDDEN_WORDS})\s+[\"'`]?((?={_TANGLE}*\d)(?={_TANGLE}*[A-Za-z]){_TANGLE}{{6,}})", re.IGNORECASE
+)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a password, key or token seems to stand in the text."""
+    return bool(_NAMED.search(text) or _BESIDE.search(text) or find_secrets(text))
 
 
 def tidy(sentence: str, language: str) -> str:
@@ -86,12 +105,3 @@ def _written(phrase: str, span: DateSpan) -> str:
         return f"{span.weekday} {days[0]}"
     plain = re.fullmatch(r"[^\W\d_]+", phrase)
     return days[0] if plain and len(days) == 1 else f"{phrase} ({', '.join(days)})"
-
-
-def shorten(text: str, most: int) -> str:
-    """The text cut at a word to at most that many characters."""
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    at = max(cut.rfind(" "), cut.rfind("，"), cut.rfind("、"))
-    return (cut[:at] if at > most // 2 else cut).rstrip(" ,;:.—–-，、") + "…"

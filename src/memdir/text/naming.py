@@ -1,0 +1,88 @@
+"""Names for a memory that came without: a title, a description for recall to judge by, and a file name (S6, S7)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from memdir.disk.safe_path import is_key
+from memdir.text.language import cjk_runs, common_words, fold, stems
+from memdir.text.sentences import LINES, bounds
+from memdir.text.words import cut_at_word
+
+MAX_DESCRIPTION = 200  # longer descriptions are bodies
+MAX_TITLE = 60  # fits a list beside a date
+MAX_TITLE_WORDS = 7
+MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
+NAMELESS = "note"  # the file name of a memory whose title has no letter
+TELLING_STEMS = 2  # a clause with fewer topic words is a lead-in ("before anything else:")
+_CLAUSES = re.compile(r"(?<=[^\d\s])[,;:](?=\s)|[。；：！？，]|(?<=\w)[.!?](?=\s|$)|\s[—–-]\s")
+
+
+def describe(body: str) -> str:
+    """A description for a text that came without one: its first sentence, or the beginning of it."""
+    text = " ".join(body.split()).lstrip("#*-> ")
+    return cut_at_word(text[: next((end for _, end in bounds(text, LINES)), 0)].rstrip(". "), MAX_DESCRIPTION)
+
+
+def describe_rule(lead: str, others: Iterable[str], room: int) -> str:
+    """The leading sentence of a rule, with more of it while there is room."""
+    text = lead
+    for more in others:
+        if len(text) > room // 3:
+            break
+        text = f"{text} {more}"
+    return cut_at_word(text.rstrip(".。"), room)
+
+
+def first_words(text: str) -> str:
+    """A title: a text up to its first pause, or its first words."""
+    words = text.split()[:MAX_TITLE_WORDS]
+    pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
+    return " ".join(words[: pause + 1]).rstrip(",;:.…—–( ")[:MAX_DESCRIPTION] or "memory"
+
+
+def title(lead: str) -> str:
+    """A title: the first clause of a sentence that names a topic, cut to fit."""
+    clauses = [clause.strip() for clause in _CLAUSES.split(lead) if clause.strip()]
+    first = next((at for at, clause in enumerate(clauses) if _tells(clause)), 0)
+    text = clauses[first] if clauses else lead
+    for more in clauses[first + 1 :]:
+        if len(text) + len(more) + 2 > MAX_TITLE or len(set(stems(text))) > 2 * TELLING_STEMS:
+            break
+        text = f"{text}, {more}"
+    short = cut_at_word(text[:1].upper() + text[1:], MAX_TITLE)
+    words = short.rstrip(".…,;: ").split(" ")
+    while short.endswith("…") and len(words) > 2 and fold(words[-1]) in common_words():
+        words.pop()  # a title does not end in "the"
+    return " ".join(words)
+
+
+def _tells(clause: str) -> bool:
+    return len(set(stems(clause))) >= TELLING_STEMS or len(cjk_runs(clause)) > 0
+
+
+def file_stem(name: str, kind: str = "") -> str:
+    """A file name from a title: words of letters and digits of any script, joined by underscores."""
+    text = unicodedata.normalize("NFKC", name).casefold()
+    text = unicodedata.normalize(
+        "NFC", "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
+    )
+    stem = ""
+    for word in text.split():
+        if stem and len((stem + word).encode()) > MAX_STEM:
+            break
+        stem = f"{stem}_{word}" if stem else word.encode()[:MAX_STEM].decode("utf-8", "ignore")
+    stem = stem or NAMELESS
+    prefixed = stem if not kind or stem.startswith(f"{kind}_") else f"{kind}_{stem}"
+    return prefixed if is_key(f"{prefixed}.md") else f"{kind or NAMELESS}_note"
+
+
+def free_key(stem: str, is_taken: Callable[[str], bool]) -> str:
+    """The first of stem.md, stem_2.md, … that is not taken."""
+    key, number = f"{stem}.md", 1
+    while is_taken(key):
+        number += 1
+        key = f"{stem}_{number}.md"
+    return key
