@@ -10,7 +10,8 @@ import pytest
 
 from memdir.errors import PromptError
 from memdir.prompts import compose
-from memdir.prompts.compose import load_prompt, prompt_names
+from memdir.prompts.compose import load_prompt
+from tests.prompts.prompt_files import prompt_names
 
 GOLDEN = Path(__file__).parent / "golden"
 HOME = "/home/ann/.memdir/projects/-work-app"

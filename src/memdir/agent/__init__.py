@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memdir.agent.tools.tool import ToolContext as ToolContext
     from memdir.agent.tools.tool import memory_tools as memory_tools
     from memdir.agent.workspace import Workspace as Workspace
+    from memdir.store.history import Origin as Origin
 
     __all__: list[str]
 else:
@@ -37,5 +38,6 @@ else:
             "memdir.agent.loop": "Abort run_agent",
             "memdir.agent.tools.tool": "Outcome Tool ToolContext Toolbox memory_tools",
             "memdir.agent.workspace": "Workspace",
+            "memdir.store.history": "Origin",
         },
     )

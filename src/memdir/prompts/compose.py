@@ -14,10 +14,6 @@ import re
 from memdir.disk.plain_file import read_plain
 from memdir.errors import PromptError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAX_DEPTH = 8  # parts inside parts; deeper is a circle
 MAX_PROMPT_BYTES = 1 << 20  # prose that a model reads every time
@@ -29,15 +25,14 @@ _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
 class Prompt:
     """One prompt file, parts already put in."""
 
-    __slots__ = ("hash", "is_overridden", "name", "text", "variables")
+    __slots__ = ("hash", "name", "text", "variables")
 
-    def __init__(self, name: str, text: str, variables: frozenset[str], *, is_overridden: bool) -> None:
+    def __init__(self, name: str, text: str, variables: frozenset[str]) -> None:
         import hashlib
 
         self.name = name
         self.text = text
         self.variables = variables
-        self.is_overridden = is_overridden
         self.hash = hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]
 
     def render(self, **values: str) -> str:
@@ -82,15 +77,7 @@ def load_prompt(name: str, *, overrides: str = "", own: str = "") -> Prompt:
     if used - declared or (source.declared - used and not source.is_overridden):
         wrong = sorted((used - declared) | (source.declared - used))
         raise PromptError(f"the prompt {name} uses a variable it does not declare, or the reverse: {', '.join(wrong)}")
-    return Prompt(name, text, used, is_overridden=source.is_overridden)
-
-
-def prompt_names() -> Iterator[str]:
-    """Every prompt file there is."""
-    for folder, _, files in os.walk(FOLDER):
-        for file in files:
-            if file.endswith(".md"):
-                yield os.path.relpath(os.path.join(folder, file), FOLDER).replace(os.sep, "/")
+    return Prompt(name, text, used)
 
 
 class _Source:

@@ -58,7 +58,7 @@ class RecallLog:
                 continue
 
     def pin(self, pin: Pin) -> None:
-        from memdir.store.secrets.find import redact
+        from memdir.store.secrets import redact
 
         line = {"query": redact(pin.query), "expected": pin.expected, "recent_tools": pin.recent_tools}
         self._append(PINS_NAME, {**line, "scope": pin.scope} if pin.scope else line)
@@ -106,7 +106,7 @@ def _beginning(message: str) -> str:
     """The first words of a message in one line, without secrets."""
     if not message:
         return ""
-    from memdir.store.secrets.find import beginning
+    from memdir.store.secrets import beginning
 
     words = " ".join(beginning(message.lstrip(), LOOKED_AT).split())
     return words if len(words) <= MESSAGE_CHARACTERS else words[: MESSAGE_CHARACTERS - 1].rstrip() + "…"

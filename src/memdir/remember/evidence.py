@@ -26,6 +26,7 @@ from memdir.text.words import is_unspaced, split_words
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
+_TRUST = dict.fromkeys(Speaker, Trust.TOOL) | {Speaker.USER: Trust.USER, Speaker.REPORTED: Trust.USER}
 SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
 LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
 CLEARLY = 0.6  # so near that the user said it, whoever else did
@@ -72,8 +73,8 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                 case ToolUse(tool_id, name):
                     tool_names[tool_id] = name.lower()
                 case ToolResult(tool_use_id, content):
-                    trust = _trust_of_tool(tool_names.get(tool_use_id, ""))
-                    yield Said(message.id, content, trust, Speaker.TOOL)
+                    is_web = any(word in tool_names.get(tool_use_id, "") for word in _WEB_TOOLS)
+                    yield Said(message.id, content, Trust.WEB if is_web else Trust.TOOL, Speaker.TOOL)
                 case Text(text) if message.role == "assistant":
                     yield Said(message.id, text, Trust.ASSISTANT, Speaker.ASSISTANT)
                 case Text(text) if message.is_meta:
@@ -84,13 +85,6 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                     )
                 case _:
                     continue
-
-
-_TRUST = dict.fromkeys(Speaker, Trust.TOOL) | {Speaker.USER: Trust.USER, Speaker.REPORTED: Trust.USER}
-
-
-def _trust_of_tool(name: str) -> Trust:
-    return Trust.WEB if any(word in name for word in _WEB_TOOLS) else Trust.TOOL
 
 
 def has_prose(messages: Sequence[Message]) -> bool:

@@ -161,12 +161,13 @@ class Judged:
 
 def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
     """Ask the conversation about everything that a draft adds to what stood there."""
-    claims = tuple(_added(topic, before))
+    known = set(_claims(before)) if before else set()
+    claims = tuple(claim for claim in _claims(topic) if claim not in known)
     tongue = tongue_of(" ".join(claims))
     supports = [evidence.support(claim, topic.kind, tongue) for claim in claims]
-    is_translated, reasons = tongue != evidence.tongue, frozenset(_reasons(topic))
+    reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
     remarks = frozenset(_claims(topic)) - frozenset(_headline(topic))
-    return Judged(topic, claims, tuple(supports), evidence, is_translated, reasons, remarks, before is None)
+    return Judged(topic, claims, tuple(supports), evidence, tongue != evidence.tongue, reasons, remarks, before is None)
 
 
 def without_planted(judged: Judged) -> Topic:
@@ -206,17 +207,6 @@ def is_commanding(claim: str) -> bool:
     if any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found):
         return True
     return _OF_THE_USER.search(claim) is not None
-
-
-def _added(topic: Topic, before: Topic | None) -> list[str]:
-    """The claims of a memory that were not there before: its name, its description and each sentence of its body."""
-    known = set(_claims(before)) if before else set()
-    return [claim for claim in _claims(topic) if claim not in known]
-
-
-def _reasons(topic: Topic) -> list[str]:
-    """The sentences that a memory gives as its reason (T6)."""
-    return [claim for why in _WHY.findall(topic.body) for claim in sentences_of(why)]
 
 
 def _headline(topic: Topic) -> list[str]:

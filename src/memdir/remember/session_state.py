@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
@@ -36,13 +36,15 @@ class SessionState:
         session = SessionState(session_id, layout, memory_is_on)
         try:
             found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
-            session.extract_cursor = str(found["extractCursor"])
-            session.summarized_up_to = str(found.get("summarizedUpTo", ""))
-            session.tokens_at_summary = int(found.get("tokensAtSummary", 0))
-            session.catch_up_failures = int(found.get("catchUpFailures", 0))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return SessionState(session_id, layout, memory_is_on)
-        return session
+            return replace(
+                session,
+                extract_cursor=str(found["extractCursor"]),
+                summarized_up_to=str(found["summarizedUpTo"]),
+                tokens_at_summary=int(found["tokensAtSummary"]),
+                catch_up_failures=int(found["catchUpFailures"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return session
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""

@@ -35,23 +35,16 @@ class FinishedTurn:
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:
     """What came after the cursor's message; everything when that message is gone (X4: compaction)."""
-    for at in range(len(messages) - 1, -1, -1):
-        if cursor and messages[at].id == cursor:
-            return tuple(messages[at + 1 :])
-    return tuple(messages)
+    ids = [message.id for message in messages]
+    start = len(ids) - ids[::-1].index(cursor) if cursor and cursor in ids else 0
+    return tuple(messages[start:])
 
 
 def wrote_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> bool:
     """Whether the main agent itself wrote into a memory directory in these messages (X3)."""
-    real_roots = [os.path.realpath(root) + os.sep for root in roots]
-    for message in messages:
-        for use in message.tool_uses:
-            path = use.input.get("file_path")
-            if use.name in WRITING and isinstance(path, str):
-                real = os.path.realpath(os.path.join(cwd, path))
-                if any(real.startswith(root) for root in real_roots):
-                    return True
-    return False
+    written = [use.input.get("file_path") for message in messages for use in message.tool_uses if use.name in WRITING]
+    real = [os.path.realpath(os.path.join(cwd, path)) for path in written if isinstance(path, str)]
+    return any(path.startswith(os.path.realpath(root) + os.sep) for root in roots for path in real)
 
 
 def instructions_in(request: Request) -> str:

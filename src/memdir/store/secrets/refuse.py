@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 
 from memdir.errors import SecretRefused
-from memdir.store.secrets.find import find_secrets, new_secrets, redact
+from memdir.store.secrets import find_secrets, new_secrets, redact
 from memdir.store.trust import is_of_team
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memdir.store.secrets.find import SecretMatch
+    from memdir.store.secrets import SecretMatch
 
 _RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
