@@ -65,7 +65,10 @@ class FileHistory:
         steps = self.plan(message_id)
         for step in steps:
             self.changed(step.path, _read(step.path), step.content)
-            _put(step)
+            if step.content is None:
+                delete_file(step.path)
+            else:
+                write_project_file(step.path, step.content)
         return steps
 
     def show(self, path: str, message_id: str) -> bytes | None:
@@ -147,13 +150,6 @@ def _read(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise disk_error(error, "read", path) from error
-
-
-def _put(step: Step) -> None:
-    if step.content is None:
-        delete_file(step.path)
-    else:
-        write_project_file(step.path, step.content)
 
 
 @dataclass

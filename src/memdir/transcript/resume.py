@@ -32,8 +32,8 @@ class Resumed:
 def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
     """The context at the end of a transcript, or at the message `at`; empty when there is no such file or message."""
     tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
-    if tree is None or leaf is None:
-        return Resumed(damage=tree.damage if tree else Damage())
+    if leaf is None:
+        return Resumed(damage=tree.damage)
     carried, after = _chain(tree, leaf)
     front, back = joined_messages(tree, carried), joined_messages(tree, after)
     messages = tuple(with_replacements([*front, *back], tree.replacements))
@@ -45,19 +45,19 @@ def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
 def history(path: str) -> Resumed:
     """Everything that was said on the way to the end of a transcript, from its first message on, as it was said."""
     tree, leaf = _opened(path)
-    if tree is None or leaf is None:
-        return Resumed(damage=tree.damage if tree else Damage())
+    if leaf is None:
+        return Resumed(damage=tree.damage)
     messages = tuple(joined_messages(tree, _chain(tree, leaf, is_whole=True)[1]))
     return Resumed(messages, leaf.record.uuid, depth=len(messages), damage=tree.damage)
 
 
-def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tree | None, Node | None]:
-    """The tree of a transcript and the record that was asked for; neither when there is no such file."""
+def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tree, Node | None]:
+    """The tree of a transcript and the record that was asked for; an empty one when there is no such file."""
     tree = Tree(path, with_sidechains=is_sidechain)
     try:
         return tree, tree.find(at) if at else tree.leaf()
     except (FileNotFoundError, NotADirectoryError):
-        return None, None
+        return tree, None
     except OSError as error:
         raise disk_error(error, "read", path) from error
 
@@ -65,7 +65,8 @@ def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tre
 def damage_of(path: str) -> Damage:
     """What is wrong with the whole of a transcript; resume reads only as far back as it must."""
     tree = Tree(path, with_sidechains=True)
-    tree.grow_whole()
+    for _ in tree.before(-1):
+        pass  # back to the beginning
     return tree.damage
 
 

@@ -88,11 +88,6 @@ class Tree:
                 return node
         return None
 
-    def grow_whole(self) -> None:
-        """Read everything that is left."""
-        while self._grow():
-            pass
-
     def _grow(self) -> bool:
         """Read one line more, further back; False at the beginning of the file."""
         raw = next(self._lines, None)
