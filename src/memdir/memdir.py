@@ -76,6 +76,7 @@ class MemDir:
         self._project_store: MemoryStore | None = None
         self._is_started = False
         self._chosen_model: Model | None = None
+        self._opening = allocate_lock()  # recall is opened in threads
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._sessions: dict[str, Session] = {}
         self._choosers: dict[str, LocalChooser] = {}
@@ -319,19 +320,20 @@ class MemDir:
     def recaller(self, scope: str = "project", *, is_alone: bool = False) -> Recaller:
         """Finds the memories that help with a message and renders them (R1): those of a scope by the selector that the
         settings name (R2, R3), and after the project's the user's own for all projects."""
-        if (scope, is_alone) not in self._recallers:
-            from memdir.recall.recall import Recaller
+        with self._opening:
+            if (scope, is_alone) not in self._recallers:
+                from memdir.recall.recall import Recaller
 
-            others = [self.chooser("user")] if scope == "project" and not is_alone else []
-            self._recallers[scope, is_alone] = Recaller(
-                self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
-                others,
-                self.store_for,
-                self.layout.work_tree,
-                sink=self,
-                clock=self.clock,
-            )
-        return self._recallers[scope, is_alone]
+                others = [self.chooser("user")] if scope == "project" and not is_alone else []
+                self._recallers[scope, is_alone] = Recaller(
+                    self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
+                    others,
+                    self.store_for,
+                    self.layout.work_tree,
+                    sink=self,
+                    clock=self.clock,
+                )
+            return self._recallers[scope, is_alone]
 
     def _model_chooser(self, scope: str) -> Chooser:
         from memdir.recall.model_select import ModelChooser

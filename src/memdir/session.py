@@ -86,10 +86,9 @@ class Session:
 
     def prefetch(self, text: str, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
-        recaller = self._memory.recaller() if self._memory.settings.enabled else None
         shape = form or self._form
         return Prefetch(
-            recaller,
+            self._memory.recaller if self._memory.settings.enabled else None,
             self._memory.threads(),
             text,
             shown=self._shown,
@@ -205,7 +204,12 @@ class Session:
 
     async def close(self) -> None:
         """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
-        self._on_closed(self.id)
+        try:
+            await self._end()
+        finally:
+            self._on_closed(self.id)
+
+    async def _end(self) -> None:
         parts = vars(self)  # what was never needed was never made
         if self._late is not None:
             self._late.cancel()

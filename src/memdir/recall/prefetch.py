@@ -76,12 +76,12 @@ def _ours(text: str) -> HostMessage:
 
 
 class Prefetch:
-    """A recall in flight: choosing and reading happen in a thread, showing is left to whoever takes it. Without a
-    recaller, as where memory is off, it finds nothing."""
+    """A recall in flight: opening, choosing and reading happen in a thread, showing is left to whoever takes it. With
+    nothing to open, as where memory is off, it finds nothing."""
 
     def __init__(
         self,
-        recaller: Recaller | None,
+        open_recaller: Callable[[], Recaller] | None,
         threads: RecallThreads,
         text: str,
         *,
@@ -89,7 +89,8 @@ class Prefetch:
         recent_tools: Sequence[str] = (),
         as_message: Callable[[str], HostMessage] = _ours,
     ) -> None:
-        self._recaller = recaller
+        self._open_recaller = open_recaller
+        self._recaller: Recaller | None = None
         self._as_message = as_message
         self._loop = asyncio.get_running_loop()
         self._asking: Future[Reply] | None = None
@@ -115,7 +116,7 @@ class Prefetch:
             await asyncio.wait({done}, timeout=seconds)
             done.cancel()  # only this wait: the work goes on
 
-    def ready(self) -> list[HostMessage]:
+    def ready(self) -> list[Any]:
         """The messages to append, if recall has come to an end and they were not taken yet; marks them as shown."""
         if self._is_over or not self.is_done:
             return []
@@ -132,9 +133,10 @@ class Prefetch:
             self._asking.cancel()
 
     def _find(self) -> Prepared | None:
-        if self._recaller is None:
+        if self._open_recaller is None:
             return None
         try:
+            self._recaller = self._open_recaller()
             return self._recaller.prepare(self._request, self._recaller.choose(self._request))
         except Exception:  # noqa: BLE001 - the turn goes on: recall that fails is recall that finds nothing
             return None
