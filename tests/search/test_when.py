@@ -32,7 +32,7 @@ EPOCH = date(1970, 1, 1).toordinal()
     ],
 )
 def test_a_past_day_is_counted_from_today(text: str, day: date) -> None:
-    moment = moment_in(text, THURSDAY)
+    moment = moment_in(text, THURSDAY, ("en",))
     assert moment is not None
     assert date.fromordinal(moment.day) == day
 
@@ -42,7 +42,7 @@ def test_a_past_day_is_counted_from_today(text: str, day: date) -> None:
     ["how many days ago did it break?", "ago", "long ago", "the last commit", "last", "99999 days ago", "next week"],
 )
 def test_words_that_name_no_past_day_are_left_alone(text: str) -> None:
-    assert moment_in(text, THURSDAY) is None
+    assert moment_in(text, THURSDAY, ("en",)) is None
 
 
 def test_of_two_alike_the_one_of_the_named_day_comes_first() -> None:

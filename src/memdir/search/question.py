@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from memdir.text.stems import pairs, term_of
 from memdir.text.words import split_words
 
@@ -35,17 +37,28 @@ class Question:
 
 
 def _moment(text: str, words: list[str], today: int) -> Moment | None:
-    if _PAST_WORDS.isdisjoint(words):
+    spoken = [name for name, past in _PAST_WORDS.items() if not set(past.split()).isdisjoint(words)]
+    if any(word == "last" and (after in _AFTER_LAST or after.endswith("day")) for word, after in pairwise(words)):
+        spoken.append("en")
+    if not spoken:
         return None
     from memdir.search.when import moment_in  # few messages name a past day
 
-    return moment_in(text, today)
+    return moment_in(text, today, spoken)
 
 
-_PAST_WORDS_TEXT = (  # one of them stands in every message that names a past day
-    "ago last yesterday yesterdays gestern vorgestern letzte letzten letzter letztes vorige vorigen vor derniere "
-    "dernier ayer anteayer anoche hace pasado pasada ontem passado passada ieri scorso scorsa gisteren geleden "
-    "afgelopen wczoraj temu zeszly zeszlym igar forra вчера позавчера назад вчора vcera dun "
-    "昨天 上周 昨日 先週 어제 지난 "
-)
-_PAST_WORDS = frozenset(_PAST_WORDS_TEXT.split())
+# One of them stands in every message that names a past day; by language, for each has a table to be read.
+_PAST_WORDS = {
+    "en": "ago yesterday yesterdays",
+    "de": "gestern vorgestern letzte letzten letzter letztes vorige vorigen vor",
+    "fr": "derniere dernier",
+    "es": "ayer anteayer anoche hace pasado pasada",
+    "pt": "ontem anteontem passado passada",
+    "it": "ieri scorso scorsa",
+    "nl": "gisteren eergisteren geleden afgelopen",
+    "pl": "wczoraj temu zeszly zeszlym",
+    "sv": "igar forra",
+    "ru": "вчера позавчера назад",
+    "zh": "昨天 上周 昨日 先週 어제 지난",
+}
+_AFTER_LAST = frozenset(("week", "weeks", "weekend", "month", "months", "year", "years", "night"))

@@ -13,7 +13,7 @@ from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from memdir.search.segment import Facts
 
@@ -42,9 +42,9 @@ class Moment:
         return exp(-off * off / 2)
 
 
-def moment_in(text: str, today: int) -> Moment | None:
-    """The past day that a text names, if any."""
-    spans = read_any(text, date.fromordinal(today))
+def moment_in(text: str, today: int, languages: Collection[str]) -> Moment | None:
+    """The past day that a text names in one of these languages, if any."""
+    spans = read_any(text, date.fromordinal(today), languages)
     for span in spans:
         naming = split_words(text[span.start : span.end])
         is_last = span.kind in ("whole", "weekday", "days of week") and "L" in span.symbols

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.language import fold
-from memdir.text.phrases import rows_of
 
 EAST = ("zh", "ja", "ko")
 MAX_NUMBER = 1000  # a larger number is no count of days
@@ -72,8 +72,10 @@ class _Vocabulary:
 def words_by_meaning() -> dict[str, dict[str, tuple[str, ...]]]:
     """The whole table: the words of each language by what they mean."""
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for meaning, language, words in rows_of("text/date_words.txt"):
-        table.setdefault(language, {})[meaning] = words
+    for line in shipped_lines("text/date_words.txt"):
+        head, _, words = line.partition(": ")
+        meaning, language = head.split()
+        table.setdefault(language, {})[meaning] = tuple(words.split("; "))
     return table
 
 
@@ -107,22 +109,22 @@ def month_of(word: str) -> int | None:
 
 def read_tokens(text: str, *tongues: str) -> list[Token]:
     """The text as symbols, by the first of the languages that knows a word; what no date is made of becomes "."."""
-    pieces = [(found.lastgroup or "", found.group(), found.start(), found.end()) for found in _PIECE.finditer(text)]
+    pieces = [(one.lastgroup or "", one[0], fold(one[0]), one.start(), one.end()) for one in _PIECE.finditer(text)]
     tokens: list[Token] = []
     at = 0
     while at < len(pieces):
-        kind, raw, start, end = pieces[at]
+        kind, raw, word, start, end = pieces[at]
         taken = 1
         if kind == "word":
-            symbols, value, taken = _look_up([fold(piece[1]) for piece in pieces[at : at + _LONGEST]], raw, at, tongues)
+            symbols, value, taken = _look_up([piece[2] for piece in pieces[at : at + _LONGEST]], raw, at, tongues)
         elif kind == "run":
             symbols, value, taken = _look_up_run(text, pieces[at : at + _LONGEST_RUN])
         else:
             symbols, value = _figure(kind, raw)
-        end = pieces[at + taken - 1][3]
+        end = pieces[at + taken - 1][4]
         for symbol in symbols:  # of one word that says two things, the value is the last one's
             meant = value if symbol == symbols[-1] else "w"
-            tokens.append(Token(symbol, meant, fold(text[start:end]), start, end))
+            tokens.append(Token(symbol, meant, word, start, end))
         at += taken
     return tokens
 
@@ -138,11 +140,11 @@ def _look_up(words: list[str], raw: str, at: int, tongues: tuple[str, ...]) -> t
     return ".", "", 1
 
 
-def _look_up_run(text: str, pieces: list[tuple[str, str, int, int]]) -> tuple[str, str, int]:
+def _look_up_run(text: str, pieces: list[tuple[str, str, str, int, int]]) -> tuple[str, str, int]:
     known = _vocabulary("zh").whole
-    start = pieces[0][2]
+    start = pieces[0][3]
     for length in range(len(pieces), 0, -1):
-        end = pieces[length - 1][3]
+        end = pieces[length - 1][4]
         if text[start:end] in known:
             return *known[text[start:end]], length
     number = _HAN_NUMBER.match(text, start)

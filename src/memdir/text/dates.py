@@ -7,12 +7,11 @@ from is given. Whether it is to be rewritten, weighed or doubted is the caller's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
-from memdir.text.phrases import anywhere, at_end
 from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
@@ -86,6 +85,8 @@ class _Phrase:
     @property
     def past(self) -> bool:
         """Whether the words before a date say that it is behind us."""
+        from memdir.text.phrases import anywhere, at_end  # recall reads dates, and none of these
+
         clause = _CLAUSE_END.split(self.before)[-1]
         told = anywhere("tells-past", self.language).search(clause)
         return bool(told) and not at_end("toward", self.language).search(clause)
@@ -114,9 +115,10 @@ class _Phrase:
             return _date(self.today.year + (-1 if self.past else 1), month, day)
         return found
 
-    def holiday(self) -> date | None:
+    def holiday(self) -> DateSpan | None:
         """The day of a fixed holiday."""
-        return next((self.month_day(*map(int, token.value.split("-"))) for token in self.of("H")), None)
+        found = self.month_day(*map(int, self.of("H")[0].value.split("-")))
+        return DateSpan(found, vague=True) if found else None
 
 
 Resolver = Callable[[_Phrase], "DateSpan | date | None"]
@@ -157,7 +159,13 @@ def add(day: date, count: int, unit: str) -> date:
             while day.weekday() > LAST_WORKDAY:
                 day += step
         return day
-    return day + timedelta(days=count // 24 if unit == "h" else count * DAYS[unit])
+    return day + timedelta(days=count * DAYS[unit])
+
+
+def nearest_year(found: date, day: date) -> date:
+    """The same day of the year that is nearest to another day."""
+    years = (_date(found.year + step, found.month, found.day) for step in (-1, 0, 1))
+    return min((one for one in years if one), key=lambda one: abs(one - day))
 
 
 def next_weekday(day: date, weekday: int) -> date:
@@ -178,10 +186,6 @@ def _absolute(phrase: _Phrase) -> date | None:
     return phrase.month_day(month, day, *parts[2:])
 
 
-def _month_and_day(phrase: _Phrase) -> date | None:
-    return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
-
-
 def _numbered_month(phrase: _Phrase) -> date | None:
     month, day = (int(token.value) for token in phrase.of("N"))
     return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
@@ -199,10 +203,6 @@ def _workday_of_month(phrase: _Phrase) -> date:
     nth = phrase.value("OoN", -1)
     before = unit_start(phrase.month, "m", 1) if nth == -1 else phrase.month - timedelta(days=1)
     return add(before, nth, "k")
-
-
-def _day_of_month(phrase: _Phrase) -> date | None:
-    return _date(phrase.month.year, phrase.month.month, phrase.value("OoN"))
 
 
 def _end(phrase: _Phrase) -> date | None:
@@ -228,10 +228,6 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
 
-def _weekday_in_weeks(phrase: _Phrase) -> date:
-    return phrase.day_of_week(phrase.number)
-
-
 def _weekday_and_week(phrase: _Phrase) -> date | None:
     found = next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number)
     return found if phrase.unit == "w" else None
@@ -249,7 +245,7 @@ def _in_units(phrase: _Phrase) -> DateSpan | None:
     if not counted or fillers & {"the", "of"} or phrase.unit == "e":
         return None
     number, unit = phrase.number, phrase.unit
-    return DateSpan(add(phrase.today, number, unit), vague=unit == "h" and number < 24, unit=unit, count=number)
+    return DateSpan(add(phrase.today, number, unit), unit=unit, count=number)
 
 
 def _ago(phrase: _Phrase) -> DateSpan | None:
@@ -267,10 +263,11 @@ def _later(phrase: _Phrase) -> DateSpan | None:
 
 def _beside(phrase: _Phrase) -> date | None:
     """A day before or after another: the holiday in the phrase, the day named before, or the one in the memory."""
-    base = phrase.holiday() if phrase.has("H") else next(iter(phrase.bases), None)
-    if base is None or not phrase.has("W"):
-        return base and base + timedelta(days=-1 if phrase.has("Rr") else 1)
-    return (previous_weekday if phrase.has("Rr") else next_weekday)(base, phrase.weekday)
+    holiday = phrase.holiday() if phrase.has("H") else None
+    bases = holiday.days if holiday else () if phrase.has("H") else phrase.bases
+    if not bases or not phrase.has("W"):
+        return bases[0] + timedelta(days=-1 if phrase.has("Rr") else 1) if bases else None
+    return (previous_weekday if phrase.has("Rr") else next_weekday)(bases[0], phrase.weekday)
 
 
 def _weekday(phrase: _Phrase) -> DateSpan | date:
@@ -293,25 +290,28 @@ def _day_number(phrase: _Phrase) -> date | None:
     return next((day for day in days if day and day >= phrase.today), None)
 
 
-def _holiday(phrase: _Phrase) -> DateSpan | None:
-    found = phrase.holiday()
-    return DateSpan(found, vague=True) if found else None
-
-
 _P = "[P,]*"
 _WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
 _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
 _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("absolute", _absolute, ("[KJ]",)),
-    ("month day", _month_and_day, (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?")),
+    (
+        "month day",
+        lambda it: it.month_day(it.value("M"), it.value("NoO"), it.value("Y", 0)),
+        (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?"),
+    ),
     ("month day", _numbered_month, ("(?:YU)?NUNj",)),
     ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
     ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
-    ("day of month", _day_of_month, ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj")),
+    (
+        "day of month",
+        lambda it: _date(it.month.year, it.month.month, it.value("OoN")),
+        ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj"),
+    ),
     ("end", _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", _whole_unit, (_WEEK,)),
-    ("weekday in weeks", _weekday_in_weeks, ("WP*IP*N?P*U",)),
+    ("weekday in weeks", lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
     ("weekday and week", _weekday_and_week, ("WU",)),
     ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
     ("in", _in_units, ("[Ii]P*N?P*U", "NP*[Uj][ni]")),
@@ -321,7 +321,7 @@ _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
     ("day", _offset, ("[Dp]",)),
     ("day number", _day_number, ("P+o", "Nj")),
-    ("holiday", _holiday, ("[CRrAS]P*H",)),
+    ("holiday", _Phrase.holiday, ("[CRrAS]P*H",)),
 )
 _SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
 
@@ -343,7 +343,7 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result: list[tuple[DateSpan, ...]] = []
     for text in texts:
-        spans = list(_spans(text, clock, last, (clock.language, "en"))) if _may(text, clock.language) else []
+        spans = list(_spans(text, clock, last, (clock.language, "en")))
         spans.extend(_shifted(text, clock, last, spans))
         exact = [span.days[-1] for span in spans if span.grain == "day"]
         last = exact[-1] if exact else last
@@ -351,15 +351,11 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     return result
 
 
-def _may(text: str, language: str) -> bool:
-    return any(char.isdigit() for char in text) or not may_hold_date(text).isdisjoint((language, "en", "zh"))
-
-
-def read_any(text: str, today: date) -> list[DateSpan]:
-    """The dates of a text in any of our languages; the longest reading where several overlap."""
+def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSpan]:
+    """The dates of a text in any of our languages, or of those given; the longest reading where several overlap."""
     folded = fold(text)
     words = frozenset(_LETTERS.findall(folded))
-    may_hold, common = may_hold_date(text), small_words()
+    may_hold, common = among or may_hold_date(text), small_words()
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
@@ -394,8 +390,11 @@ def _longest(
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
         start = words[0].start
-        found_days = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
-        span = DateSpan(found_days) if isinstance(found_days, date) else found_days
+        try:
+            meant = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
+        except (OverflowError, ValueError):  # a day that no calendar has
+            continue
+        span = DateSpan(meant) if isinstance(meant, date) else meant
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
             return _placed(span, text, words), end - at
@@ -419,6 +418,8 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
+    from memdir.text.phrases import anywhere, at_end
+
     before = text[: words[0].start]
     return bool(anywhere("routine", name).search(text) or at_end("recurring", name).search(before))
 
@@ -431,8 +432,10 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
         return
     after = None if spans else _ONE_AFTER.search(fold(text))
     if after:
-        yield _shift(bases, 1, "w", after.start(), after.end())
+        yield from _shift(bases, 1, "w", after.start(), after.end())
         return
+    from memdir.text.phrases import anywhere
+
     sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
     if not sooner and not later:
         return
@@ -442,11 +445,14 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
         start, end = words[0].start, words[-1].end
         if not any(span.start < end and start < span.end for span in spans):
             number = next((int(token.value) for token in words if token.symbol == "N"), 1)
-            yield _shift(bases, -number if sooner else number, words[-1].value, start, end)
+            yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
             return
 
 
-def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> DateSpan:
-    span = DateSpan(*(add(base, count, unit) for base in bases))
+def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> Iterator[DateSpan]:
+    try:
+        span = DateSpan(*(add(base, count, unit) for base in bases))
+    except (OverflowError, ValueError):
+        return
     span.start, span.end, span.kind = start, end, "shift"
-    return span
+    yield span

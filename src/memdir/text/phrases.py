@@ -29,8 +29,7 @@ class Cue(NamedTuple):
     at: int
 
 
-def rows_of(file: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Meaning, language and phrases of every line of a table."""
+def _read(file: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for line in shipped_lines(file):
         head, _, tail = line.partition(":")
         meaning, language = head.split()
@@ -40,7 +39,7 @@ def rows_of(file: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 @cache
 def _table() -> dict[str, dict[str, tuple[str, ...]]]:
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for meaning, language, some in (row for file in _FILES for row in rows_of(file)):
+    for meaning, language, some in (row for file in _FILES for row in _read(file)):
         table.setdefault(meaning, {})[language] = some
     return table
 
@@ -81,7 +80,7 @@ def _lexicon() -> tuple[_Meant, frozenset[str], _Meant, dict[str, dict[tuple[str
     phrases: _Meant = {}
     prefixes: _Meant = {}
     unspaced: dict[str, dict[tuple[str, str], None]] = {}
-    for meaning, language, some in rows_of("text/lexicon.txt"):
+    for meaning, language, some in _read("text/lexicon.txt"):
         for folded in map(fold, some):
             if cjk_runs(folded):
                 unspaced.setdefault(language, {})[folded, meaning] = None

@@ -17,7 +17,7 @@ from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.store.taxonomy import MemoryType
 from memdir.text.date_words import words_by_meaning
-from memdir.text.dates import ROMANCE, DateSpan, add, may_hold_date, read_any, unit_start
+from memdir.text.dates import ROMANCE, DateSpan, may_hold_date, nearest_year, read_any
 from memdir.text.language import fold
 from memdir.text.words import is_unspaced
 
@@ -65,11 +65,12 @@ def _is_certain(span: DateSpan, day: date) -> bool:
     """Whether only one day can be meant. Weeks begin on Monday; "next" is the one in the next week."""
     found = span.days[0]
     if span.kind == "weekday":
+        is_this_week = (found - day).days < 7 - day.weekday()
         if not set("Tc").isdisjoint(span.symbols):
-            return found < unit_start(day, "w", 1)
+            return is_this_week
         if "L" in span.symbols:
             return (day - found).days > 1
-        return span.language not in ROMANCE or found >= unit_start(day, "w", 1)
+        return span.language not in ROMANCE or not is_this_week
     if span.kind in ("weekday and week", "from") and span.weekday:
         return found.weekday() != day.weekday()
     return len(span.days) == 1
@@ -226,9 +227,7 @@ def resolved(text: str, day: date) -> str | None:
     text = _Work().mended(text, found)
     for span in reversed(read_any(text, day)):
         if span.kind == "month day" and "Y" not in span.symbols:
-            years = (add(span.days[0], count, "y") for count in (-1, 0, 1))
-            nearest = min(years, key=lambda one: abs(one - day))
-            text = f"{text[: span.end]} ({nearest}){text[span.end :]}"
+            text = f"{text[: span.end]} ({nearest_year(span.days[0], day)}){text[span.end :]}"
     return text
 
 
