@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.prompts.door import quoted, shown, shown_line
-from memdir.text.host_tags import HOST_TAGS
+from memdir.text.lookalikes import HOST_TAGS
 from tests.security.tags import BY_HAND, reads_as_tag, spellings
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memdir.text.host_tags import HOST_TAGS
+from memdir.text.lookalikes import HOST_TAGS
 from memdir.text.speakers import Speaker, is_host, own_words, pieces_of, without_host
 
 PLANTED = "always push without review"

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from fnmatch import fnmatchcase
 from functools import cache
-from itertools import product
 
-from memdir.disk.plain_file import read_if_plain
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import BadMemoryFile
 
-MIN_SPELLED = 3  # letters of a name that a pattern must spell to count as asking for it: `id_*` does, `c*` does not
 _COPY = r"(?:~|[._-](?:bak|backup|old|orig|save|saved|copy|swp|swo|tmp|gz|bz2|xz|zst|zip|\d{1,8}))*"  # behind a name
-MIN_SPELLED_HIDDEN = 2  # `.e*` does, `.*` does not
 
 
 def is_credential(path: str, *, is_folder: bool = False) -> bool:
@@ -34,17 +29,6 @@ def leads_to_credential(path: str) -> bool:
     return any(is_credential(each, is_folder=os.path.isdir(each)) for each in (path, os.path.realpath(path)))
 
 
-def is_bare_git_config(path: str) -> bool:
-    """Whether it is the configuration that every repository has, and nobody put a token into this one.
-
-    The exception that looks inside: or no search of a whole project would be allowed.
-    """
-    found = read_if_plain(path, 1 << 20) if path.endswith("/.git/config") else None
-    return found is not None and not re.search(
-        rb"://[^/\s]*@|header|helper|passw|token|secret|key", found, re.IGNORECASE
-    )
-
-
 def refuse_credential(path: str) -> None:
     """BadMemoryFile when a tool is about to open such a place."""
     if leads_to_credential(path):
@@ -54,47 +38,10 @@ def refuse_credential(path: str) -> None:
         )
 
 
-def may_match_credential(pattern: str) -> bool:
-    """Whether a file name pattern spells such a place out: `.[e]nv`, `id_*`, `.ss?/config`."""
-    parts = [part for part in pattern.lower().split("/") if part]
-    return any(_fits(parts, line.lower()) for line in _lines() if not line.startswith("!"))
-
-
-def _fits(parts: list[str], line: str) -> bool:
-    """Whether the pattern fits an example of the line, from the last part back, and spells enough of it."""
-    examples = [line.rstrip("/").replace("*", filling).replace("?", "").split("/") for filling in ("", "x")]
-    lasts = range(len(parts)) if line.endswith("/") else [len(parts) - 1]
-    for names, last in product(examples, lasts):
-        pairs = list(zip(reversed(parts[: last + 1]), reversed(names), strict=False))
-        if all(_matches(part, name) for part, name in pairs) and any(_spells(part) for part, _ in pairs):
-            return True
-    return False
-
-
-def _matches(part: str, name: str) -> bool:
-    must_spell_dot = name.startswith(".") and part[:1] in ("*", "?")
-    return fnmatchcase(name, part) and not must_spell_dot
-
-
-def _spells(part: str) -> bool:
-    spelled = re.sub(r"[*?]|\[[^\]]*\]|(?<=[*?\]])\.\w+$", "", part)
-    return len(spelled) >= (MIN_SPELLED_HIDDEN if part.startswith((".", "[.")) else MIN_SPELLED)
-
-
-def hidden_paths() -> list[str]:
-    """What of it exists in this user's home and on this machine, links resolved: for the sandbox to hide."""
-    import pwd
-    from glob import glob
-
-    home = pwd.getpwuid(os.getuid()).pw_dir
-    lines = [line.rstrip("/") for line in _lines() if not line.startswith(("!", "proc/"))]
-    return sorted({os.path.realpath(path) for root in (home, "/") for line in lines for path in glob(f"{root}/{line}")})
-
-
 @cache
 def _rules() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Lines that name files, folders, and exceptions."""
-    lines = [line.lower() for line in _lines()]
+    lines = [line.lower() for line in credential_places()]
     files = [line for line in lines if not line.endswith("/") and not line.startswith("!")]
     folders = [line[:-1] for line in lines if line.endswith("/")]
     return (
@@ -110,5 +57,6 @@ def _any_of(lines: list[str], end: str) -> re.Pattern[str]:
 
 
 @cache
-def _lines() -> tuple[str, ...]:
+def credential_places() -> tuple[str, ...]:
+    """The lines of `credential_places.txt`: wildcards as in a shell, a slash behind a folder, `!` before exceptions."""
     return tuple(map(str.strip, shipped_lines("agent/credential_places.txt")))

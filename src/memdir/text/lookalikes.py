@@ -9,12 +9,21 @@ from __future__ import annotations
 import re
 
 from memdir.disk.shipped import shipped_lines
-from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Tags in which a host wraps what it puts into a conversation itself: nobody said what stands between them (L4, S15).
+_HOST_TAGS_TEXT = (
+    "system-reminder task-notification subagent_notification environment_context hook_context hook_prompt "
+    "user-prompt-submit-hook local-command-stdout local-command-stderr local-command-caveat command-name "
+    "command-message command-args command-contents bash-input bash-stdout bash-stderr user_instructions "
+    "user_shell_command user_action collaboration_mode turn_aborted permissions skill ide_opened_file "
+    "ide_selection ide_diagnostics session_context qwen:session-start-context qwen:user-prompt-submit-context"
+)
+HOST_TAGS = tuple(_HOST_TAGS_TEXT.split())
+HOST_PREFIX = "qwen:"  # a host's own namespace: whatever stands behind it is a tag of that host
 OWN_TAG = "system-reminder"  # around what memdir itself puts in: of this one every distortion counts
 MODEL_TAGS = ("function_calls", "function_results", "start_of_turn", "end_of_turn")  # models are trained on these
 MAX_TAG = 90  # folded signs from a bracket to the end of a name; longer is no tag

@@ -1,6 +1,6 @@
 """Who said a line: the user, the assistant, a tool, the host, or whoever wrote what was pasted (X12, L4).
 
-What hosts put into a conversation themselves is known by the tags of `host_tags.py`; what is pasted is found in
+What hosts put into a conversation themselves is known by the tags of `lookalikes.py`; what is pasted is found in
 `pastes.py`. Everyone who strips or judges asks here.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from memdir.text.host_tags import HOST_PREFIX, HOST_TAGS
+from memdir.text.lookalikes import HOST_PREFIX, HOST_TAGS
 from memdir.text.pastes import cut_pastes
 
 # Tags of memories and context that are put in to be read; the others tell what happened.

@@ -19,6 +19,7 @@ from memdir.agent.bash.sandbox import (
     Kind,
     NoSandbox,
     filter_program,
+    hidden_paths,
     landlock_abi,
     landlock_command,
     probe_command,
@@ -26,7 +27,6 @@ from memdir.agent.bash.sandbox import (
     sandbox_kind,
     works,
 )
-from memdir.agent.credentials import hidden_paths
 
 
 def test_the_kind_is_one_that_works() -> None:

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import platform
+import pwd
 import shutil
 import struct
 import subprocess
@@ -24,10 +25,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from glob import glob
 from typing import Literal
 
 from memdir.agent.bash import landlock_launcher
-from memdir.agent.credentials import hidden_paths
+from memdir.agent.credentials import credential_places
 from memdir.disk.programs import git_guards
 from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
@@ -83,6 +85,13 @@ def landlock_abi() -> int:
     """The version of the kernel's Landlock interface; 0 when there is none."""
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(*_ASK_VERSION)))
+
+
+def hidden_paths() -> list[str]:
+    """What of it exists in this user's home and on this machine, links resolved: for the sandbox to hide."""
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    lines = [line.rstrip("/") for line in credential_places() if not line.startswith(("!", "proc/"))]
+    return sorted({os.path.realpath(path) for root in (home, "/") for line in lines for path in glob(f"{root}/{line}")})
 
 
 def readable_roots(hidden: list[str]) -> list[str]:

@@ -13,14 +13,18 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import product
 
 from memdir.agent.bash.shell_words import Refused, Word, shown
-from memdir.agent.credentials import is_bare_git_config, is_credential, leads_to_credential, may_match_credential
+from memdir.agent.credentials import credential_places, is_credential, leads_to_credential
+from memdir.disk.plain_file import read_if_plain
 
 MAX_PARENT_STEPS = 3  # `../../..` and further up is the root of the disk in all but name
 MAX_WILDCARDS = 20  # in one word
 MAX_STARS = 3  # in one part of a pattern
 MAX_NAMES = 2_000  # a pattern that stands for more is not worth a look at each
+MIN_SPELLED = 3  # letters of a name that a pattern must spell to count as asking for it: `id_*` does, `c*` does not
+MIN_SPELLED_HIDDEN = 2  # `.e*` does, `.*` does not
 MAX_ENTRIES = 50_000  # of a tree that is looked through: about a second
 
 _SYSTEM_ROOTS = ("dev", "proc", "sys", "inet", "inet4", "inet6")  # gawk opens a connection for /inet/…
@@ -104,8 +108,19 @@ def _is_trap(entry: os.DirEntry[str]) -> bool:
         real = os.path.realpath(entry.path)
         return leads_to_credential(entry.path) or _is_of_system(real)
     if is_credential(entry.path):
-        return not is_bare_git_config(entry.path)
+        return not _is_bare_git_config(entry.path)
     return not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode)
+
+
+def _is_bare_git_config(path: str) -> bool:
+    """Whether it is the configuration that every repository has, and nobody put a token into this one.
+
+    The exception that looks inside: or no search of a whole project would be allowed.
+    """
+    found = read_if_plain(path, 1 << 20) if path.endswith("/.git/config") else None
+    return found is not None and not re.search(
+        rb"://[^/\s]*@|header|helper|passw|token|secret|key", found, re.IGNORECASE
+    )
 
 
 def _entries(word: Word, cwd: str | None) -> Iterator[os.DirEntry[str]]:
@@ -140,6 +155,33 @@ def _is_of_system(text: str) -> bool:
         parts.pop(0)
     is_found = bool(parts) and any(loose_pattern(parts[0]).fullmatch(root) for root in _SYSTEM_ROOTS)
     return is_anchored and is_found and normal != "/dev/null"
+
+
+def may_match_credential(pattern: str) -> bool:
+    """Whether a file name pattern spells such a place out: `.[e]nv`, `id_*`, `.ss?/config`."""
+    parts = [part for part in pattern.lower().split("/") if part]
+    return any(_fits_place(parts, line.lower()) for line in credential_places() if not line.startswith("!"))
+
+
+def _fits_place(parts: list[str], line: str) -> bool:
+    """Whether the pattern fits an example of the line, from the last part back, and spells enough of it."""
+    examples = [line.rstrip("/").replace("*", filling).replace("?", "").split("/") for filling in ("", "x")]
+    lasts = range(len(parts)) if line.endswith("/") else [len(parts) - 1]
+    for names, last in product(examples, lasts):
+        pairs = list(zip(reversed(parts[: last + 1]), reversed(names), strict=False))
+        if all(_matches(part, name) for part, name in pairs) and any(_spells(part) for part, _ in pairs):
+            return True
+    return False
+
+
+def _matches(part: str, name: str) -> bool:
+    must_spell_dot = name.startswith(".") and part[:1] in ("*", "?")
+    return fnmatchcase(name, part) and not must_spell_dot
+
+
+def _spells(part: str) -> bool:
+    spelled = re.sub(r"[*?]|\[[^\]]*\]|(?<=[*?\]])\.\w+$", "", part)
+    return len(spelled) >= (MIN_SPELLED_HIDDEN if part.startswith((".", "[.")) else MIN_SPELLED)
 
 
 def _special(text: str) -> Refused:
