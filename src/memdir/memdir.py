@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memdir.events import Event, Sink
+    from memdir.layout import AgentScope
     from memdir.model.budget import AtCap, Budget
     from memdir.model.job import ChatJob
     from memdir.model.model import Model
@@ -37,16 +38,24 @@ if TYPE_CHECKING:
     from memdir.transcript.transcript import Transcript
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
+_AGENT_SCOPES: dict[str, AgentScope] = {
+    "agent": "user",
+    "agent-user": "user",
+    "agent-project": "project",
+    "agent-local": "local",
+}
 FOUND = 10  # what `search` gives when nobody says how many
 
 
-class Wiring:
-    """What `open_memory` takes besides the project: the host's model, sink and clock, and as whom it writes."""
+class MemDir:
+    """A project's memory, opened. Holds settings, places and stores; all state of one conversation is in its
+    `Session`."""
 
-    __slots__ = ("clock", "model", "model_name", "sink", "source")
-
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as `open_memory` hands it on
         self,
+        environment: Environment,
+        layout: Layout,
+        settings: Settings,
         *,
         model: Model | None = None,
         model_name: str = "",
@@ -54,24 +63,15 @@ class Wiring:
         clock: Callable[[], float] = time.time,
         source: str = "host",
     ) -> None:
-        self.model = model
-        self.model_name = model_name
-        self.sink = sink
-        self.clock = clock
-        self.source = source
-
-
-class MemDir:
-    """A project's memory, opened. Holds settings, places and stores; all state of one conversation is in its
-    `Session`."""
-
-    def __init__(self, environment: Environment, layout: Layout, settings: Settings, wiring: Wiring) -> None:
         self.environment = environment
         self.layout = layout
         self.settings = settings
-        self.clock = _careful(wiring.clock)
+        self.clock = _careful(clock)
         self.place = Place(memory_root(environment, settings, layout))
-        self._wiring = wiring
+        self._given_model = model
+        self._model_name = model_name
+        self._given_sink = sink
+        self._source = source
         self._sink: Sink | None = None
         self._project_store: MemoryStore | None = None
         self._is_started = False
@@ -227,7 +227,7 @@ class MemDir:
         if self._sink is None:
             from memdir.events import CleanSink
 
-            self._sink = CleanSink(_sinks(self.layout, self.settings, self._wiring.sink), _without_secrets)
+            self._sink = CleanSink(_sinks(self.layout, self.settings, self._given_sink), _without_secrets)
         return self._sink
 
     def emit(self, event: Event) -> None:
@@ -361,20 +361,20 @@ class MemDir:
     @property
     def _has_model(self) -> bool:
         """Whether there is a model besides the built-in one, which has no opinion."""
-        if self._wiring.model is None:
+        if self._given_model is None:
             return provider_of(self.settings, self.environment) != "builtin"
         from memdir.model.choose import name_of_model
 
-        return name_of_model(self._wiring.model) != "builtin"
+        return name_of_model(self._given_model) != "builtin"
 
     @property
     def model_name(self) -> str:
         """What our own requests call the model: what the host says, or the settings, or else the model itself."""
         from memdir.model.choose import model_name, name_of_model
 
-        if self._wiring.model is None:
-            return self._wiring.model_name or model_name(self.settings, self.environment)
-        return self._wiring.model_name or self.settings.model_name or name_of_model(self._wiring.model)
+        if self._given_model is None:
+            return self._model_name or model_name(self.settings, self.environment)
+        return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
     def transcript(self, session_id: str) -> Transcript:
         """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
@@ -405,7 +405,7 @@ class MemDir:
         from memdir.model.budget import BudgetedModel, under_budget
 
         with self._choosing:
-            model = self._wiring.model if self._wiring.model is not None else self._chosen_model
+            model = self._given_model if self._given_model is not None else self._chosen_model
             if model is None:
                 from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
 
@@ -438,7 +438,7 @@ class MemDir:
     def _origin(self) -> Origin:
         from memdir.store.history import Origin
 
-        return Origin(self._wiring.source, trust="user")
+        return Origin(self._source, trust="user")
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
@@ -448,19 +448,15 @@ class MemDir:
 
     def place_of(self, scope: str) -> Place:
         """Where a scope's memories lie (A1, E1)."""
-        kind, colon, agent = scope.partition(":")
+        kind, _, agent = scope.partition(":")
         if scope == "project":
             return self.place
         if scope == "user":
             return self.layout.user_memory
         if scope == "team":
             return self.place.team()
-        if colon and kind in ("agent", "agent-user"):
-            return self.layout.agent_memory(agent, "user")
-        if colon and kind == "agent-project":
-            return self.layout.agent_memory(agent, "project")
-        if colon and kind == "agent-local":
-            return self.layout.agent_memory(agent, "local")
+        if ":" in scope and kind in _AGENT_SCOPES:
+            return self.layout.agent_memory(agent, _AGENT_SCOPES[kind])
         raise UsageError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")
 
 
@@ -493,8 +489,9 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
         layout = Layout(environment.home, folder, worktrees="isolated", user=user)
-    wiring = Wiring(model=model, model_name=model_name, sink=sink, clock=clock, source=source)
-    return MemDir(environment, layout, settings, wiring)
+    return MemDir(
+        environment, layout, settings, model=model, model_name=model_name, sink=sink, clock=clock, source=source
+    )
 
 
 def _careful(clock: Callable[[], float]) -> Callable[[], float]:

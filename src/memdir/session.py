@@ -19,7 +19,7 @@ from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, request_refused, tell
-from memdir.model.model import Model, Reply, Request, SystemBlock, ToolSpec, Usage
+from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
 from memdir.model.raw import Form, conversation_of, finished_call, host_message, tools_of
 from memdir.model.window import context_tokens, window_of
 from memdir.recall.prefetch import HostMessage, Prefetch
@@ -58,6 +58,7 @@ class Session:
         self._on_saved = on_saved
         self._on_closed = on_closed
         self._prompt: str | None = None
+        self._own_request: Request | None = None
         self._late: Prefetch | None = None
         self._last: tuple[Request, Message, Usage | None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
@@ -114,7 +115,7 @@ class Session:
 
     def clear(self) -> None:
         """The host emptied the context: the prompt is rendered anew, and memories may be shown again (P6, R1)."""
-        self._prompt = None
+        self._prompt = self._own_request = None
         self._shown.forget()
 
     # What is learned from it
@@ -302,12 +303,12 @@ class Session:
         return await self._dreamer(sessions, confirm).dream(self.own_request(), task, is_dry=is_dry)
 
     def own_request(self) -> Request:
-        """The request of a fork that has no conversation to start from."""
-        return Request(self._memory.model_name, (SystemBlock(self.prompt(), ends_prefix=True),), self._tools)
-
-    @cached_property
-    def _tools(self) -> tuple[ToolSpec, ...]:
-        return tuple(tool.spec for tool in memory_tools())
+        """The request of a fork that has no conversation to start from; the same until `clear`."""
+        if self._own_request is None:
+            tools = tuple(tool.spec for tool in memory_tools())
+            system = (SystemBlock(self.prompt(), ends_prefix=True),)
+            self._own_request = Request(self._memory.model_name, system, tools)
+        return self._own_request
 
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
