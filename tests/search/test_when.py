@@ -25,6 +25,7 @@ EPOCH = date(1970, 1, 1).toordinal()
         ("which bread did we try three days ago", date(2026, 3, 16)),
         ("who asked for the refund a couple of weeks ago?", date(2026, 3, 5)),
         ("what did I bake 2 weeks ago", date(2026, 3, 5)),
+        ("which party did I take part in a week ago?", date(2026, 3, 12)),
         ("who called on the Wednesday two weeks ago", date(2026, 3, 4)),
         ("the call last Monday", date(2026, 3, 16)),
         ("the call last Thursday", date(2026, 3, 12)),

@@ -314,7 +314,7 @@ _TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
     ("weekday in weeks", lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
     ("weekday and week", _weekday_and_week, ("WU",)),
     ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
-    ("in", _in_units, ("[Ii]P*N?P*U", "NP*[Uj][ni]")),
+    ("in", _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
     ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
     ("later", _later, ("N?P*U[ARr]",)),
     ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),

@@ -23,7 +23,7 @@ NOT_KEPT = "too-large"
 
 
 @dataclass(frozen=True)
-class FileChange:
+class TrackedChange:
     """One change of one file: hashes of its content before and after; None where there was no file."""
 
     path: str
@@ -49,7 +49,7 @@ class FileHistory:
 
     def changed(self, path: str, before: bytes | None, after: bytes | None) -> None:
         """Keep both contents, then record the change. Called by whoever writes the file, before it is written."""
-        change = FileChange(os.path.realpath(path), self._keep(before), self._keep(after))
+        change = TrackedChange(os.path.realpath(path), self._keep(before), self._keep(after))
         message_id = self.transcript.last_uuid
         backup = {"backupFileName": change.before, "after": change.after, "backupTime": self.transcript.moment()}
         snapshot = {"messageId": message_id, "trackedFileBackups": {change.path: backup}}
@@ -90,9 +90,9 @@ class FileHistory:
             if content is not None or digest is None:
                 yield Step(path, content)
 
-    def _load(self, message_id: str) -> tuple[list[FileChange], int]:
+    def _load(self, message_id: str) -> tuple[list[TrackedChange], int]:
         """All changes, and how many of them came before the message was answered."""
-        changes: list[FileChange] = []
+        changes: list[TrackedChange] = []
         point = None
         for record in read_records(self.transcript.path):
             if record.uuid == message_id:
@@ -127,7 +127,7 @@ class FileHistory:
         return content
 
 
-def changes_of(record: Record) -> Iterator[FileChange]:
+def changes_of(record: Record) -> Iterator[TrackedChange]:
     """The changes that a record tells of; Claude Code's tell only what was there before."""
     snapshot = record.fields.get("snapshot")
     backups = snapshot.get("trackedFileBackups") if isinstance(snapshot, dict) else None
@@ -136,7 +136,7 @@ def changes_of(record: Record) -> Iterator[FileChange]:
     for path, backup in backups.items():
         if isinstance(backup, dict) and os.path.isabs(path):
             before, after = backup.get("backupFileName"), backup.get("after")
-            yield FileChange(path, _name(before), _name(after), "after" in backup)
+            yield TrackedChange(path, _name(before), _name(after), "after" in backup)
 
 
 def _name(value: object) -> str | None:

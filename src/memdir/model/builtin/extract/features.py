@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memdir.model.builtin.extract.same_memory import Shelf
-from memdir.model.builtin.extract.statements import Statement, sentences
+from memdir.model.builtin.extract.statements import SaidSentence, sentences
 from memdir.model.builtin.extract.talk import Talk, TalkLine
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, stems, tokens
@@ -34,7 +34,7 @@ SHORT_WORDS, LONG_WORDS = 4, 24
 class Seen:
     """A sentence with everything observed about it."""
 
-    sentence: Statement
+    sentence: SaidSentence
     words: tuple[str, ...]
     meanings: frozenset[str]
     dates: tuple[DateSpan, ...]
@@ -113,7 +113,7 @@ def _observed(turn: UserTurn, now: datetime, shelf: Shelf) -> UserTurn:
     )
 
 
-def _local(sentence: Statement, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
+def _local(sentence: SaidSentence, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
     yield "bias"
     grams = (
         words
@@ -139,7 +139,7 @@ def _local(sentence: Statement, folded: str, words: list[str], found: list[Cue])
         yield "has:colon"
 
 
-def _place(sentence: Statement) -> str:
+def _place(sentence: SaidSentence) -> str:
     if sentence.total == 1:
         return "only"
     return "first" if sentence.number == 0 else "last" if sentence.number == sentence.total - 1 else "mid"
@@ -173,7 +173,7 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
     yield from sorted({f"turn:{cue.meaning}" for other, some in enumerate(found) if other != at for cue in some})
 
 
-def _known(sentence: Statement, shelf: Shelf) -> Iterator[str]:
+def _known(sentence: SaidSentence, shelf: Shelf) -> Iterator[str]:
     topic = stems(sentence.text)
     yield f"rules:{shelf.instructed(topic)}"
 

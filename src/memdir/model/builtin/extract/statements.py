@@ -13,7 +13,7 @@ MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spac
 
 
 @dataclass(frozen=True)
-class Statement:
+class SaidSentence:
     """One sentence of the user."""
 
     text: str
@@ -22,12 +22,12 @@ class Statement:
     total: int
 
 
-def sentences(text: str, line: int) -> tuple[Statement, ...]:
+def sentences(text: str, line: int) -> tuple[SaidSentence, ...]:
     """The user's own sentences in one said line, in order."""
     said = clean(text)
     pieces = (said[start:end].strip() for start, end in bounds(masked(said), SPEECH))
     kept = [piece for piece in pieces if _is_prose(piece)]
-    return tuple(Statement(piece, line, at, len(kept)) for at, piece in enumerate(kept))
+    return tuple(SaidSentence(piece, line, at, len(kept)) for at, piece in enumerate(kept))
 
 
 def _is_prose(piece: str) -> bool:
