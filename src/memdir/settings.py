@@ -158,6 +158,8 @@ def managed_settings_path() -> str:
     """Where an administrator puts the policy of a machine."""
     if sys.platform == "darwin":
         return "/Library/Application Support/memdir/settings.json"
+    if sys.platform == "win32":
+        return os.path.join(os.environ.get("PROGRAMDATA", r"C:\ProgramData"), "memdir", "settings.json")
     return "/etc/memdir/settings.json"
 
 

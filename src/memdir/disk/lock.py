@@ -6,13 +6,13 @@ error messages only; nothing is decided by it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
-from memdir.disk.open_writers import try_lock
+from memdir.disk.open_writers import try_lock, unlock
+from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import LockBusy
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ WAIT_SECONDS = 30.0  # longer than any write we do; shorter than a person's pati
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.025
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+_OPEN = os.O_RDWR | os.O_CREAT | NO_LINK | NEVER_WAIT
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def _holder(descriptor: int) -> str:
 
 def _release(descriptor: int) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # at once, whatever child still has the descriptor
+        unlock(descriptor)  # at once, whatever child still has the descriptor
     except OSError:
         return  # closing it does the same
     finally:

@@ -6,8 +6,8 @@ the whole.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from contextlib import contextmanager
 
 from memdir.disk.plain_file import open_descriptor
@@ -17,22 +17,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def try_lock(descriptor: int) -> bool:
-    """Take the lock if it is free; OSError on a file system without locks."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+if sys.platform == "win32":
+    import msvcrt
 
+    _FAR = 1 << 20  # behind the text, so that it stays readable
 
-def mark_writing(descriptor: int) -> bool:
-    """Say that we are writing. False while somebody has the file for themselves: ask again later."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # held by another, or a file system without locks
-        return False
-    return True
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free."""
+        try:
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+    def mark_writing(descriptor: int) -> bool:
+        """Windows has no shared lock that leaves other writers alone: a writer cannot be marked there."""
+        return descriptor >= 0
+
+    def _take_whole(descriptor: int) -> bool:
+        """So nobody is ever taken to be gone."""
+        return descriptor < 0
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free; OSError on a file system without locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def mark_writing(descriptor: int) -> bool:
+        """Say that we are writing. False while somebody has the file for themselves: ask again later."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:  # held by another, or a file system without locks
+            return False
+        return True
+
+    def _take_whole(descriptor: int) -> bool:
+        try:
+            return try_lock(descriptor)
+        except OSError:
+            return False  # a file system without locks: nobody is taken to be gone
 
 
 @contextmanager
@@ -47,10 +84,3 @@ def left_alone(path: str) -> Iterator[bool]:
         yield _take_whole(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _take_whole(descriptor: int) -> bool:
-    try:
-        return try_lock(descriptor)
-    except OSError:
-        return False  # a file system without locks: nobody is taken to be gone

@@ -14,12 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
+_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 _NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 def find_program(name: str) -> str:
     """The full path of a program, or "" when it is not installed."""
-    paths = (os.path.join(folder, name) for folder in search_path().split(os.pathsep) if folder)
+    file = f"{name}.exe" if os.name == "nt" else name
+    paths = (os.path.join(folder, file) for folder in search_path().split(os.pathsep) if folder)
     return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), "")
 
 
@@ -60,8 +63,7 @@ def run_git(
     """Exit status, output and errors of git; HistoryError when there is none, or it is not done in time."""
     import subprocess
 
-    # Of the caller's environment only this is kept; everything else, above all GIT_*, is dropped.
-    kept = {"PATH": search_path(), **({"TMPDIR": os.environ["TMPDIR"]} if "TMPDIR" in os.environ else {})}
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     try:
         done = subprocess.run(
             [find_program("git") or _NOWHERE, *arguments],
@@ -69,10 +71,10 @@ def run_git(
             capture_output=True,
             check=False,
             cwd=cwd,
-            env={**kept, "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables},
+            env={**kept, "PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables},
             timeout=timeout_seconds,
-            pass_fds=kept_open,
-            umask=0o077,
+            pass_fds=kept_open if os.name == "posix" else (),
+            umask=0o077 if os.name == "posix" else -1,
         )
     except FileNotFoundError:
         raise HistoryError(

@@ -157,6 +157,8 @@ def check_names(store: MemoryStore) -> Iterator[Finding]:
 
 
 def check_permissions(store: MemoryStore) -> Iterator[Finding]:
+    if os.name == "nt":
+        return
     open_paths = unsafe_paths(store)
     if open_paths:
         message = f"{len(open_paths)} files or folders can be read by other users, {open_paths[0]} among them"

@@ -14,7 +14,16 @@ import time
 
 from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import NEVER_WAIT, NotPlain, TooLarge, open_plain, read_beginning, read_plain
+from memdir.disk.plain_file import (
+    BINARY,
+    NEVER_WAIT,
+    NO_LINK,
+    NotPlain,
+    TooLarge,
+    open_plain,
+    read_beginning,
+    read_plain,
+)
 from memdir.errors import DiskError, LockBusy
 
 TYPE_CHECKING = False
@@ -106,7 +115,7 @@ def mark_on_disk(path: str) -> None:
     """Note that every file of the change set is in place. Without a flush: a power cut that takes the note back leads
     to files that are as they were then."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | NEVER_WAIT | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_WRONLY | NEVER_WAIT | NO_LINK | BINARY)
         try:
             os.lseek(descriptor, len(_MAGIC) - len(_MARK), os.SEEK_SET)
             os.write(descriptor, _MARK)
