@@ -58,7 +58,7 @@ measure: $(STAMP)  ## How large the house is, beside what it was and what it may
 	@$(RUN) $(BIN)/python -m benchmarks.house
 
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
-	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_lock.py tests/agent/bash/test_doors.py --faults=all
+	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_dream_lock.py tests/agent/bash/test_doors.py --faults=all
 
 .clients:
 	npm install --silent --no-fund --no-audit --prefix .clients @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
