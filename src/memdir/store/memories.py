@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.safe_path import check_key
-from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
 from memdir.text.naming import describe, file_stem, first_words, free_key
@@ -90,6 +90,8 @@ def forget_memory(store: MemoryStore, key: str, *, origin: Origin) -> None:
 
 def find_key(store: MemoryStore, wanted: str) -> str:
     """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either."""
+    if not isinstance(wanted, str):
+        raise UsageError(f"a memory is named by a text, not {type(wanted).__name__}", remedy="Pass its key or its name")
     exact = _existing_key(store, wanted)
     if exact:
         return exact
