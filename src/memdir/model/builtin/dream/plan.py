@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.cues import Cues
 from memdir.model.builtin.dream.desk import Desk
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.later_statement import Reader
-from memdir.model.builtin.dream.memory_page import TEAM, is_index, log_day
+from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.mend_dates import mend_dates
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
 from memdir.model.builtin.dream.pointers import mend_pointers
@@ -63,8 +63,8 @@ def _logs(night: Night) -> list[NightFile]:
 def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
     """The indexes by folder: the main one, the team's own, and any other that is there."""
     folders = {file.key[: -len(INDEX_NAME)] for file in night.files if is_index(file.key)} | {""}
-    if any(key.startswith(TEAM) for key in desk.pages):
-        folders.add(TEAM)
+    if any(key.startswith(TEAM_PREFIX) for key in desk.pages):
+        folders.add(TEAM_PREFIX)
     found = {}
     for folder in sorted(folders):
         catalogue = Catalogue(desk, folder + INDEX_NAME)
