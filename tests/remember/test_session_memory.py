@@ -363,7 +363,7 @@ async def test_closing_stops_the_update_under_way(keep: Callable[..., SessionMem
 async def test_the_built_in_model_fills_the_sections(
     keep: Callable[..., SessionMemory], layout: Layout, work: Work, events: Events
 ) -> None:
-    """No key, no network: titles, files, commands, errors and what mended them, results, worklog."""
+    """No key, no network: titles, files, commands, errors and what fixed them, results, worklog."""
     memory = keep(BuiltinModel())
     last = fix_rounding(work)
     assert memory.after_sampling(last, usage(12_000)) is None
@@ -377,7 +377,7 @@ async def test_the_built_in_model_fills_the_sections(
     assert notes.body("Files and Functions") == "- `src/invoice.py`: read, edited (`total`)"
     assert notes.body("Workflow") == "- `pytest tests/test_invoice.py`"
     errors = notes.body("Errors & Corrections")
-    assert "AssertionError: assert Decimal('0.00') == Decimal('0.01') → mended: Edit src/invoice.py" in errors
+    assert "AssertionError: assert Decimal('0.00') == Decimal('0.01') → fixed: Edit src/invoice.py" in errors
     assert "The user: \"No, don't use float anywhere." in errors
     assert "`src/invoice.py` holds the rule now." in notes.body("Codebase and System Documentation")
     assert "The root cause was that each line was rounded on its own." in notes.body("Learnings")

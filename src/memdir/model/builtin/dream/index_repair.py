@@ -79,7 +79,7 @@ class Catalogue:
                 self._move(page, extra)
 
     def rebuild(self, keys: list[str]) -> None:
-        """Write the index of these pages anew if that changes anything."""
+        """Write the index of these pages again if that changes anything."""
         lines = self._once([kept for line in self._lines if (kept := self._alive(line))])
         listed = {line.key for line in lines if line.entry}
         lines = self._inserted(lines, [self._fresh(key) for key in keys if key not in listed])

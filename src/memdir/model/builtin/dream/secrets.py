@@ -8,7 +8,7 @@ from memdir.model.builtin.dream.dream_words import tokens
 from memdir.store.secrets import find_secrets, redact
 
 
-def mend_secrets(desk: Desk) -> None:
+def redact_secrets(desk: Desk) -> None:
     """Take secrets out of the team's pages, and report which kinds there were."""
     for page in desk.open_pages():
         if page.folder != TEAM_PREFIX:
