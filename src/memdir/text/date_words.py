@@ -17,6 +17,7 @@ _HAN = "一二三四五六七八九十"
 _HAN_NUMBER = f"[{_HAN}]{{1,3}}"
 _LONGEST = 4  # words of the longest entry ("il y a", "day before yesterday")
 _LONGEST_RUN = 4  # characters of the longest entry in a script without spaces
+_LEAST_STEM = 3  # characters of the shortest one
 _LAST_DAY = 31
 _SYMBOLS = re.compile(r"([A-Za-z.]{1,2})(?:=(.+))?")  # of a meaning; turns of phrase have longer names
 _CARRIERS = "WMUDHVpj"  # symbols without which there is no date
@@ -35,7 +36,7 @@ class Token:
 class _Vocabulary:
     """The words of one language, with the symbols and the value of each."""
 
-    __slots__ = ("carriers", "openings", "stems", "whole", "written")
+    __slots__ = ("beginnings", "carriers", "openings", "stems", "whole", "written")
 
     def __init__(self, *languages: str) -> None:
         self.whole: dict[str, tuple[str, str]] = {}
@@ -50,12 +51,16 @@ class _Vocabulary:
                         table.setdefault(fold(word).rstrip("*"), (symbols[1], symbols[2] or ""))
                     elif meaning == "as-written":
                         self.written[fold(word)] = word[0].isupper()
+        self.beginnings = frozenset(word[:_LEAST_STEM] for word in self.stems)
         self.openings = frozenset(word.split(" ")[0] for word in self.whole if " " in word)
         self.carriers = frozenset(word.split(" ")[0] for word, entry in self.whole.items() if entry[0][-1] in _CARRIERS)
 
     def stem(self, word: str) -> tuple[str, str] | None:
         """What the longest known beginning of a word means."""
-        return next((self.stems[word[:cut]] for cut in range(len(word), 2, -1) if word[:cut] in self.stems), None)
+        if word[:_LEAST_STEM] not in self.beginnings:
+            return None
+        cuts = range(len(word), _LEAST_STEM - 1, -1)
+        return next((self.stems[word[:cut]] for cut in cuts if word[:cut] in self.stems), None)
 
 
 @cache

@@ -379,7 +379,8 @@ def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...])
     shapes = _shapes(set(letters))
     at = 0 if shapes else len(tokens)
     while at < len(tokens):
-        found = [(match.end(), kind, resolve) for shape, kind, resolve in shapes if (match := shape.match(letters, at))]
+        known = () if letters[at] in ".;" else shapes
+        found = [(match.end(), kind, resolve) for shape, kind, resolve in known if (match := shape.match(letters, at))]
         span, taken = _longest(text, tokens, at, found, clock, last) if found else (None, 1)
         if span:
             yield span

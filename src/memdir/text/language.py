@@ -83,7 +83,8 @@ def language(folded: str) -> str:
         return script
     counts: Counter[str] = Counter()
     for word in tokens(folded):
-        counts.update(name for name, known in small_words().items() if word.rstrip("'") in known)
+        if (plain := word.rstrip("'")) in common_words():
+            counts.update([name for name, known in small_words().items() if plain in known])
     best = max(counts, key=lambda name: (counts[name], name == "en"), default="en")
     return best if counts[best] >= MIN_LANGUAGE_HITS else "en"
 
