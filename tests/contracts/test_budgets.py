@@ -6,13 +6,14 @@ import ast
 
 from benchmarks.house import Module, double_names, figures, modules_in_cycles
 
-# Over the limit today; what comes below it leaves this list, and nothing joins it.
-NOT_YET = {"lines of the core", "lines of model/builtin"}
+# Over the limit today (ADR 0051), and never more than this; what comes below its limit leaves the list.
+NOT_YET = {"lines of the core": 23_200, "lines of model/builtin": 6_000}
 
 
 def test_the_house_stays_within_its_budgets() -> None:
-    over = {figure.name: (figure.now, figure.limit) for figure in figures() if figure.is_over}
-    assert over.keys() - NOT_YET == set(), {name: over[name] for name in over.keys() - NOT_YET}
+    over = {figure.name: figure.now for figure in figures() if figure.is_over}
+    assert [name for name, now in over.items() if now > NOT_YET.get(name, 0)] == []
+    assert over.keys() == NOT_YET.keys()
 
 
 def module(path: str, text: str = "") -> Module:

@@ -267,7 +267,7 @@ async def test_a_runaway_job_is_driven_into_the_cap_waits_and_goes_on_the_next_d
     sleep = Sleep(clock)
     model = budgeted(ledger, clock, ScriptedModel([step] * 25), Caps(tokens_per_day=10_000), sleep=sleep, sink=events)
     hands = ForkTools(model, box(tmp_path, [TestTool(lambda arguments: "more to do")]), allow_all)
-    report = await run_fork(Request("scripted", messages=(user("Hi"),)), Job("Go on for ever.", "runaway", 25), hands)
+    report = await run_fork(Request("scripted", messages=(user("Hi"),)), Job("Go on for ever.", 25), hands)
     assert report.run.turns == 25
     today = [moment for moment in asked_at if moment < MIDNIGHT]
     tomorrow = [moment for moment in asked_at if MIDNIGHT <= moment < MIDNIGHT + 86400]

@@ -15,11 +15,10 @@ from memdir.transcript.message import Message, user
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, a name for events and the ledger, how long it may take, and
-    the facts that the text was rendered from."""
+    """What a fork is to do: the text of its one message, how long it may take, and the facts that the text was rendered
+    from."""
 
     text: str
-    label: str
     max_turns: int
     prompt_hash: str = ""
     typed: TypedJob | None = None

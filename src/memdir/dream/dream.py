@@ -200,7 +200,7 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        return Job(f"{text}\n{told_now(now)}", "dream", MAX_TURNS, prompt.hash, job)
+        return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""

@@ -147,7 +147,7 @@ class Compaction:
         """A summary that the model writes now."""
         prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        job = Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
+        job = Job(prompt.render(keep=wish), MAX_TURNS, prompt.hash, CompactJob(keep))
         messages = conversation.messages
         text = await self._summary(messages, request, job)
         if not text.strip():

@@ -174,7 +174,7 @@ class Extraction:
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        asked = Job(_rendered(prompt, job, tools), "extract", MAX_TURNS, prompt.hash, job)
+        asked = Job(_rendered(prompt, job, tools), MAX_TURNS, prompt.hash, job)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _skip(self, reason: str) -> Skipped:

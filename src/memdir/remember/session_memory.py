@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FIRST_TOKENS = 10_000  # context before the first update: shorter sessions need no notes (N3)
 MORE_TOKENS = 5_000  # context that came since the last one (N3)
 MORE_CALLS = 3  # tool calls since, unless the agent has come to a halt (N3)
-MAX_TURNS = 4  # read, edit, done, and one to mend an edit that did not fit
+MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
 SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under way
 TITLE_SECTION = "Session Title"
 SECTION_TOKENS = 2_000  # of one section; more crowds out the others
@@ -162,7 +162,7 @@ class SessionMemory:
             "reminders": notes.reminders(),
         }
         text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash, NotesJob(self.path, notes.sections))
+        return Job(text, MAX_TURNS, prompt.hash, NotesJob(self.path, notes.sections))
 
     def _template(self) -> str:
         own = os.path.join(self.session.layout.session_memory_config, "template.md")

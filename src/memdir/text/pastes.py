@@ -69,7 +69,7 @@ def _has(meaning: str, text: str) -> bool:
 
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
     """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
-    parts = _without_documents(_MessageReader().read(text[:MAX_TYPED]))
+    parts = _without_documents(_ParagraphReader().read(text[:MAX_TYPED]))
     if text[MAX_TYPED:].strip():
         parts.append((False, text[MAX_TYPED:]))
     # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
@@ -107,7 +107,7 @@ def _is_careful(line: str) -> bool:
     return text[:1].isupper() and bool(re.search(r"[.!…][\"'”»)\]]*(?:\s+[\"“„«(]?[^\W\d_a-z]|$)", text))
 
 
-class _MessageReader:
+class _ParagraphReader:
     """Goes through a message's paragraphs and knows whether a text that somebody wrote is under way."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class RelativeDate:
 def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
     """Every relative date in a text, read from `day`."""
     for span in read_any(text, day):
-        place = _Place(text, span)
+        place = _PlacedDate(text, span)
         if place.is_meant():
             value = _value(span)
             absolute = place.written(value) if _is_certain(span, day) else ""
@@ -87,7 +87,7 @@ def _value(span: DateSpan) -> str:
     return day.isoformat()[:7] if is_month else day.isoformat()
 
 
-class _Place:
+class _PlacedDate:
     """A date in its sentence: the words before it that are its own, and how it is written there."""
 
     def __init__(self, text: str, span: DateSpan) -> None:
@@ -169,7 +169,7 @@ def mend_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozens
             continue
         day = day_of(page.mtime, zone)
         topic = page.topic
-        reading = _Reading(kinds, page, day)
+        reading = _PageDates(kinds, page, day)
         work = _Work()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
@@ -232,7 +232,7 @@ def resolved(text: str, day: date) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _PageDates:
     """Reads the sentences of one page."""
 
     kinds: SentenceKinds
