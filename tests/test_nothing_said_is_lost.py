@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memdir import Message, Session, open_memory
-from memdir.errors import DiskError, ModelError, PathEscape, UsageError
+from memdir.errors import ModelError, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
 from memdir.model.scripted import says
@@ -217,16 +217,10 @@ async def test_users_of_one_session_are_counted(project: Path) -> None:
     await memory.close()
 
 
-async def test_a_home_that_cannot_be_written_to_costs_the_conversation_nothing(
-    project: Path, events: Events, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_home_that_cannot_be_written_to_costs_the_conversation_nothing(project: Path, events: Events) -> None:
     memory = open_memory(project, model=BuiltinModel(), sink=events, flags=OFF)
     memory.add("The staging database listens on port 5433.")
-
-    def refuse(*_: object) -> None:
-        raise DiskError("cannot write: Read-only file system")
-
-    monkeypatch.setattr("memdir.remember.session_state.write_bytes_atomic", refuse)
+    Path(memory.layout.session_folder("monday")).write_text("no folder can be made here", encoding="utf-8")
     async with memory.session("monday") as session:
         assert len(await session.recall("Which port does the staging database listen on?", wait=20)) == 1
         session.turn_ended(*anthropic(FACTS[0]))
