@@ -120,7 +120,7 @@ class ChangeSet:
         self._files[key] = (None, None)
 
     def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:
-        """ChangeSet an index as it stands when the change set is written; left out in skip-index mode (S12)."""
+        """Change an index as it stands when the change set is written; left out in skip-index mode (S12)."""
         if not self._store.skip_index:
             self._index_edits.setdefault(key, []).append(edit)
 
