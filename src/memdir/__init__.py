@@ -1,12 +1,28 @@
 """Memory for LLM agents as plain Markdown files that a person can read, edit, diff and undo.
 
 The public names; everything else is private, whatever its name. Importing does nothing: each name is loaded when used.
-For an agent of one's own there are more in `memdir.agent`, `memdir.model` and `memdir.transcript`.
+For an agent of one's own there are more in `memdir.agent`, `memdir.model` and `memdir.transcript`; errors are in
+`memdir.errors`, and what signatures name besides in `memdir.types`.
 """
 
 from __future__ import annotations
 
 from memdir.lazily import lazily
+
+_MOVED = {  # names that were here once, for who still imports them (docs/how-to/upgrade.md)
+    "in memdir.agent": "Abort Allow Deny DiskFiles Job Origin ToolContext Toolbox Workspace memory_gate memory_tools "
+    "run_agent",
+    "in memdir.model": "AnthropicModel BuiltinModel Model OpenAIModel RawCall Reply Request ScriptedModel SystemBlock "
+    "choose_model context_tokens reply_of",
+    "in memdir.transcript": "Conversation Text ToolResult ToolUse assistant user",
+    "in memdir.types": "MemoryStore",
+    "memdir.agent.ForkTools": "Hands",
+    "memdir.agent.run_fork": "fork",
+    "MemDir.add": "add_memory",
+    "MemDir.model_name": "model_name",
+    "MemDir.settings": "load_settings",
+    "what Session.turn_ended takes": "FinishedTurn",
+}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +71,7 @@ else:
             "memdir.transcript.message": "Message",
             "memdir.version": "__version__",
         },
+        _MOVED,
     )
 
 

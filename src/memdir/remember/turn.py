@@ -56,4 +56,4 @@ def instructions_in(request: Request) -> str:
 class Skipped:
     """Nothing was run, and why."""
 
-    reason: str
+    reason: str  # in a word or two, as in "nothing_new"
