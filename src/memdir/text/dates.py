@@ -293,37 +293,39 @@ def _day_number(phrase: _Phrase) -> date | None:
 _P = "[P,]*"
 _WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
 _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
-_TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
-    ("absolute", _absolute, ("[KJ]",)),
+# A kind, the symbols it needs (one of each group), what resolves it, and its shapes.
+_TABLE: tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...] = (
+    ("absolute", ("KJ",), _absolute, ("[KJ]",)),
     (
         "month day",
+        ("M", "NoO"),
         lambda it: it.month_day(it.value("M"), it.value("NoO"), it.value("Y", 0)),
         (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
-    ("month day", _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
-    ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
+    ("weekday of month", ("OoL", "W", "M"), _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
+    ("workday of month", ("OoL", "U"), _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
+        ("OoN", "TXc", "U"),
         lambda it: _date(it.month.year, it.month.month, it.value("OoN")),
         ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj"),
     ),
-    ("end", _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
-    ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
-    ("whole", _whole_unit, (_WEEK,)),
-    ("weekday in weeks", lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
-    ("weekday and week", _weekday_and_week, ("WU",)),
-    ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
-    ("in", _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
-    ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
-    ("later", _later, ("N?P*U[ARr]",)),
-    ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
-    ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
-    ("day", _offset, ("[Dp]",)),
-    ("day number", _day_number, ("P+o", "Nj")),
-    ("holiday", _Phrase.holiday, ("[CRrAS]P*H",)),
+    ("end", ("EVe",), _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
+    ("days of week", ("W", "U", "XTLcQ"), _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
+    ("whole", ("U", "XTLcQ"), _whole_unit, (_WEEK,)),
+    ("weekday in weeks", ("W", "I", "U"), lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
+    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU",)),
+    ("from", ("U", "FI"), _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
+    ("in", ("Uj", "Iin"), _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
+    ("ago", ("Uj", "Ggr"), _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
+    ("later", ("U", "ARr"), _later, ("N?P*U[ARr]",)),
+    ("beside", ("WU", "ARr"), _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
+    ("weekday", ("W",), _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
+    ("day", ("Dp",), _offset, ("[Dp]",)),
+    ("day number", ("oj",), _day_number, ("P+o", "Nj")),
+    ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
-_SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
 
 
 def iso_dates(text: str) -> tuple[date, ...]:
@@ -373,20 +375,32 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
 
 def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...]) -> Iterator[DateSpan]:
     tokens = read_tokens(text, *tongues)
-    letters = "".join(token.symbol for token in tokens)
-    at = 0
+    letters = "".join([token.symbol for token in tokens])
+    shapes = _shapes(set(letters))
+    at = 0 if shapes else len(tokens)
     while at < len(tokens):
-        span, taken = (None, 1) if letters[at] in ".;" else _longest(text, tokens, letters, at, clock, last)
+        known = () if letters[at] in ".;" else shapes
+        found = [(match.end(), kind, resolve) for shape, kind, resolve in known if (match := shape.match(letters, at))]
+        span, taken = _longest(text, tokens, at, found, clock, last) if found else (None, 1)
         if span:
             yield span
             last = span.days[-1]
         at += taken
 
 
+def _shapes(symbols: set[str]) -> list[tuple[re.Pattern[str], str, Resolver]]:
+    """Those that can be made of these symbols; `re` remembers the compiled ones, and a message needs few."""
+    return [
+        (re.compile(shape), kind, resolve)
+        for kind, needs, resolve, shapes in _TABLE
+        if not any(map(symbols.isdisjoint, needs))
+        for shape in shapes
+    ]
+
+
 def _longest(
-    text: str, tokens: list[Token], letters: str, at: int, clock: Clock, last: date | None
+    text: str, tokens: list[Token], at: int, found: list[tuple[int, str, Resolver]], clock: Clock, last: date | None
 ) -> tuple[DateSpan | None, int]:
-    found = [(match.end(), kind, resolve) for shape, kind, resolve in _SHAPES if (match := shape.match(letters, at))]
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
         start = words[0].start
@@ -396,7 +410,8 @@ def _longest(
             continue
         span = DateSpan(meant) if isinstance(meant, date) else meant
         if span and not _is_recurring(text, words, clock.language):
-            span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
+            span.kind, span.language = kind, clock.language
+            span.symbols = "".join([word.symbol for word in words])
             return _placed(span, text, words), end - at
     return None, 1
 
