@@ -82,7 +82,7 @@ def _described(name: str, thing: object, package: str = "") -> str:
     if inspect.isfunction(thing):
         return f"```python\n{_signature(name, thing)}\n```\n\n{inspect.getdoc(thing)}\n"
     if not inspect.isclass(thing):
-        return f"```python\n{name} = {_alias(name, thing)}\n```\n"
+        return f"**`{name} = {_alias(name, thing)}`**\n"
     parts = [f"{inspect.getdoc(thing) if vars(thing).get('__doc__') else _tree_lines()[name].capitalize() + '.'}\n"]
     if (
         package in ("memdir.agent", "memdir.model")
@@ -155,7 +155,7 @@ def _alias(name: str, thing: object) -> str:
     if name == "TypedJob":
         return "ChatJob | ...  # the others are memdir's own"
     text = thing if isinstance(thing, str) else repr(thing)
-    return " ".join(re.sub(r"\b(?:typing|collections\.abc|memdir(?:\.\w+)+)\.", "", text).split())
+    return " ".join(re.sub(r"\b(?:typing|collections\.abc|memdir(?:\.\w+)+)\.", "", text).split()).replace("'", '"')
 
 
 class _Bare(str):
