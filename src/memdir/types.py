@@ -30,47 +30,8 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
 
-__all__ = [
-    "Adoption",
-    "AgentRun",
-    "AtCap",
-    "Block",
-    "Budget",
-    "CachePolicy",
-    "ChatJob",
-    "Confirm",
-    "Dialect",
-    "Draft",
-    "DreamReport",
-    "DreamTask",
-    "Ending",
-    "FieldValue",
-    "FileChange",
-    "FileState",
-    "Files",
-    "ForkReport",
-    "Form",
-    "Gate",
-    "Hit",
-    "Identity",
-    "Json",
-    "MemoryStore",
-    "Method",
-    "ModelFailure",
-    "ModelSettings",
-    "NotDreamt",
-    "OnProgress",
-    "Opaque",
-    "Phase",
-    "Program",
-    "Provider",
-    "RetryPolicy",
-    "Role",
-    "SessionSearch",
-    "Sink",
-    "Step",
-    "StopReason",
-    "StoreRecord",
-    "Topic",
-    "TypedJob",
-]
+__all__ = ["Adoption", "AgentRun", "AtCap", "Block", "Budget", "CachePolicy", "ChatJob", "Confirm", "Dialect"]
+__all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
+__all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
+__all__ += ["ModelSettings", "NotDreamt", "OnProgress", "Opaque", "Phase", "Program", "Provider", "RetryPolicy"]
+__all__ += ["Role", "SessionSearch", "Sink", "Step", "StopReason", "StoreRecord", "Topic", "TypedJob"]
