@@ -7,7 +7,6 @@ Serves memories, sessions, turns and facts alike. It orders and explains; whethe
 from __future__ import annotations
 
 from bisect import bisect_left
-from heapq import nlargest, nsmallest
 from math import cos, log, pi
 
 TYPE_CHECKING = False
@@ -201,8 +200,12 @@ def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> 
 def _best_words(scores: dict[int, float]) -> list[int]:
     if len(scores) <= WORD_CANDIDATES:
         return list(scores)
-    least = nlargest(WORD_CANDIDATES, scores.values())[-1] if len(scores) > MANY else 0.0
-    some = [number for number, score in scores.items() if score >= least]
+    some = list(scores)
+    if len(scores) > MANY:
+        from heapq import nlargest  # a cold start seldom needs it
+
+        least = nlargest(WORD_CANDIDATES, scores.values())[-1]
+        some = [number for number, score in scores.items() if score >= least]
     return sorted(some, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
 
 
@@ -240,7 +243,7 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     if facts.has_head:
         candidate.title_similarity = asked.similarity(segment.row(rows[0]))
         rows = rows[1:]
-    best = nsmallest(PARTS_COMPARED, rows, key=near.__getitem__) if len(rows) > PARTS_COMPARED else rows
+    best = sorted(rows, key=near.__getitem__)[:PARTS_COMPARED] if len(rows) > PARTS_COMPARED else rows
     candidate.whole_similarity = max(
         [asked.similarity(segment.row(row)) for row in best], default=candidate.title_similarity
     )
