@@ -17,7 +17,7 @@ from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -169,7 +169,7 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=("team/",)) for store in self.plan.stores)
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"

@@ -71,7 +71,7 @@ def save_memory(
 
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
-    """A memory with another text. A name or description that was made from the text before is made anew."""
+    """A memory with another text. A name or description that was made from the text before is made again."""
     was_described = topic.description == describe(topic.body)
     description = description or (describe(text) if was_described else topic.description)
     was_named = was_described and topic.name == first_words(topic.description)
