@@ -143,16 +143,6 @@ def test_a_dream_cannot_launder_low_trust_by_other_words(
     assert store.read("mocks.md").topic.fields["trust"] == "web"
 
 
-def test_low_trust_is_not_laundered_behind_a_shortening(dream: Dream, root: Path, store: MemoryStore) -> None:
-    """L1: what is told again next to "etc." is a claim of its own."""
-    (root / "testing.md").write_text(TWO.replace("type:", "trust: web\ntype:"))
-    own = "Ana and Bo from Oslo like long walks, strong coffee, old trains, slow lunches, loud music, blue pens, etc."
-    written = topic("Oslo", f"{own}\n- Database mocks are not used in tests.", description="Who works in Oslo")
-    steps = [calls(("Write", {"file_path": str(root / "oslo.md"), "content": written})), says("-")]
-    assert isinstance(dream(steps), DreamReport)
-    assert store.read("oslo.md").topic.fields["trust"] == "web"
-
-
 @pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret", "secret in the index"])
 def test_what_a_dream_may_not_do_is_refused_as_a_whole_and_kept_for_inspection(
     dream: Dream, root: Path, clock: Clock, case: str

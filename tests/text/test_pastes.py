@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 import timeit
-from time import process_time
 
 import pytest
 
@@ -93,12 +93,12 @@ def test_the_users_own_rules_before_after_and_in_lists_are_his(text: str) -> Non
     "unit", ["the wiki says the queue restarts, ", 'he said "one two three four five six" and ', "a line of words\n"]
 )
 def test_the_time_grows_with_the_message(unit: str) -> None:
-    """A turn's end must not wait for a long line: twice the text, about twice the time."""
+    """A turn's end must not wait for a long line: eight times the text, far from 64 times the time."""
 
     def seconds(times: int) -> float:
         text = unit * times
-        return min(timeit.repeat(lambda: cut_pastes(text), timer=process_time, number=1, repeat=3))
+        return min(timeit.repeat(lambda: cut_pastes(text), timer=time.process_time, number=1, repeat=3))
 
-    half = MAX_TYPED // len(unit) // 2
+    eighth = MAX_TYPED // len(unit) // 8
     seconds(1)
-    assert seconds(2 * half) <= 3 * seconds(half)
+    assert seconds(8 * eighth) <= 20 * seconds(eighth)
