@@ -22,8 +22,11 @@ class Added:
     __slots__ = ("is_new", "memory")
 
     def __init__(self, memory: Memory, *, is_new: bool) -> None:
-        self.memory = memory
-        self.is_new = is_new
+        self.memory = memory  # as it is on disk now
+        self.is_new = is_new  # False when the same text was already there
+
+    def __repr__(self) -> str:
+        return f"Added({self.memory!r}, is_new={self.is_new})"
 
 
 def add_memory(  # noqa: PLR0913 - what a memory consists of

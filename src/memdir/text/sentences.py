@@ -48,7 +48,7 @@ def bounds(text: str, breaks: re.Pattern[str] = LINES) -> Iterator[tuple[int, in
         yield start, len(text)
 
 
-def sentences_of(text: str, breaks: re.Pattern[str] = CLAUSES, marks: str = " \t*-•#>") -> list[str]:
+def sentences_of(text: str, breaks: re.Pattern[str] = CLAUSES) -> list[str]:
     """The sentences of a text, list marks and emphasis left out."""
-    found = (text[start:end].strip(_BREAKS + marks) for start, end in bounds(text, breaks))
+    found = (text[start:end].strip(f"{_BREAKS} \t*-•#>") for start, end in bounds(text, breaks))
     return [piece for piece in found if re.search(r"\w", piece)]
