@@ -57,8 +57,7 @@ class Session:
         self._form: Form = form or "memdir"
         self._on_saved = on_saved
         self._on_closed = on_closed
-        self._users = 0
-        self._is_closed = False
+        self._users, self._is_closed = 0, False
         self._prompt: str | None = None
         self._own_request: Request | None = None
         self._late: Prefetch | None = None
@@ -68,7 +67,6 @@ class Session:
         self.dream_task: DreamTask | None = None
 
     async def __aenter__(self) -> Self:
-        self._require_open()
         self._users += 1
         self._begin()
         return self
