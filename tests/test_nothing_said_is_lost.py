@@ -15,7 +15,6 @@ from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
 from memdir.model.scripted import says
 from memdir.transcript import assistant, user
-from tests.conftest import Events
 
 FACTS = [
     "From now on never mock the database in tests: mocks hid a broken migration.",
@@ -131,30 +130,4 @@ async def test_what_the_host_adds_later_is_no_part_of_the_turn(project: Path) ->
         call["messages"][0]["content"] = "Other."
     raw = model.requests[0].raw
     assert raw is not None and raw.arguments["messages"] == [{"role": "user", "content": FACTS[0]}]
-    await memory.close()
-
-
-async def test_users_of_one_session_are_counted(project: Path) -> None:
-    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
-    async with memory.session("monday") as outer:
-        async with memory.session("monday") as inner:
-            assert inner is outer
-        assert memory.session("monday") is outer
-        outer.turn_ended(*anthropic(FACTS[0]))
-    assert memory.session("monday") is not outer
-    with pytest.raises(UsageError, match="is closed"):
-        outer.turn_ended(*anthropic(FACTS[1]))
-    await memory.close()
-
-
-async def test_a_home_that_cannot_be_written_to_costs_the_conversation_nothing(project: Path, events: Events) -> None:
-    memory = open_memory(project, model=BuiltinModel(), sink=events, flags=OFF)
-    memory.add("The staging database listens on port 5433.")
-    Path(memory.layout.session_folder("monday")).write_text("no folder can be made here", encoding="utf-8")
-    async with memory.session("monday") as session:
-        assert len(await session.recall("Which port does the staging database listen on?", wait=20)) == 1
-        session.turn_ended(*anthropic(FACTS[0]))
-    assert ("begin of a session", "DiskError") in [
-        (event.fields.get("what"), event.fields.get("reason")) for event in events.events
-    ]
     await memory.close()

@@ -57,7 +57,6 @@ class Session:
         self._form: Form = form or "memdir"
         self._on_saved = on_saved
         self._on_closed = on_closed
-        self._users, self._is_closed = 0, False
         self._prompt: str | None = None
         self._own_request: Request | None = None
         self._late: Prefetch | None = None
@@ -67,18 +66,11 @@ class Session:
         self.dream_task: DreamTask | None = None
 
     async def __aenter__(self) -> Self:
-        self._users += 1
         self._begin()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._users -= 1
-        if not self._users:  # whoever entered it too goes on with it
-            await self.close()
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise UsageError(f"session {self.id!r} is closed", remedy=f"memory.session({self.id!r}) opens it again")
+        await self.close()
 
     # What joins the conversation
 
@@ -140,7 +132,6 @@ class Session:
         `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or OpenAI SDK as
         they are. A reply that calls tools only brings the notes up to date.
         """
-        self._require_open()
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         self._last = (turn.request, turn.reply, usage or counted)
         if not self._memory.settings.enabled:
@@ -218,7 +209,6 @@ class Session:
         try:
             await self._end()
         finally:
-            self._is_closed = True
             self._on_closed(self.id)
 
     async def _end(self) -> None:
@@ -244,10 +234,7 @@ class Session:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
         if self._catching_up is None and self._memory.settings.enabled:
             loop = asyncio.get_running_loop()
-            try:
-                self.state.begin()
-            except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
-                self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
+            self.state.begin()
             self._catching_up = loop.create_task(self._catch_up(), name="memdir catch-up")
 
     @cached_property
