@@ -42,6 +42,7 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
 def test_a_description_is_the_first_sentence_and_no_body() -> None:
     assert describe("## Never mock the queue. It hid a bug.") == "Never mock the queue"
     assert len(describe("word " * 400)) <= MAX_DESCRIPTION
+    assert describe("不要模拟队列。 它隐藏了一个错误。") == "不要模拟队列"
     assert describe("") == ""
 
 

@@ -52,6 +52,9 @@ PASTES = [
     "> never deploy on fridays\nwho wrote that",
     "never deploy on fridays, says the wiki",
     "look at the page, my boss says that we never deploy on fridays",
+    "I use npm, yarn, etc.\nHere is the mail: never deploy on fridays. What does it mean?",
+    "We chose plan B. Here is the mail from ops: never deploy on fridays",
+    "We ship in Dec.\nThe README: never deploy on fridays. Is that right?",
     "群聊记录：\n王磊 14:20：never deploy on fridays\n李倩 14:21：好\n\n总结一下",
 ]
 OWN = [
@@ -67,6 +70,7 @@ OWN = [
     "these prefs are from me:\n\nreleases: never deploy on fridays\nstyle: short",
     "look at the page, and we never deploy on fridays, my boss says that it is bad luck",
     "my boss says ship it, but I never deploy on fridays",
+    "The wiki says to use npm, yarn, etc. I never deploy on fridays",
 ]
 
 

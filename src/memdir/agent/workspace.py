@@ -30,11 +30,11 @@ TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DO
 class Draft:
     """A file that a fork wrote: where, what stood there, what shall stand there (None: deleted, and why)."""
 
-    store: MemoryStore
-    key: str
-    before: bytes | None
-    after: bytes | None
-    reason: str = ""
+    store: MemoryStore  # where it belongs
+    key: str  # its file name below the directory of the store
+    before: bytes | None  # what stood there, None for no file
+    after: bytes | None  # what shall stand there, None when it is deleted
+    reason: str = ""  # why it is deleted
 
     @property
     def path(self) -> str:

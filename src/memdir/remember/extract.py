@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_access import FileState
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
@@ -204,8 +203,7 @@ class Extraction:
         return Extracted(tuple(draft.key for draft in topics), report)
 
     async def _fork(self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace) -> ForkReport:
-        state = turn.state.clone() if turn.state else FileState()
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)

@@ -26,6 +26,7 @@ from memdir.text.embedding import open_table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
 
     from memdir.search.document import IndexedDocument
     from memdir.search.ranking import Ranking
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int]  # of a document: its mtime in ns, size
     Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
-    OnProgress = Callable[[int, int], None]  # how many documents of how many are done
 
+OnProgress: TypeAlias = "Callable[[int, int], None]"  # how many documents of how many are done
 BASE_NAME = "recall.base"
 JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"

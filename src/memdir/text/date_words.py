@@ -36,7 +36,7 @@ class Token:
 class _Vocabulary:
     """The words of one language, with the symbols and the value of each."""
 
-    __slots__ = ("beginnings", "carriers", "openings", "stems", "whole", "written")
+    __slots__ = ("beginnings", "carriers", "longest", "openings", "stems", "whole", "written")
 
     def __init__(self, *languages: str) -> None:
         self.whole: dict[str, tuple[str, str]] = {}
@@ -52,6 +52,7 @@ class _Vocabulary:
                     elif meaning == "as-written":
                         self.written[fold(word)] = word[0].isupper()
         self.beginnings = frozenset(word[:_LEAST_STEM] for word in self.stems)
+        self.longest = max(map(len, self.stems), default=0)
         self.openings = frozenset(word.split(" ")[0] for word in self.whole if " " in word)
         self.carriers = frozenset(word.split(" ")[0] for word, entry in self.whole.items() if entry[0][-1] in _CARRIERS)
 
@@ -59,7 +60,7 @@ class _Vocabulary:
         """What the longest known beginning of a word means."""
         if word[:_LEAST_STEM] not in self.beginnings:
             return None
-        cuts = range(len(word), _LEAST_STEM - 1, -1)
+        cuts = range(min(len(word), self.longest), _LEAST_STEM - 1, -1)
         return next((self.stems[word[:cut]] for cut in cuts if word[:cut] in self.stems), None)
 
 

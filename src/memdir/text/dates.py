@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
@@ -17,6 +18,8 @@ from memdir.text.words import is_unspaced
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
 LAST_WORKDAY = 4  # Friday
 CLAUSE = 200  # characters before a date that may tell how it is meant
+NEAR = 64  # characters before it in which "every" stands
+MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
 MONTHS = {"m": 1, "q": 3, "y": 12}
 DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
@@ -29,7 +32,7 @@ _ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
-_DURATION = re.compile(r"N?P*U")
+_DURATION = re.compile(r"N?P{0,8}U")
 
 
 class Clock:
@@ -361,11 +364,15 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
+    spoken = ""
     for name in names:
         doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
         for span in _spans(text, Clock(today, name), None, (name,)):
-            if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
-                found.append(span)
+            if fold(text[span.start : span.end]) in doubtful:
+                spoken = spoken or language(folded)
+                if spoken != name:
+                    continue
+            found.append(span)
     kept: list[DateSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:
@@ -380,7 +387,9 @@ def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...])
     at = 0 if shapes else len(tokens)
     while at < len(tokens):
         known = () if letters[at] in ".;" else shapes
-        found = [(match.end(), kind, resolve) for shape, kind, resolve in known if (match := shape.match(letters, at))]
+        far = at + MAX_SYMBOLS
+        matches = ((shape.match(letters, at, far), kind, resolve) for shape, kind, resolve in known)
+        found = [(match.end(), kind, resolve) for match, kind, resolve in matches if match]
         span, taken = _longest(text, tokens, at, found, clock, last) if found else (None, 1)
         if span:
             yield span
@@ -433,10 +442,17 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import anywhere, at_end
+    from memdir.text.phrases import at_end
 
-    before = text[: words[0].start]
-    return bool(anywhere("routine", name).search(text) or at_end("recurring", name).search(before))
+    start = words[0].start
+    return _is_routine(text, name) or bool(at_end("recurring", name).search(text, max(0, start - NEAR), start))
+
+
+@lru_cache(maxsize=1)  # asked at every weekday of a text
+def _is_routine(text: str, name: str) -> bool:
+    from memdir.text.phrases import anywhere
+
+    return anywhere("routine", name).search(text) is not None
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
@@ -455,10 +471,14 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     if not sooner and not later:
         return
     tokens = read_tokens(text, clock.language, "en")
+    rest = iter(spans)  # in their order, as the durations are
+    span = next(rest, None)
     for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
         words = tokens[found.start() : found.end()]
         start, end = words[0].start, words[-1].end
-        if not any(span.start < end and start < span.end for span in spans):
+        while span and span.end <= start:
+            span = next(rest, None)
+        if not span or end <= span.start:
             number = next((int(token.value) for token in words if token.symbol == "N"), 1)
             yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
             return

@@ -17,7 +17,7 @@ from memdir.text.sentences import LINES, QUOTE, bounds, masked, sentences_of
 from memdir.text.words import is_unspaced
 
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
-MAXQUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
+MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_GAP = 20  # characters between a colon and the quotation that it introduces
 MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
 MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
@@ -400,7 +400,7 @@ def _is_long(found: re.Match[str]) -> bool:
     inside = found.group()[1:-1]
     words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
     is_introduced = found.string[max(0, found.start() - MAX_GAP) : found.start()].rstrip().endswith((":", "："))
-    return words > (MAXQUOTE_WORDS - 1 if is_introduced else MAXQUOTE_WORDS)
+    return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
 
 
 def is_reported(sentence: str) -> bool:
