@@ -25,7 +25,6 @@ class FinishedTurn:
     request: Request
     reply: Message
     is_subagent: bool = False
-    state: FileState | None = None
     tries: int = 0  # to learn from it that failed
 
     @property
