@@ -492,7 +492,7 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     and tests.
     """
     environment = environment or Environment.read(home=os.fspath(home) if home is not None else "")
-    folder = os.fspath(project)
+    folder = os.path.expanduser(os.fspath(project))
     if not os.path.isdir(folder):
         raise MemdirError(f"there is no folder {folder}", remedy="Name the project's folder")
     if model is not None and not hasattr(model, "complete"):
@@ -515,7 +515,7 @@ def _require_words(text: object, *others: object) -> None:
         if any("\ud800" <= letter <= "\udfff" for letter in one):
             raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
     if not str(text).strip():
-        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 
 
 def _careful(clock: Callable[[], float]) -> Callable[[], float]:
