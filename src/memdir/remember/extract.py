@@ -23,7 +23,7 @@ from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
-from memdir.prompts.listing import manifest, told_now
+from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import Lineage, weigh
 from memdir.remember.session_state import SessionState
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MAX_TURNS = 5  # two are normal: read, write (X8)
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 NOTHING_YET = "(none yet)"
+MAX_NEAR = 20  # of the newest messages: what is near to one of them is listed before what is newer
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=("team/",)) for store in self.plan.stores)
+        said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
+        folders = tuple(MemoryFolder.of(store, without=("team/",), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
@@ -186,7 +188,8 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:
     values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
     for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
         values[f"{prefix}directory"] = folder.root
-        values[f"{prefix}manifest"] = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
     return f"{prompt.render(**values)}\n{told_now(job.now)}"
 
 
