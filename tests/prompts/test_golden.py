@@ -35,6 +35,7 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "compact/continued.md": {"summary": "The summary.", "transcript": f"{HOME}/one.jsonl"},
     "compact/keep.md": {"wish": "the numbers"},
+    "compact/last_words.md": {"summary": "The summary.", "words": "Which port is free?"},
     "compact/summary.md": {"keep": ""},
     "dream/consolidate.md": {
         "bash": BASH,
