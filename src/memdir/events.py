@@ -103,6 +103,11 @@ def memory_recalled(*, files: int, characters: int, prompt_hash: str = "") -> Ev
     return Event("memory.recall", files=files, characters=characters, prompt_hash=prompt_hash)
 
 
+def memory_toggled(*, session: str, is_on: bool) -> Event:
+    """A session switched memory on or off (S5)."""
+    return Event("memory.toggled", session=session, is_on=is_on)
+
+
 def history_failed(*, reason: str) -> Event:
     """A change is on disk but could not be recorded in the history; the next touch tries again."""
     return Event("history.failed", reason=reason)

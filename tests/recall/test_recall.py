@@ -13,7 +13,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.model import Model, Reply, Request
 from memdir.model.scripted import ScriptedModel, Step, says
-from memdir.recall import model_select
+from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module
 from memdir.recall.inject import MAX_SESSION_CHARACTERS
 from memdir.recall.model_select import ModelChooser
@@ -324,3 +324,14 @@ def test_damaged_lines_of_the_log_cost_only_themselves(tmp_path: Path) -> None:
         file.write(b'{"time": 2.0, "sess\n[1]\n{"time": "x", "session": "s", "keys": []}\n')
     log.add(Injection(3.0, "s", ("b.md",)))
     assert [one.keys for one in log.injections()] == [("a.md",), ("b.md",)]
+
+
+def test_the_log_is_rotated_and_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_log, "MAX_LOG_BYTES", 300)
+    log = RecallLog(str(tmp_path))
+    for number in range(40):
+        log.add(Injection(float(number), "s", (f"m{number}.md",), message="Which port?"))
+    kept = [int(injection.time) for injection in log.injections()]
+    assert kept == list(range(kept[0], 40)) and 4 < len(kept) < 40
+    assert len(list(tmp_path.glob("recalled*.jsonl"))) == 4
+    assert all(path.stat().st_size < 500 for path in tmp_path.glob("recalled*.jsonl"))

@@ -93,13 +93,13 @@ class Extraction:
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
         """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
-        while self._running is not None:
+        while (running := self._running) is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
+                await asyncio.wait_for(asyncio.shield(running), wait_seconds)
             except TimeoutError:
                 self._stashed = None
                 self._abort.set("shutdown")
-                await asyncio.gather(self._running, return_exceptions=True)
+                await asyncio.gather(running, return_exceptions=True)
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:

@@ -87,7 +87,9 @@ class SessionMemory:
             await asyncio.gather(self._running, return_exceptions=True)
 
     def notes(self) -> Notes | None:
-        """The notes as they are on disk; None when there are none, or nothing in them."""
+        """The notes as they are on disk; None when there are none, or nothing in them, or memory is off."""
+        if not self.session.memory_is_on:
+            return None
         try:
             text = read_plain(self.path, max_bytes=MAX_STATE_BYTES).decode("utf-8", "replace")
             notes = Notes.parse(text, self._template())
