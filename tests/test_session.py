@@ -6,14 +6,17 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memdir import session as session_module
+from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import DreamTask, NotDreamt
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Request, Usage
+from memdir.model.model import Reply, Request, Usage
+from memdir.model.scripted import ScriptedModel, says
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState
 from memdir.session import Session
@@ -152,10 +155,16 @@ async def test_a_process_that_ends_after_one_turn_still_dreams(opened: Opened, e
 
 
 async def test_a_dream_that_closing_cut_short_is_not_said_to_be_the_users_doing(
-    opened: Opened, events: Events, monkeypatch: pytest.MonkeyPatch
+    project: Path, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class Slow(BuiltinModel):
+        async def complete(self, request: Request, **more: Any) -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
     monkeypatch.setattr(session_module, "CLOSE_SECONDS", 0.0)
-    memory = opened(**DREAMY)
+    memory = open_memory(project, sink=events, flags=DREAMY, model=Slow())
+    memory.start()
     await (await due(memory)).close()
     assert dreams(events) == ["it was cut short, because the session was closed; it comes again"]
     await memory.close()
@@ -254,3 +263,39 @@ async def test_a_subagents_turn_leaves_no_notes(opened: Opened) -> None:
     await settled(session)
     assert session.session_memory.notes() is None
     await memory.close()
+
+
+async def test_background_work_may_have_models_of_its_own_where_no_cache_is_shared(
+    project: Path, events: Events
+) -> None:
+    model = ScriptedModel([says("[]")] * 20)
+    names = {"recall.model": "small-chooser", "extract.model": "small-reader", "dream.model": "large-dreamer"}
+    flags = {**names, **DREAMY, "model.name": "usual", "recall.encoder": "words"}
+    memory = open_memory(project, sink=events, flags=flags, model=model)
+    memory.start()
+    memory.add("The staging database listens on port 5433.")
+    SessionState("crashed", memory.layout).begin()
+    talk = talk_of(memory, "crashed")
+    talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
+    talk.add(Message("assistant", (Text("Understood."),)))
+    talk.transcript.close()
+    async with memory.session("a") as session:
+        await session.recall("Which port does the staging database listen on?", wait=5)
+        host = Request("hosts-own", messages=(user("Please always answer in short sentences, it helps me."),))
+        session.turn_ended(host, Message("assistant", (Text("Yes."),)))
+    await memory.close()
+    used = {request.model: request.messages[-1].text[:24] for request in model.requests}
+    assert set(used) == {"small-chooser", "small-reader", "large-dreamer"}
+    assert used["large-dreamer"].startswith("[memdir job: dream]")
+
+
+async def test_a_fork_that_shares_the_hosts_cache_keeps_the_hosts_model(project: Path, events: Events) -> None:
+    """G1: tools and model are part of the cache key."""
+    model = ScriptedModel([says("Nothing.")] * 9)
+    memory = open_memory(project, sink=events, flags={"extract.model": "small", "dreamEnabled": "false"}, model=model)
+    tools = tuple(tool.spec for tool in memory_tools())
+    async with memory.session("a") as session:
+        host = Request("hosts-own", tools=tools, messages=(user("Please always answer in short sentences."),))
+        session.turn_ended(host, Message("assistant", (Text("Yes."),)))
+    await memory.close()
+    assert {request.model for request in model.requests} == {"hosts-own"}

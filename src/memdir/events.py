@@ -98,9 +98,10 @@ def session_caught_up(*, sessions: int, files: int, failed: int) -> Event:
     return Event("session.catch_up", sessions=sessions, files=files, failed=failed)
 
 
-def memory_recalled(*, files: int, characters: int, prompt_hash: str = "") -> Event:
-    """Memories were shown to a model, or none fitted (R5, O2). `prompt_hash` is there when a model chose them (R2)."""
-    return Event("memory.recall", files=files, characters=characters, prompt_hash=prompt_hash)
+def memory_recalled(*, files: int, characters: int, work: Mapping[str, FieldValue], prompt_hash: str = "") -> Event:
+    """Memories were shown to a model, or none fitted (R5, O2). `work`: how many were scanned and chosen, by which
+    chooser, for how many tokens, in how many ms. `prompt_hash` is there when a model chose them (R2)."""
+    return Event("memory.recall", files=files, characters=characters, **work, prompt_hash=prompt_hash)
 
 
 def memory_toggled(*, session: str, is_on: bool) -> Event:

@@ -345,7 +345,7 @@ class MemDir:
             self.chooser(scope),
             self.store_for(scope),
             open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
-            name=self.model_name,
+            name=self.settings.recall_model or self.model_name,
             sink=self,
             overrides=self.layout.prompts,
         )

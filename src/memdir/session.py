@@ -167,7 +167,7 @@ class Session:
                 self._pass_over(turn)
                 return
             self._begin()
-            self._learn(replace(turn, request=self._for_forks(turn.request)), usage or counted)
+            self._learn(turn, usage or counted)
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
             reason = getattr(error, "kind", type(error).__name__)
             self._memory.emit(request_refused(what="learning from a turn", reason=reason))
@@ -191,24 +191,27 @@ class Session:
         self._form = "anthropic" if raw.provider == "anthropic" else "openai"
         return FinishedTurn(Request(self._memory.model_name, raw=raw), answer.message, is_subagent), answer.usage
 
-    def _for_forks(self, request: Request) -> Request:
-        """What forks start from: the host's request, whose cache they share; a request of their own where its list of
-        tools holds none that writes."""
-        if any(tool.name in WRITING for tool in tools_of(request)):
-            return request
-        return replace(self.own_request(), messages=conversation_of(request))
+    def _for_forks(self, turn: FinishedTurn, model: str | None = None) -> FinishedTurn:
+        """What forks start from: the host's request, whose cache they share; a request of their own, to the model that
+        the settings name for it, where the host's list of tools holds none that writes."""
+        if any(tool.name in WRITING for tool in tools_of(turn.request)):
+            return turn
+        return replace(turn, request=replace(self.own_request(model), messages=conversation_of(turn.request)))
 
     def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
-        self.session_memory.after_sampling(turn, usage)
+        settings = self._memory.settings
+        self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
-        self.extraction.turn_ended(turn)
+        self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
         if turn.is_subagent or self._dreaming is not None:
             return
         due = self._gates.check()
         if isinstance(due, Due):
             self.dream_task = DreamTask(len(due.sessions))
-            work = self._dream(turn.request, due, self.dream_task)
+            own = settings.dream_model
+            parent = self.own_request(own) if own else self._for_forks(turn).request
+            work = self._dream(parent, due, self.dream_task)
             self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
 
     @property
@@ -347,15 +350,17 @@ class Session:
         from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
         task.sessions = len(sessions)
-        return await self._dreamer(sessions, confirm).dream(self.own_request(), task, is_dry=is_dry)
+        request = self.own_request(memory.settings.dream_model)
+        return await self._dreamer(sessions, confirm).dream(request, task, is_dry=is_dry)
 
-    def own_request(self) -> Request:
-        """The request of a fork that has no conversation to start from; the same until `clear`."""
+    def own_request(self, model: str | None = None) -> Request:
+        """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
+        than the usual."""
         if self._own_request is None:
             tools = tuple(tool.spec for tool in memory_tools())
             system = (SystemBlock(self.prompt(), ends_prefix=True),)
             self._own_request = Request(self._memory.model_name, system, tools)
-        return self._own_request
+        return replace(self._own_request, model=model) if model else self._own_request
 
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
@@ -384,7 +389,8 @@ class Session:
         memory = self._memory
         try:
             model = memory.model_for("extract")
-            machine = CatchUp(memory.layout, self._plan, model, memory.model_name, memory.sink, memory.clock)
+            name = memory.settings.extract_model or memory.model_name
+            machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock)
             files = await machine.run(self.id)
         except MemdirError:
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Model, Reply, Request
+from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, says
 from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module
@@ -335,3 +335,18 @@ def test_the_log_is_rotated_and_read_on(tmp_path: Path, monkeypatch: pytest.Monk
     assert kept == list(range(kept[0], 40)) and 4 < len(kept) < 40
     assert len(list(tmp_path.glob("recalled*.jsonl"))) == 4
     assert all(path.stat().st_size < 500 for path in tmp_path.glob("recalled*.jsonl"))
+
+
+def test_the_event_tells_who_chose_from_how_many_and_what_it_cost(bench: Bench, events: Events) -> None:
+    """R1, O2."""
+    model = ScriptedModel([says('["freeze.md", "real_oven.md"]', usage=Usage(900, 12))])
+    by_model = ModelChooser(bench.local, bench.store, open_model=lambda: model, name="any", sink=events)
+    for chooser, expected in ((bench.local, ("words", 0)), (by_model, ("model", 912))):
+        recaller, request = bench.over(chooser), RecallRequest(OVEN, shown=Shown("s"))
+        recaller.show(recaller.prepare(request, recaller.choose(request)))
+        told = events.events[-1].fields
+        assert events.events[-1].name == "memory.recall"
+        assert (told["chooser"], told["tokens"]) == expected
+        assert told["scanned"] == len(BAKERY)
+        assert told["chosen"] == told["files"] != 0
+        assert isinstance(told["ms"], float) and told["ms"] > 0

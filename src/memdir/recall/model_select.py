@@ -76,6 +76,7 @@ class ModelChooser:
 
     def choose(self, request: RecallRequest) -> Selection:
         """The model's choice; the local one when it fails, is late or answers something else."""
+        tokens = 0
         try:
             prompt = load_prompt("recall/select.md", overrides=self._overrides)  # the user's own comes first (P8)
             headers, more = self._headers(request)
@@ -83,7 +84,9 @@ class ModelChooser:
                 request.text, headers, prompt, name=self._name, recent_tools=request.recent_tools, more=more
             )
             reply = (request.ask or ask_alone)(self._open_model(), asked, MODEL_SECONDS)
-            return Selection(self.scope, selected(reply, headers), "model", prompt_hash=prompt.hash)
+            tokens = reply.usage.total
+            selection = Selection(self.scope, selected(reply, headers), "model", prompt_hash=prompt.hash)
+            selection.scanned = len(headers) + more
         except Stopped:
             raise
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
@@ -91,7 +94,8 @@ class ModelChooser:
             self._sink.emit(request_refused(what="recall by a model", reason=reason))  # an error may quote the request
             selection = self._local.choose(request)
             selection.instead_of_model = _told(error)
-            return selection
+        selection.tokens = tokens
+        return selection
 
     def _headers(self, request: RecallRequest) -> tuple[list[Header], int]:
         """What a model may choose from, and how many more there are."""

@@ -209,12 +209,12 @@ class Recaller:
 
     def choose(self, request: RecallRequest) -> list[Selection]:
         """Which memories help, scope by scope."""
-        found = [self._chooser.choose(request)]
+        found = [_timed(self._chooser, request)]
         for other in self._others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
             if room > 0 and os.path.isdir(other.root):
                 try:
-                    selection = other.choose(request)
+                    selection = _timed(other, request)
                 except (MemdirError, OSError):  # what is wrong with the user's memories costs the project's nothing
                     continue
                 selection.keys = selection.keys[:room]
@@ -272,8 +272,15 @@ class Recaller:
         from memdir.events import memory_recalled, request_refused
         from memdir.recall.recall_log import Injection, RecallLog
 
-        characters = request.shown.characters
-        self._sink.emit(memory_recalled(files=len(shown), characters=characters, prompt_hash=selection.prompt_hash))
+        work = {
+            "scanned": selection.scanned,
+            "chosen": len(selection.keys),
+            "chooser": selection.by,
+            "tokens": selection.tokens,
+            "ms": round(selection.ms, 1),
+        }
+        characters, told = request.shown.characters, selection.prompt_hash
+        self._sink.emit(memory_recalled(files=len(shown), characters=characters, work=work, prompt_hash=told))
         if not shown:
             return
         place = self._store_for(selection.scope).place
@@ -284,6 +291,13 @@ class Recaller:
         except DiskError as error:  # full or read-only: a log must never cost the memory
             self.not_logged = str(error)
             self._sink.emit(request_refused(what="the recall log", reason=error.message))
+
+
+def _timed(chooser: Chooser, request: RecallRequest) -> Selection:
+    started = time.perf_counter()
+    selection = chooser.choose(request)
+    selection.ms = (time.perf_counter() - started) * 1000
+    return selection
 
 
 def _read(store: MemoryStore, key: str) -> Memory | None:

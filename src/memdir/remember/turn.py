@@ -27,6 +27,7 @@ class FinishedTurn:
     reply: Message
     is_subagent: bool = False
     state: FileState | None = None
+    is_past: bool = False  # said earlier: its messages tell when
 
     @property
     def messages(self) -> tuple[Message, ...]:
