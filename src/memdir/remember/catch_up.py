@@ -140,7 +140,7 @@ def _last_message(path: str) -> Record | None:
     """The last message of a transcript, from its end."""
     try:
         for raw in lines_backwards(path):
-            for record in reversed(read_line(raw).records):
+            for record in read_line(raw).records[::-1]:
                 if record.type in MESSAGE_TYPES and not record.is_sidechain:
                     return record
     except OSError:
