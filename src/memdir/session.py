@@ -262,11 +262,11 @@ class Session:
         if (notes := vars(self).pop("session_memory", None)) is not None:
             vars(self).pop("compaction", None)
             await notes.close()
-        running = [task for task in (self._catching_up, self._dreaming) if task is not None]
+        running = [task for task in (self._catching_up, self._dreaming) if task is not None and not task.done()]
         left = max(0.0, until - asyncio.get_running_loop().time())
         if running and left:
             await asyncio.wait(running, timeout=left)
-        if self._catching_up is not None:
+        if self._catching_up in running:
             self._catching_up.cancel()  # its cursors move only after success
         if self.dream_task is not None:
             self.dream_task.abort.set(reason)
