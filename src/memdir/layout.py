@@ -147,6 +147,10 @@ class Layout:
         """Turns of a session without a transcript that nothing was learned from yet."""
         return os.path.join(self.session_folder(session_id), "unlearned.json")
 
+    def shown(self, session_id: str) -> str:
+        """Which memories a session was shown (R1)."""
+        return os.path.join(self.session_folder(session_id), "shown.json")
+
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")
 

@@ -26,6 +26,7 @@ class FinishedTurn:
     reply: Message
     is_subagent: bool = False
     tries: int = 0  # to learn from it that failed
+    is_past: bool = False  # said earlier: its messages tell when
 
     @property
     def messages(self) -> tuple[Message, ...]:
