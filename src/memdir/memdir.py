@@ -105,7 +105,7 @@ class MemDir:
         from memdir.store.taxonomy import guess_type, parse_type
 
         if not text.strip():
-            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
