@@ -9,6 +9,10 @@ import os
 
 from memdir.errors import MemdirError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -35,27 +39,23 @@ def shipped_lines(name: str) -> list[str]:
 
 def shipped_bytes(name: str) -> bytes:
     """The bytes of a file."""
-    try:
-        with open(shipped_path(name), "rb") as file:
-            data = file.read()
-    except OSError:
-        raise broken(name, "missing") from None
-    if not data.strip():
-        raise broken(name, "empty")
-    return data
+    with _opened(name) as file:
+        return file.read()
 
 
 def shipped_map(name: str) -> memoryview:
     """A large file, mapped: only the pages that are looked at are read."""
     import mmap
 
-    try:
-        with open(shipped_path(name), "rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except OSError:
-        raise broken(name, "missing") from None
-    except ValueError:
-        raise broken(name, "empty") from None
+    with _opened(name) as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _opened(name: str) -> BinaryIO:
+    path = shipped_path(name)
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        raise broken(name, "empty" if os.path.isfile(path) else "missing")
+    return open(path, "rb")
 
 
 def broken(name: str, how: str) -> MemdirError:

@@ -69,8 +69,7 @@ class IndexStore:
             return
         self._mapped = identity
         self._take(base)
-        data, self._is_torn = _read(self._path(JOURNAL_NAME))
-        journal = memoryview(data)
+        journal, self._is_torn = _read(self._path(JOURNAL_NAME))
         seen: set[memoryview] = set()
         while journal and not self._is_torn:
             size = packed_size(journal)
@@ -269,14 +268,14 @@ def _segment(data: bytes | memoryview) -> Segment | None:
         return None
 
 
-def _read(path: str) -> tuple[bytes, bool]:
+def _read(path: str) -> tuple[memoryview, bool]:
     """The journal's bytes, and whether something stands there that cannot be read, or is no journal for its size."""
     try:
-        return read_plain(path, max_bytes=MAX_JOURNAL_BYTES), False
+        return memoryview(read_plain(path, max_bytes=MAX_JOURNAL_BYTES)), False
     except FileNotFoundError:
-        return b"", os.path.lexists(path)
+        return memoryview(b""), os.path.lexists(path)
     except OSError:
-        return b"", True
+        return memoryview(b""), True
 
 
 def _map(path: str) -> tuple[bytes | memoryview, Identity | None]:
