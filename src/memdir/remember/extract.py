@@ -22,7 +22,8 @@ from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
-from memdir.prompts.listing import manifest, told_now
+from memdir.prompts.door import shown_line
+from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import Lineage, weigh
 from memdir.remember.session_state import SessionState
@@ -30,7 +31,7 @@ from memdir.remember.turn import FinishedTurn, Skipped, instructions_in, message
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, said_at
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 MAX_TURNS = 5  # two are normal: read, write (X8)
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 NOTHING_YET = "(none yet)"
+TOLD_CHARACTERS = 80  # of a message: enough to know it again
+MAX_NEAR = 20  # of the newest messages: what is near to one of them is listed before what is newer
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,13 @@ class Extraction:
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
         """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
-        while self._running is not None:
+        while (running := self._running) is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
+                await asyncio.wait_for(asyncio.shield(running), wait_seconds)
             except TimeoutError:
                 self._waiting.clear()
                 self._abort.set("shutdown")
-                await asyncio.gather(self._running, return_exceptions=True)
+                await asyncio.gather(running, return_exceptions=True)
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -168,12 +171,14 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
+        said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        asked = Job(_rendered(prompt, job, tools), MAX_TURNS, prompt.hash, job)
+        told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
+        asked = Job(told, MAX_TURNS, prompt.hash, job)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _skip(self, reason: str) -> Skipped:
@@ -181,12 +186,24 @@ class Extraction:
         return Skipped(reason)
 
 
-def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:
+def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
+    """When the messages of the user were said; nothing where nobody wrote that down."""
+    said = [(said_at(message), message.text) for message in new if message.role == "user" and not message.is_meta]
+    lines = [
+        f'- {minute_of(moment, zone):%A, %Y-%m-%d %H:%M}: "{shown_line(" ".join(text.split()), room=TOLD_CHARACTERS)}"'
+        for moment, text in said[-MAX_NEAR:]
+        if moment is not None and text.strip()
+    ]
+    return load_prompt("extract/earlier.md").render(times="\n".join(lines)) if lines else ""
+
+
+def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
     values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
     for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
         values[f"{prefix}directory"] = folder.root
-        values[f"{prefix}manifest"] = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
-    return f"{prompt.render(**values)}\n{told_now(job.now)}"
+        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
+    return f"{prompt.render(**values)}{earlier}\n{told_now(job.now)}"
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
