@@ -5,13 +5,10 @@ Some of them say what is a secret, or whose words a text is: where one is missin
 
 from __future__ import annotations
 
+import io
 import os
 
 from memdir.errors import MemdirError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import BinaryIO
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -51,7 +48,7 @@ def shipped_map(name: str) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _opened(name: str) -> BinaryIO:
+def _opened(name: str) -> io.BufferedReader:
     path = shipped_path(name)
     if not os.path.isfile(path) or not os.path.getsize(path):
         raise broken(name, "empty" if os.path.isfile(path) else "missing")

@@ -439,10 +439,8 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return False
     from memdir.text.phrases import anywhere, at_end
 
-    start = words[0].start
-    return _is_routine(text, anywhere("routine", name)) or bool(
-        at_end("recurring", name).search(text, max(0, start - NEAR), start)
-    )
+    before = text[max(0, words[0].start - NEAR) : words[0].start]
+    return _is_routine(text, anywhere("routine", name)) or bool(at_end("recurring", name).search(before))
 
 
 @lru_cache(maxsize=1)  # asked at every weekday of a text
