@@ -126,6 +126,49 @@ class Index:
         return Index(self.data + gap + block)
 
 
+def with_edits(current: Index, before: Index, after: Index, is_living: Callable[[str], bool]) -> Index:
+    """An index with what a fork made of it. It is the store's: lines of living files and of people stay where they are,
+    dangling, double and overlong ones go, and of what is new only entries and headings are taken. Only a full index
+    loses the lines that the fork left out: it has chosen what there is room for (S8)."""
+    from difflib import SequenceMatcher
+
+    merged = Index(merge_index(before.data, after.data, current.data))
+    named, spare, seen = merged.keys(), MAX_LINES - len(merged._lines), set[str]()
+    old, new = current._lines, merged._lines
+    lines: list[bytes] = []
+
+    def take(line: bytes, entry: Entry | None, *, is_old: bool) -> bool:
+        if entry is None:
+            is_taken = is_old or not line.strip() or line.lstrip().startswith(b"#")
+        else:
+            is_taken = entry.key not in seen and is_living(entry.key)
+            seen.add(entry.key)
+            is_long = len(line.decode("utf-8", "replace").strip()) > MAX_ENTRY_CHARACTERS
+            line = entry.render().encode("utf-8", "replace") + b"\n" if is_long and not is_old else line
+        if is_taken:
+            lines.append(line)
+        return is_taken
+
+    for verb, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if verb == "equal":
+            for at in range(old_from, old_to):
+                take(old[at], current._entries[at], is_old=True)
+            continue
+        for at in range(old_from, old_to):
+            entry = current._entries[at]
+            is_left_out = bool(old[at].strip()) if entry is None else entry.key not in named
+            if is_left_out and spare > 0 and old[at] not in new:
+                spare -= take(old[at], entry, is_old=True)
+        for at in range(new_from, new_to):
+            take(new[at], merged._entries[at], is_old=False)
+    return Index(_ended(lines))
+
+
+def _ended(lines: list[bytes]) -> bytes:
+    """Lines one below the other, also where the last of a file had no end."""
+    return b"".join(line if line.endswith((b"\n", b"\r")) else line + b"\n" for line in lines)
+
+
 def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """Both sides' changes to an index. It never fails: where lines clash, our entries are brought in one by one."""
     merged = merge_bytes(base, ours, theirs)

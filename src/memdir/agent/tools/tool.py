@@ -31,6 +31,13 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "array": list,
     "object": dict,
 }
+# What models call arguments that have another name here.
+_OTHER_NAMES = {
+    **{name: "file_path" for name in ("path", "filename", "file", "filepath", "targetfile", "absolutepath")},
+    **{name: "content" for name in ("text", "contents", "filetext", "filecontent", "filecontents", "body", "data")},
+    **{name: "old_string" for name in ("oldstr", "oldtext", "old", "search")},
+    **{name: "new_string" for name in ("newstr", "newtext", "new", "replace", "replacement")},
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,7 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Tool], context: ToolContext) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
+        self._spellings = {_plain_name(name): name for name in self._tools}
         self._slots = asyncio.Semaphore(MAX_AT_ONCE)
         self.context = context
 
@@ -75,6 +83,18 @@ class Toolbox:
 
     def knows(self, name: str) -> bool:
         return name in self._tools
+
+    def understood(self, use: ToolUse) -> ToolUse:
+        """The call that a model meant: names in another spelling, arguments under another name, a path that comes near
+        one. Whoever judges it judges this, and this is what runs."""
+        name = use.name if use.name in self._tools else self._spellings.get(_plain_name(use.name), use.name)
+        if use.fault or name not in self._tools:
+            return use
+        arguments = understood_arguments(use.input, self._tools[name].spec.input_schema)
+        path = arguments.get("file_path")
+        if isinstance(path, str):
+            arguments["file_path"] = self.context.files.meant(path, self.context.cwd)
+        return ToolUse(use.id, name, arguments)
 
     def forked(self, files: Files) -> Toolbox:
         """The same tools for a fork: other files, and a copy of what was read so far, so that nothing leaks (G2)."""
@@ -118,12 +138,38 @@ def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]
         if name not in arguments:
             return f"{name} is missing"
     for name, value in arguments.items():
-        if name not in known:
-            return f"it has no argument {name!r}; it takes {', '.join(known) or 'none'}"
-        fault = _fault_of_value(value, known[name])
+        fault = _fault_of_value(value, known[name]) if name in known else ""
         if fault:
             return f"{name} {fault}"
     return ""
+
+
+def understood_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments under the names that the tool has for them; what it has no name for is left out."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    spellings = {_plain_name(name): name for name in known}
+    found: dict[str, Json] = {}
+    for name, value in arguments.items():
+        plain = _plain_name(name)
+        meant = name if name in known else spellings.get(plain) or _OTHER_NAMES.get(plain, "")
+        if meant in known and (name == meant or meant not in arguments):
+            found[meant] = _as_kind(value, known[meant])
+    return found
+
+
+def _as_kind(value: Json, schema: Json) -> Json:
+    """A number or a yes that came as text, as what it is."""
+    kind = schema.get("type") if isinstance(schema, dict) else ""
+    if kind == "integer" and isinstance(value, str) and value.strip().isdigit():
+        return int(value)
+    return value.lower() == "true" if kind == "boolean" and str(value).lower() in ("true", "false") else value
+
+
+def _plain_name(name: str) -> str:
+    """A name of a tool or an argument without what spellings differ in: write_file, WriteFile, FilePath."""
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    return plain.removesuffix("tool").removesuffix("file") or plain
 
 
 def _fault_of_value(value: Json, schema: Json) -> str:
