@@ -46,6 +46,8 @@ VALUES: dict[str, dict[str, str]] = {
         "index_bytes": "25,000",
     },
     "extract/bash.md": {},
+    "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
+    "extract/nudge.md": {},
     "extract/combined.md": {
         "bash": BASH,
         "new_messages": "4",

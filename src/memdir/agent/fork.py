@@ -16,7 +16,8 @@ from memdir.transcript.message import Message, user
 
 # A file, a call in words, or an announcement in the place of a call.
 _TOLD = re.compile(
-    r"^[ \t]*(?:description|type)[ \t]*[:=]|</?(?:tool_call|function|invoke|tool_use|write)\b|\"(?:file_path|arguments)\"\s*:"
+    r"^[ \t]*(?:description|type)[ \t]*[:=]|</?(?:tool_call|function|invoke|tool_use|write)\b"
+    r"|\"(?:file_path|arguments)\"\s*:"
     r"|\b(?:Write|Edit)\s*\(|\b(?:i'?ll|i will|i'm going to|let me|i(?:'ve| have)?)\s+(?:now\s+|just\s+)?"
     r"(?:sav|wr[io]t|record|stor|creat|updat|remember|add|not(?:e|ed)\b|merg|delet|remov|keep|kept)"
     r"|\b(?:saved|wrote|written|created|updated|recorded|stored|added|merged|deleted)\b[^\n]*\.md\b",

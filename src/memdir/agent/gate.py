@@ -18,7 +18,9 @@ from memdir.transcript.message import ToolUse
 READING = frozenset(("Read", "Grep", "Glob"))
 WRITING = frozenset(("Write", "Edit"))
 # A command or the name of a tool that would delete a file.
-_DELETING = re.compile(r"(?:^|[;&|]|\bgit |\bsudo )\s*(?:rm|unlink|rmdir|del|trash|shred)\s|^(?i:delete|remove|unlink|rm)")
+_DELETING = re.compile(
+    r"(?:^|[;&|]|\bgit |\bsudo )\s*(?:rm|unlink|rmdir|del|trash|shred)\s|^(?i:delete|remove|unlink|rm)"
+)
 
 
 @dataclass(frozen=True, slots=True)

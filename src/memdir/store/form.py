@@ -22,17 +22,17 @@ FORM = (
 )
 MAX_REMARK_LINES = 2  # before or after the file: what a model says about it; more than that is meant to be kept
 _FIELDS = {
-    **{word: "name" for word in ("name", "title")},
-    **{word: "description" for word in ("description", "desc", "summary", "hook", "about")},
-    **{word: "type" for word in ("type", "kind", "category", "memory_type", "memory type")},
+    **dict.fromkeys(("name", "title"), "name"),
+    **dict.fromkeys(("description", "desc", "summary", "hook", "about"), "description"),
+    **dict.fromkeys(("type", "kind", "category", "memory_type", "memory type"), "type"),
     **{word: word for word in ("trust", "pinned", "tags", "created", "updated", "date")},
 }
 _MAIN = frozenset(("name", "description", "type"))
 _KINDS = {
-    **{word: MemoryType.USER for word in ("person", "profile", "persona", "about_user", "user_profile", "identity")},
-    **{word: MemoryType.FEEDBACK for word in ("preference", "rule", "correction", "convention", "guideline", "style")},
-    **{word: MemoryType.PROJECT for word in ("decision", "deadline", "fact", "event", "goal", "incident", "status")},
-    **{word: MemoryType.REFERENCE for word in ("link", "pointer", "resource", "contact", "url", "bookmark")},
+    **dict.fromkeys(("person", "profile", "persona", "about_user", "user_profile", "identity"), MemoryType.USER),
+    **dict.fromkeys(("preference", "rule", "correction", "convention", "guideline", "style"), MemoryType.FEEDBACK),
+    **dict.fromkeys(("decision", "deadline", "fact", "event", "goal", "incident", "status"), MemoryType.PROJECT),
+    **dict.fromkeys(("link", "pointer", "resource", "contact", "url", "bookmark"), MemoryType.REFERENCE),
 }
 _DASHES = re.compile(r"\s*(?:-{3,}|\+{3,}|\*{3,}|_{3,}|={3,}|~{3}|[—–]{1,3})\s*$")
 _FIELD = re.compile(
@@ -65,6 +65,10 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
     if not data.strip():
         raise BadMemoryFile(f"{key} would be empty", remedy=f"{HOW_TO_DELETE}. {FORM}")
     text = data.decode("utf-8", "surrogateescape")
+    if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
+        raise BadMemoryFile(
+            f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
+        )
     mended: list[str] = []
     for mend, told in _MENDS:
         changed = mend(text)
@@ -86,8 +90,6 @@ def _problems(topic: Topic) -> list[str]:
     prose = _outside_fences(topic.body)
     if any(_header_at(prose, at) for at in range(len(prose))):
         found.append("it holds two memories: Write each to a file of its own")
-    if any(_DELETION.fullmatch(line.strip()) for line in prose):
-        found.append(f"a line that deletes stands in the midst of its text. {HOW_TO_DELETE}")
     return found
 
 

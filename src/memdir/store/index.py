@@ -139,7 +139,8 @@ def with_edits(current: Index, before: Index, after: Index, is_living: Callable[
 
     def take(line: bytes, entry: Entry | None, *, is_old: bool) -> bool:
         if entry is None:
-            is_taken = is_old or not line.strip() or line.lstrip().startswith(b"#")
+            is_gap = not line.strip() and bool(lines) and bool(lines[-1].strip())
+            is_taken = is_old or is_gap or line.lstrip().startswith(b"#")
         else:
             is_taken = entry.key not in seen and is_living(entry.key)
             seen.add(entry.key)

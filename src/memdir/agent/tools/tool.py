@@ -12,6 +12,7 @@ from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
 from memdir.agent.file_access import Files, FileState
+from memdir.agent.gate import READING, WRITING
 from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
 from memdir.model.model import ToolSpec
@@ -33,10 +34,10 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 }
 # What models call arguments that have another name here.
 _OTHER_NAMES = {
-    **{name: "file_path" for name in ("path", "filename", "file", "filepath", "targetfile", "absolutepath")},
-    **{name: "content" for name in ("text", "contents", "filetext", "filecontent", "filecontents", "body", "data")},
-    **{name: "old_string" for name in ("oldstr", "oldtext", "old", "search")},
-    **{name: "new_string" for name in ("newstr", "newtext", "new", "replace", "replacement")},
+    **dict.fromkeys(("path", "filename", "file", "filepath", "targetfile", "absolutepath"), "file_path"),
+    **dict.fromkeys(("text", "contents", "filetext", "filecontent", "filecontents", "body", "data"), "content"),
+    **dict.fromkeys(("oldstr", "oldtext", "old", "search"), "old_string"),
+    **dict.fromkeys(("newstr", "newtext", "new", "replace", "replacement"), "new_string"),
 }
 
 
@@ -88,8 +89,8 @@ class Toolbox:
         """The call that a model meant: names in another spelling, arguments under another name, a path that comes near
         one. Whoever judges it judges this, and this is what runs."""
         name = use.name if use.name in self._tools else self._spellings.get(_plain_name(use.name), use.name)
-        if use.fault or name not in self._tools:
-            return use
+        if use.fault or name not in READING | WRITING or name not in self._tools:
+            return use  # what an argument of a host's own tool would have meant, nobody knows
         arguments = understood_arguments(use.input, self._tools[name].spec.input_schema)
         path = arguments.get("file_path")
         if isinstance(path, str):
@@ -102,6 +103,7 @@ class Toolbox:
 
     async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
         """Run one call. Whatever goes wrong comes back to the model as a result; what a tool tells is never ours."""
+        use = self.understood(use)
         async with self._slots:
             outcome = await self._outcome(use)
         return ToolResult(use.id, shown(shortened(outcome.content, room)), outcome.is_error)
@@ -138,7 +140,9 @@ def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]
         if name not in arguments:
             return f"{name} is missing"
     for name, value in arguments.items():
-        fault = _fault_of_value(value, known[name]) if name in known else ""
+        if name not in known:
+            return f"it has no argument {name!r}; it takes {', '.join(known) or 'none'}"
+        fault = _fault_of_value(value, known[name])
         if fault:
             return f"{name} {fault}"
     return ""
@@ -161,9 +165,11 @@ def understood_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Jso
 def _as_kind(value: Json, schema: Json) -> Json:
     """A number or a yes that came as text, as what it is."""
     kind = schema.get("type") if isinstance(schema, dict) else ""
-    if kind == "integer" and isinstance(value, str) and value.strip().isdigit():
+    if not isinstance(value, str):
+        return value
+    if kind == "integer" and value.strip().isdecimal():
         return int(value)
-    return value.lower() == "true" if kind == "boolean" and str(value).lower() in ("true", "false") else value
+    return value.lower() == "true" if kind == "boolean" and value.lower() in ("true", "false") else value
 
 
 def _plain_name(name: str) -> str:
