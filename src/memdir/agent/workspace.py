@@ -11,9 +11,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from memdir.agent.file_access import DiskFiles, walking_order
-from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside
+from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
 from memdir.store.form import deletion_in, well_formed
 from memdir.store.history import Origin
@@ -203,13 +204,14 @@ class Workspace:
             # The fork's own lines first: the index is completed only where it forgot one.
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
-                _put(change, draft, prefix, times)
+                keys = [one.key for one in drafts if one.store is draft.store and one.key != INDEX_NAME]
+                _put(change, draft, prefix, times, keys)
 
 
-def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None) -> None:
+def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None, changed: Sequence[str]) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
-        change.edit_index(_merger(change, draft, prefix), key=index_key)
+        change.edit_index(_merger(change, draft, prefix, changed), key=index_key)
         return
     _refuse_clash(draft, change.read(key))
     if draft.after is None:
@@ -240,7 +242,7 @@ def _refuse_clash(draft: Draft, current: bytes | None) -> None:
         raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again and decide anew")
 
 
-def _merger(change: ChangeSet, draft: Draft, prefix: str) -> Callable[[Index], Index]:
+def _merger(change: ChangeSet, draft: Draft, prefix: str, changed: Sequence[str]) -> Callable[[Index], Index]:
     """Brings a fork's own edit of the index into the index as it stands now: it is the store's (S7)."""
 
     def is_living(key: str) -> bool:
@@ -249,7 +251,17 @@ def _merger(change: ChangeSet, draft: Draft, prefix: str) -> Callable[[Index], I
         except MemdirError:
             return True  # somebody's file that cannot be read now, and is not ours to judge
 
-    return lambda current: with_edits(current, Index(draft.before or b""), Index(draft.after or b""), is_living)
+    @cache
+    def told() -> str:
+        keys = (header.key for header in draft.store.scan(limit=None).headers)
+        texts = (change.read(prefix + key) or b"" for key in dict.fromkeys((*keys, *changed)) if is_key(key))
+        return " ".join(b"\n".join(texts).decode("utf-8", "replace").split())
+
+    def is_told(line: bytes) -> bool:
+        return " ".join(line.decode("utf-8", "replace").split()).lstrip("# ") in told()
+
+    edit = (draft.before or b"", draft.after or b"")
+    return lambda current: with_edits(current, edit, is_living=is_living, is_told=is_told)
 
 
 def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index]:

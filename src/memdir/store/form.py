@@ -70,8 +70,9 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
             f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
         )
     mended: list[str] = []
+    had_none = before is not None and not Topic(before).has_frontmatter  # a person's own form, and not ours to change
     for mend, told in _MENDS:
-        changed = mend(text)
+        changed = text if had_none and mend is _with_header else mend(text)
         if changed != text:
             text = changed
             mended.append(told)
