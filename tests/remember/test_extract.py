@@ -259,6 +259,20 @@ async def test_a_model_that_writes_one_file_a_turn_is_served(bench: Bench) -> No
     assert len(bench.saved[0]) == len(places)
 
 
+async def test_a_model_that_reads_and_changes_one_file_a_turn_is_served(bench: Bench) -> None:
+    """X8."""
+    steps: list[object] = []
+    for number in range(4):
+        path = os.path.join(bench.store.root, f"project_{number}.md")
+        Path(path).write_text(topic(f"Office {number}", f"Office {number} closes at five.", "project"))
+        steps.append(calls(("Read", {"file_path": path})))
+        steps.append(calls(("Edit", {"file_path": path, "old_string": "five.", "new_string": "six."})))
+    talk = bench.talk(ScriptedModel([*steps, says("Changed.")]))
+    talk.extraction.turn_ended(talk.says(" ".join(f"Office {number} closes at six." for number in range(4))))
+    await talk.extraction.drain()
+    assert all("six" in bench.read(f"project_{number}.md") for number in range(4))
+
+
 CUT = Reply(Message("assistant", (Text("I will"),)), "max_tokens")
 REFUSED = Reply(Message("assistant", (Text("I cannot help with that."),)), "refusal")
 

@@ -48,13 +48,23 @@ def test_a_slip_of_form_is_mended_or_answered_with_the_form(mistake: Mistake) ->
         f"{GOOD}\n---\n\nMore below a rule.\n",
         f"{GOOD}\n```markdown\n{DEPLOYS}```\n",
         f'{GOOD}\nRun `printf "a\\n\\n"`.\n',
-        GOOD.replace("type:", "metadata:\n  a: b\ntags: [x]\ntype:"),
+        GOOD.replace("type:", "metadata:\n  a: b\nreviewed-by: Ann\n# note\ntags: [x]\ntype:"),
         f"{GOOD}\n1. one\n2. two\n3. three\n",
         f"{GOOD}\n<!-- deleted branches are kept for a week -->\n".replace("deleted", "old"),
     ],
 )
 def test_what_is_well_formed_is_not_touched(text: str) -> None:
     assert well_formed(KEY, text.encode(), None) == (text.encode(), ())
+
+
+def test_fields_of_others_stay_where_the_rest_is_mended() -> None:
+    text = GOOD.replace("name:", "Name:").replace("type:", "reviewed-by: Ann\nmetadata:\n  a: b\ntype:")
+    assert formed(text).data.decode() == text.replace("Name:", "name:")
+
+
+def test_a_rule_in_the_text_does_not_close_the_fields() -> None:
+    topic = formed(f"---\n{HEAD}\nTests use a real database.\n\n---\n\nMore.\n")
+    assert topic.problems() == [] and "Tests use a real database." in topic.body
 
 
 def test_the_model_is_told_what_was_mended() -> None:
@@ -72,6 +82,12 @@ def test_what_was_wrong_with_a_person_s_file_is_not_the_model_s_fault(before: st
 
 def test_a_file_that_had_a_type_keeps_it_where_the_model_forgot_it() -> None:
     assert formed(GOOD.replace("type: feedback\n", ""), GOOD, "mocks.md").kind == "feedback"
+
+
+def test_a_type_that_was_taken_away_is_not_given_back() -> None:
+    """S6: what is kept as somebody's words has none, whatever its file is called."""
+    quotation = GOOD.replace("type: feedback", "trust: tool")
+    assert formed(f"{quotation}More.\n", quotation).kind is None
 
 
 def test_several_lines_before_the_fields_are_not_thrown_away() -> None:

@@ -35,7 +35,7 @@ class Job:
     max_turns: int
     prompt_hash: str = ""
     typed: TypedJob | None = None
-    spare_turns: int = 0  # for a model that writes one file a turn
+    spare_turns: int = 0  # for a model that reads or writes one file a turn
     is_writing: bool = False  # its files are what counts: words that tell of some, or hold one, are answered once
 
 

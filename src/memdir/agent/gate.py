@@ -17,6 +17,7 @@ from memdir.transcript.message import ToolUse
 
 READING = frozenset(("Read", "Grep", "Glob"))
 WRITING = frozenset(("Write", "Edit"))
+FILE_TOOLS = WRITING | {"Read"}
 # A command or the name of a tool that would delete a file.
 _DELETING = re.compile(
     r"(?:^|[;&|]|\bgit |\bsudo )\s*(?:rm|unlink|rmdir|del|trash|shred)\s|^(?i:delete|remove|unlink|rm)"

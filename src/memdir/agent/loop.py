@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from memdir.agent.gate import WRITING, Allow, Deny, Gate
+from memdir.agent.gate import FILE_TOOLS, WRITING, Allow, Deny, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.events import tell
 from memdir.model.careful import ask
@@ -113,8 +113,8 @@ async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
 ) -> AgentRun:
     """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError.
 
-    A turn that wrote one file and did nothing else is not counted, up to `spare_turns` of them: some models call one
-    tool at a time. `nudge` may answer the final reply, once, with what else is to be done.
+    A turn that read or wrote one file more and did nothing else is not counted, up to `spare_turns` of them: some
+    models call one tool at a time. `nudge` may answer the final reply, once, with what else is to be done.
     """
     turn = _Run(request, model, tools, gate, abort or Abort(), on_message)
     while turn.turns - min(turn.small_turns, spare_turns) < max_turns:
@@ -148,7 +148,7 @@ class _Run:
     answered: Request | None = None
     small_turns: int = 0
     stop_reason: StopReason = "end_turn"
-    written: dict[str, None] = field(default_factory=dict)
+    steps: dict[tuple[str, str], None] = field(default_factory=dict)  # files read and written with success
 
     async def step(self, on_text: Callable[[str], None] | None) -> bool:
         """One request and the tools it calls; True when the model is done."""
@@ -164,13 +164,13 @@ class _Run:
         if not uses:
             return True
         results = [ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses]
-        files = len(self.written)
+        steps = len(self.steps)
         try:
             await self.abort.guard(self._run_tools(uses, results))
         finally:
             # Also when it is stopped: a call without a result makes a conversation unusable for every provider.
             self._add(Message("user", tuple(results)))
-        self.small_turns += len(uses) == 1 and len(self.written) > files
+        self.small_turns += len(uses) == 1 and len(self.steps) > steps
         return False
 
     def say(self, text: str) -> None:
@@ -196,8 +196,8 @@ class _Run:
                 self.refusals += 1
                 return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
         result = await self.tools.run(use, room=room)
-        if use.name in WRITING and not result.is_error:
-            self.written[str(use.input.get("file_path"))] = None
+        if use.name in FILE_TOOLS and not result.is_error:
+            self.steps[use.name, str(use.input.get("file_path"))] = None
         return result
 
     def _is_offered(self, name: str) -> bool:
@@ -221,5 +221,5 @@ class _Run:
 
     def result(self, ending: Ending) -> AgentRun:
         last = self.answered or self.request
-        touched = tuple(self.written)
+        touched = tuple(dict.fromkeys(path for tool, path in self.steps if tool in WRITING))
         return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, last, touched, self.stop_reason)

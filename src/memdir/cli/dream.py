@@ -1,7 +1,7 @@
 """Consolidate memories: merge duplicates, correct what was disproved, make dates absolute, prune, rebuild the index.
 
-Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). A dream that would lose facts is
-refused. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
+Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). What would lose facts is
+not written. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
 
 from __future__ import annotations
 

@@ -58,10 +58,10 @@ def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:
             losing = [
                 path for path, draft in workspace.drafts.items() if draft.store is store and _loses(draft, workspace)
             ]
-            given_up += [workspace.drafts[path] for path in losing]
             for path in losing:
+                given_up.append(workspace.drafts[path])
                 workspace.give_up(path)
-                workspace.refused[path] = "it would lose facts that stand nowhere else"
+                workspace.refused[path] = f"{given_up[-1].key} would lose facts that stand nowhere else"
             if not losing:
                 break
     return given_up

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 5  # two are normal: read, write (X8)
-SPARE_TURNS = 15  # more, for a model that writes one file a turn
+SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
 MAX_FAILURES = 3  # of one range of messages; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked

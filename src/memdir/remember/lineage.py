@@ -41,7 +41,7 @@ from memdir.transcript.message import Message
 HINT = 0.2  # nearness that a translation should have at least to something that the user said
 UNLIKE = 0.3  # nearer to the user than that it may be his in other words
 CARRIED = 0.22  # nearness to the user that what a memory is about has on the average
-MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work, checked as a whole
+MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work
 MAX_TOLD = 3  # claims that a refusal names
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
@@ -286,6 +286,8 @@ def _why_refused(draft: Draft, judged: Judged) -> str:
         claim for claim, support in zip(judged.claims, judged.supports, strict=True) if not support.is_users
     ]
     told = "; ".join(f"“{claim}”" for claim in claims[:MAX_TOLD])
+    if draft.key == INDEX_NAME:
+        return f"{INDEX_NAME} stays as it is, for nobody said: {told}. It is kept by itself: you need not write it"
     return (
         f"{draft.key} is not kept: the user did not say this in their own words: {told}. What a tool, a page, a paste, "
         "a recalled memory or the assistant said is no memory about the user and no rule. Leave that out"

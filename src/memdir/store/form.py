@@ -38,6 +38,7 @@ _DASHES = re.compile(r"\s*(?:-{3,}|\+{3,}|\*{3,}|_{3,}|={3,}|~{3}|[—–]{1,3})
 _FIELD = re.compile(
     r"\s{0,3}(?:[-*] )?[*_`\"']{0,3}(?P<key>[A-Za-z][\w ]{1,14}?)[*_`\"']{0,3}\s*[:=][*_]{0,2}\s*(?P<value>.*)$"
 )
+_THEIRS = re.compile(r"[^\s:#][^:]{0,40}:(?:\s|$)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+.-]*[ \t]*$")
 _NUMBERED = re.compile(r"\s*(\d+)(?:\t|→|\||: |:$|\. |\.$| {2}|$)")
 _DELETION = re.compile(
@@ -134,7 +135,10 @@ def _begins_file(lines: list[str]) -> bool:
 def _with_header(text: str) -> str:
     """The fields at the beginning, however they are spelled, between two lines of dashes; a remark before them goes."""
     lines = [line.rstrip("\r") for line in text.lstrip("\ufeff").split("\n")]
-    if Topic(text.encode("utf-8", "surrogateescape")).has_frontmatter and not _header_at(lines, 0):
+    topic = Topic(text.encode("utf-8", "surrogateescape"))
+    head = text[: len(text) - len(topic.body)]
+    is_sound = not topic.problems() and bool(topic.name) and "\n\n" not in head.rstrip()  # a gap: it is closed too late
+    if is_sound or (topic.has_frontmatter and not _header_at(lines, 0)):
         return text
     start = next((at for at in range(len(lines)) if _header_at(lines, at)), None)
     if start is None:
@@ -171,7 +175,7 @@ def _header(lines: list[str], start: int) -> tuple[list[str], int]:
         follows = next((_known(other) for other in lines[at:closed] if other.strip()), None)
         if key and field:
             header.append(line if line.startswith(f"{key}:") else f"{key}: {_value(field['value'])}")
-        elif line.strip() and (line[:1] in " \t-#" or (closed < len(lines) and at - start < 12 and field)):
+        elif line.strip() and (line[:1] in " \t-#" or (closed < len(lines) and _THEIRS.match(line))):
             header.append(line)  # a value that goes on, or a field that is somebody else's
         elif line.strip() or follows is None:
             return header, at
@@ -194,10 +198,10 @@ def _filled(key: str, topic: Topic, before: bytes | None, mended: list[str]) -> 
         return topic
     told = topic.fields.get("type", "").strip().lower().replace(" ", "_").replace("-", "_")
     stem = key.rsplit("/", 1)[-1].partition("_")[0].lower()
-    fallback = Topic(before).kind if before else None
+    had = Topic(before).kind if before else parse_type(stem)  # a type that was taken away is not given back
     words = (told, told.removesuffix("s"))
     kind = next((found for word in words if (found := parse_type(word) or _KINDS.get(word))), None)
-    kind = kind or (None if told else parse_type(stem) or fallback)
+    kind = kind or (None if told else had)
     if kind and not topic.kind:
         topic = topic.with_field("type", str(kind))
         mended.append(f"its type is {kind}")
