@@ -87,7 +87,7 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
 
 def _problems(topic: Topic) -> list[str]:
     found = topic.problems()
-    if not found and not topic.kind:
+    if topic.has_frontmatter and not topic.fields.get("type"):
         found.append("it has no type: where none of the four fits, there is nothing to keep")
     prose = _outside_fences(topic.body)
     if any(_header_at(prose, at) for at in range(len(prose))):
