@@ -20,6 +20,7 @@ FORM = (
     "Write the whole file again in this form, without a fence around it: a line ---, then the lines name: …, "
     "description: … and type: (user, feedback, project or reference), then a line ---, then the memory"
 )
+MAX_DELETING = 200  # bytes of a text in the place of a memory that may be meant to delete it
 MAX_REMARK_LINES = 2  # before or after the file: what a model says about it; more than that is meant to be kept
 _FIELDS = {
     **dict.fromkeys(("name", "title"), "name"),
@@ -66,10 +67,7 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
     if not data.strip():
         raise BadMemoryFile(f"{key} would be empty", remedy=f"{HOW_TO_DELETE}. {FORM}")
     text = data.decode("utf-8", "surrogateescape")
-    if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
-        raise BadMemoryFile(
-            f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
-        )
+    _refuse_deletion(key, text)
     mended: list[str] = []
     had_none = before is not None and not Topic(before).has_frontmatter  # a person's own form, and not ours to change
     for mend, told in _MENDS:
@@ -77,12 +75,21 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
         if changed != text:
             text = changed
             mended.append(told)
+    _refuse_deletion(key, text)
     topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, mended)
     known = _problems(Topic(before)) if before else []
     problems = [problem for problem in _problems(topic) if problem not in known]
     if problems:
-        raise BadMemoryFile(f"{key} is no memory yet: {'; '.join(problems)}", remedy=FORM)
+        remedy = f"{HOW_TO_DELETE}. {FORM}" if before and len(data) < MAX_DELETING else FORM
+        raise BadMemoryFile(f"{key} is no memory yet: {'; '.join(problems)}", remedy=remedy)
     return topic.data, tuple(mended)
+
+
+def _refuse_deletion(key: str, text: str) -> None:
+    if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
+        raise BadMemoryFile(
+            f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
+        )
 
 
 def _problems(topic: Topic) -> list[str]:
@@ -128,8 +135,8 @@ def _without_fence(text: str) -> str:
 
 
 def _begins_file(lines: list[str]) -> bool:
-    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    return _header_at(lines, first) or _known(lines[first] if first < len(lines) else "") in _MAIN
+    first = next((at for at, line in enumerate(lines) if line.strip()), None)
+    return first is not None and (_header_at(lines, first) or _known(lines[first]) in _MAIN)
 
 
 def _with_header(text: str) -> str:
@@ -172,7 +179,7 @@ def _header(lines: list[str], start: int) -> tuple[list[str], int]:
         if at == closed and header:
             return header, at + 1
         field, key = _FIELD.match(line), _known(line)
-        follows = next((_known(other) for other in lines[at:closed] if other.strip()), None)
+        follows = next((_known(other) for other in lines[at : min(at + 4, closed)] if other.strip()), None)
         if key and field:
             header.append(line if line.startswith(f"{key}:") else f"{key}: {_value(field['value'])}")
         elif line.strip() and (line[:1] in " \t-#" or (closed < len(lines) and _THEIRS.match(line))):
@@ -194,7 +201,7 @@ def _value(text: str) -> str:
 
 def _filled(key: str, topic: Topic, before: bytes | None, mended: list[str]) -> Topic:
     """What is missing of the fields and can be told from the rest."""
-    if not topic.has_frontmatter:
+    if not topic.has_frontmatter or not _MAIN & topic.fields.keys():
         return topic
     told = topic.fields.get("type", "").strip().lower().replace(" ", "_").replace("-", "_")
     stem = key.rsplit("/", 1)[-1].partition("_")[0].lower()
