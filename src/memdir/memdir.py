@@ -105,7 +105,7 @@ class MemDir:
         from memdir.store.taxonomy import guess_type, parse_type
 
         if not text.strip():
-            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
@@ -141,7 +141,7 @@ class MemDir:
         self, memory: str, text: str, *, name: str = "", description: str = "", scope: str = "project"
     ) -> Memory:
         """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
-        they are given, or were made from the text and are made anew."""
+        they are given, or were made from the text and are made again."""
         from memdir.store.memories import find_key, save_memory, with_text
 
         store = self._open_for_writing(scope)

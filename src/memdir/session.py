@@ -113,7 +113,7 @@ class Session:
         return found
 
     def clear(self) -> None:
-        """The host emptied the context: the prompt is rendered anew, and memories may be shown again (P6, R1)."""
+        """The host emptied the context: the prompt is rendered again, and memories may be shown again (P6, R1)."""
         self._prompt = self._own_request = None
         self._shown.forget()
 
@@ -178,12 +178,14 @@ class Session:
 
     @property
     def should_compact(self) -> bool:
-        """Whether the conversation fills so much of the model's window that it should be compacted now (N7)."""
+        """Whether the conversation fills so much of the model's window that it should be compacted now (N7). A host
+        that keeps its conversation itself shortens that itself, and then calls `clear`."""
         return self._last is not None and self.compaction.is_due(context_tokens(*self._last))
 
     async def compact(self, *, keep: str = "", is_automatic: bool = False) -> Compacted | Skipped:
         """Put a summary in the place of what `conversation` holds, and behind it its last messages (N7). `keep` is what
-        the user wants kept in particular."""
+        the user wants kept in particular. Of a host that keeps its conversation itself there is nothing to summarise:
+        `Skipped("nothing_said")`."""
         request = self._last[0] if self._last else self.own_request()
         trigger: Trigger = "auto" if is_automatic else "manual"
         outcome = await self.compaction.compact(self.conversation, request, keep=keep, trigger=trigger)

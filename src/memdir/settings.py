@@ -73,7 +73,7 @@ class Refusal:
 
 
 class Environment:
-    """What the process environment says, read once."""
+    """What the process environment says, read once (docs/reference/settings.md)."""
 
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")
@@ -100,7 +100,8 @@ class Environment:
 
 
 class Settings:
-    """The settings in force, frozen, each with the layer it came from."""
+    """The settings in force, frozen: an attribute each (`dream.hours` is `dream_hours`, docs/reference/settings.md).
+    `enabled` says whether memory is on, `origins` which layer each value came from."""
 
     memory_enabled: bool
     memory_directory: str | None
@@ -178,7 +179,7 @@ def load_settings(
     refused: list[Refusal] = []
     paths: dict[Layer, str] = {
         "managed": managed_path if managed_path is not None else managed_settings_path(),
-        "flags": "the command line",
+        "flags": "the flags (--set, or flags= of open_memory)",
         "local": layout.local_settings,
         "user": layout.user_settings,
         "project": layout.project_settings,
@@ -221,7 +222,9 @@ def _why_off(
 
 def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
     if layer in ("managed", "flags"):
-        return "That is a policy of this machine" if layer == "managed" else "Leave --set memoryEnabled=false out"
+        return (
+            "That is a policy of this machine" if layer == "managed" else "Leave memoryEnabled=false out of the flags"
+        )
     stronger = "" if layer == "local" else f', or say "memoryEnabled": true in {paths["local"]}, which goes before it'
     return f"Take it out of {paths[layer]}{stronger}"
 

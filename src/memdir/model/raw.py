@@ -96,7 +96,8 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise UsageError(
             f"this is no call of the Anthropic or OpenAI SDK and its response ({type(error).__name__}: {error})",
-            remedy="Pass the keyword arguments of the call and the response as they are, or memdir's Request and Reply",
+            remedy="Pass the call's keyword arguments and the response as they are (of a stream its final message, "
+            "of `with_raw_response` what `.parse()` gives), or memdir's Request and Reply",
         ) from error
     stop: StopReason = "tool_use" if message.tool_uses else "end_turn"
     return raw, Reply(message, stop, usage, str(found.get("model", "")))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_access import DiskFiles, FileState
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, is_index
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BudgetReached, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -176,17 +176,16 @@ class Extraction:
     async def _fork(
         self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
     ) -> ForkReport:
-        state = turn.state.clone() if turn.state else FileState()
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=("team/",)) for store in self.plan.stores)
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         text = _rendered(prompt, job, tools)
-        asked = Job(text, "extract", MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
+        asked = Job(text, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:

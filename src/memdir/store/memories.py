@@ -22,8 +22,11 @@ class Added:
     __slots__ = ("is_new", "memory")
 
     def __init__(self, memory: Memory, *, is_new: bool) -> None:
-        self.memory = memory
-        self.is_new = is_new
+        self.memory = memory  # as it is on disk now
+        self.is_new = is_new  # False when the same text was already there
+
+    def __repr__(self) -> str:
+        return f"Added({self.memory!r}, is_new={self.is_new})"
 
 
 def add_memory(  # noqa: PLR0913 - what a memory consists of
@@ -71,7 +74,7 @@ def save_memory(
 
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
-    """A memory with another text. A name or description that was made from the text before is made anew."""
+    """A memory with another text. A name or description that was made from the text before is made again."""
     was_described = topic.description == describe(topic.body)
     description = description or (describe(text) if was_described else topic.description)
     was_named = was_described and topic.name == first_words(topic.description)
@@ -105,7 +108,10 @@ def find_key(store: MemoryStore, wanted: str) -> str:
         if found:
             shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
             raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
-    raise MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy="`memdir list` shows what there is")
+    raise MemoryNotFound(
+        f"there is no memory {wanted!r} in {store.root}",
+        remedy="`memdir list`, or `memory.list()`, shows what there is",
+    )
 
 
 def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:
