@@ -46,8 +46,8 @@ class Draft:
 class Ruling:
     """What a job's rules say of a draft: why it may not be kept, or what will be left out of it."""
 
-    refusal: str = ""
-    note: str = ""
+    refusal: str = ""  # told to the model; the draft is not kept
+    note: str = ""  # told beside the success
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Workspace:
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     _disk: DiskFiles = field(default_factory=DiskFiles)
-    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_draft(self, path: str) -> bool:
         return os.path.realpath(path) in self.drafts
