@@ -274,7 +274,7 @@ async def test_a_host_whose_tools_can_write_shares_its_cache_with_the_fork(proje
     async with memory.session("a") as session:
         session.turn_ended(call, {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]})
     raw = model.requests[0].raw
-    assert raw is not None and raw.arguments is call
+    assert raw is not None and raw.arguments == call
     assert place.exists()
     await memory.close()
 

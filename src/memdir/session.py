@@ -219,7 +219,7 @@ class Session:
             await self.extraction.drain(0.0 if self._is_at_cap() else DRAIN_SECONDS)
         if "session_memory" in parts:
             await self.session_memory.close()
-        if self._catching_up is not None:
+        if self._catching_up is not None and not self._catching_up.done():
             self._catching_up.cancel()  # its cursors move only after success
             await asyncio.gather(self._catching_up, return_exceptions=True)
         if self._dreaming is not None and self.dream_task is not None:

@@ -27,19 +27,18 @@ class Aborted(Exception):
 
 
 class Abort:
-    """Set once; whoever waits under it stops at once."""
+    """Set once; whoever waits under it stops at once. It belongs to no loop: a session may live over several."""
 
     def __init__(self) -> None:
-        self._event = asyncio.Event()
+        self._guarded: set[asyncio.Event] = set()
+        self.is_set = False
         self.reason = ""
-
-    @property
-    def is_set(self) -> bool:
-        return self._event.is_set()
 
     def set(self, reason: str) -> None:
         self.reason = self.reason or reason
-        self._event.set()
+        self.is_set = True
+        for signal in self._guarded:
+            signal.set()
 
     def check(self) -> None:
         """Aborted when the signal has been given."""
@@ -48,14 +47,17 @@ class Abort:
 
     async def guard(self, work: Awaitable[Result]) -> Result:
         """The result of `work`, or Aborted as soon as the signal is given; the work is cancelled and waited for."""
-        task = asyncio.ensure_future(work)
-        signal = asyncio.ensure_future(self._event.wait())
+        task, given = asyncio.ensure_future(work), asyncio.Event()
+        signal = asyncio.ensure_future(given.wait())
+        self._guarded.add(given)
         try:
+            self.check()
             await asyncio.wait((task, signal), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             raise Aborted(self.reason)
         finally:
+            self._guarded.discard(given)
             for pending in (task, signal):
                 pending.cancel()
             await asyncio.gather(task, signal, return_exceptions=True)

@@ -77,7 +77,7 @@ class Extraction:
     clock: Callable[[], float]
     on_saved: Callable[[Sequence[str]], None] | None = None
     _running: asyncio.Task[None] | None = None
-    _stashed: FinishedTurn | None = None
+    _waiting: list[FinishedTurn] = field(default_factory=list)
     _abort: Abort = field(default_factory=Abort)
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
@@ -86,7 +86,8 @@ class Extraction:
         if reason:
             return self._skip(reason)
         if self._running is not None:
-            self._stashed = turn  # the newest replaces older ones: it covers their messages too (X5)
+            # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
+            self._waiting = [*(one for one in self._waiting if not one.said() <= turn.said()), turn]
             return None
         self.session.turns_since_extraction += 1
         if self.session.turns_since_extraction < self.plan.every_turns:
@@ -101,7 +102,7 @@ class Extraction:
             try:
                 await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
             except TimeoutError:
-                self._stashed = None
+                self._waiting.clear()
                 self._abort.set("shutdown")
                 await asyncio.gather(self._running, return_exceptions=True)
 
@@ -118,8 +119,8 @@ class Extraction:
         """One run, then one trailing run over what came meanwhile, and so on until nothing is stashed (X5)."""
         try:
             await self._guarded(turn)
-            while (pending := self._stashed) is not None:
-                self._stashed = None
+            while self._waiting:
+                pending = self._waiting.pop(0)
                 if not self.session.memory_is_on:
                     self._skip("memory_off")
                     return

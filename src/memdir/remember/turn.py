@@ -36,6 +36,10 @@ class FinishedTurn:
     def messages(self) -> tuple[Message, ...]:
         return (*conversation_of(self.request), self.reply)
 
+    def said(self) -> set[str]:
+        """What was said in it: a host may send no history, or a window."""
+        return {message.id or repr(message.content) for message in self.messages if not message.is_meta}
+
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:
     """What came after the cursor's message; everything when that message is gone (X4: compaction)."""
