@@ -112,10 +112,13 @@ class Settings:
     event_log_max_bytes: int
     recall_selector: str
     recall_encoder: str
+    recall_model: str | None
     extract_every_turns: int
+    extract_model: str | None
     dream_hours: int
     dream_sessions: int
     dream_max_lost_percent: int
+    dream_model: str | None
     model_provider: str
     model_name: str | None
     model_base_url: str | None

@@ -21,6 +21,7 @@ from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn, saved_below
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
+from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, Text, ToolUse
 from tests.remember.conftest import Bench, Talk, topic
@@ -657,3 +658,19 @@ async def test_the_turn_s_end_is_quick_whatever_the_store_holds(bench: Bench) ->
     talk.extraction.turn_ended(turn)
     assert time.process_time() - start < 0.002
     await talk.extraction.drain()
+
+
+async def test_beyond_what_is_listed_the_memories_near_to_what_was_said_are_shown(bench: Bench) -> None:
+    """S10: the newest 200 may all be about something else, and the fork is told how many more there are."""
+    for number in range(MAX_RETURNED + 20):
+        Path(bench.store.root, f"plant{number}.md").write_text(topic(f"Plant {number}", "Water it.", "project"))
+    Path(bench.store.root, "no_mocks.md").write_text(topic("No mocks", "Never mock the database in tests."))
+    os.utime(Path(bench.store.root, "no_mocks.md"), (1e9, 1e9))
+    model = ScriptedModel([says("Nothing.")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    job = model.requests[0].messages[-1].text
+    assert "no_mocks.md" in job
+    assert job.count("- [project] plant") == MAX_RETURNED - 1
+    assert "(21 more are not listed" in job

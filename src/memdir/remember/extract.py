@@ -24,7 +24,7 @@ from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest, told_now
+from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
 from memdir.remember.session_state import SessionState
@@ -32,7 +32,7 @@ from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructi
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, said_at
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -44,6 +44,8 @@ DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (
 LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
 PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
+TOLD_CHARACTERS = 80  # of a message: enough to know it again
+MAX_NEAR = 20  # of the newest messages: what is near to one of them is listed before what is newer
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,13 @@ class Extraction:
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
         """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
-        while self._running is not None:
+        while (running := self._running) is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
+                await asyncio.wait_for(asyncio.shield(running), wait_seconds)
             except TimeoutError:
                 self._waiting.clear()
                 self._abort.set("shutdown")
-                await asyncio.gather(self._running, return_exceptions=True)
+                await asyncio.gather(running, return_exceptions=True)
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -180,13 +182,14 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
+        said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        text = _rendered(prompt, job, tools)
-        asked = Job(text, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
+        told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
+        asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
@@ -207,14 +210,26 @@ def comes_again(error: MemdirError) -> bool:
     return not isinstance(error, BudgetReached) and not (isinstance(error, ModelError) and error.kind not in LASTING)
 
 
-def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:
+def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
+    """When the messages of the user were said; nothing where nobody wrote that down."""
+    said = [(said_at(message), message.text) for message in new if message.role == "user" and not message.is_meta]
+    lines = [
+        f'- {minute_of(moment, zone):%A, %Y-%m-%d %H:%M}: "{shown_line(" ".join(text.split()), room=TOLD_CHARACTERS)}"'
+        for moment, text in said[-MAX_NEAR:]
+        if moment is not None and text.strip()
+    ]
+    return load_prompt("extract/earlier.md").render(times="\n".join(lines)) if lines else ""
+
+
+def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
     values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
     for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
         values[f"{prefix}directory"] = folder.root
-        values[f"{prefix}manifest"] = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
     paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
     saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
-    return f"{prompt.render(**values)}\n{saved}{told_now(job.now)}"
+    return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
 
 
 def _text_of(path: str) -> str:

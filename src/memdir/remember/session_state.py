@@ -107,6 +107,7 @@ def fork_session(
     if before.summarized_up_to in ids:
         fork.summarized_up_to, fork.tokens_at_summary = before.summarized_up_to, before.tokens_at_summary
         _copy(layout.session_memory(origin), layout.session_memory(fork.id))
+    _copy(layout.shown(origin), layout.shown(fork.id))
     fork._save()
     branch.copy_files(layout.file_history(origin), layout.file_history(fork.id))
     branch.write()

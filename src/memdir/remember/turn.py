@@ -31,6 +31,7 @@ class FinishedTurn:
     request: Request
     reply: Message
     is_subagent: bool = False
+    is_past: bool = False  # said earlier: its messages tell when
 
     @property
     def messages(self) -> tuple[Message, ...]:
