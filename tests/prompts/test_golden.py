@@ -47,6 +47,8 @@ VALUES: dict[str, dict[str, str]] = {
         "index_bytes": "25,000",
     },
     "extract/bash.md": {},
+    "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
+    "extract/nudge.md": {},
     "extract/earlier.md": {"times": '- Monday, 2026-03-02 14:05: "The freeze ends on Friday."'},
     "extract/combined.md": {
         "bash": BASH,

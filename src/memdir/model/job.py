@@ -43,6 +43,7 @@ class ExtractJob:
     folders: tuple[MemoryFolder, ...]
     now: datetime
     instructions: str = ""  # what the host's instruction files say already
+    saved: tuple[str, ...] = ()  # what the main agent wrote down itself in these messages
 
 
 @dataclass(frozen=True)

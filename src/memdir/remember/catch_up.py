@@ -11,12 +11,17 @@ from memdir.agent.file_access import DiskFiles
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
-from memdir.events import session_caught_up
+from memdir.events import memory_extracted, session_caught_up
 from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
+<<<<<<< HEAD
 from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
+=======
+from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
+from memdir.remember.session_state import SessionState
+>>>>>>> main
 from memdir.remember.turn import FinishedTurn
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_SESSIONS = 5  # at one start: catching up must not eat the day's budget (B2)
-MAX_FAILURES = 3  # of one session; then it is left alone
 MAX_DAYS = 7  # of one session at one start; the next start goes on
 IDLE_SECONDS = 600.0  # after which another agent's session counts as over: it holds no lock that would tell
 
@@ -91,7 +95,7 @@ class CatchUp:
         for ref in reversed(list(newest_first(refs))):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
-                if session.catch_up_failures < MAX_FAILURES and self._is_behind(ref, session):
+                if self._is_behind(ref, session):
                     found.append(session)
         return found[:MAX_SESSIONS]
 
@@ -126,15 +130,16 @@ class CatchUp:
         try:
             extraction = Extraction(session, self.plan, self.model, self.sink, lambda: moment)
             outcome = await extraction.extract(turn)
-        except MemdirError:
-            session.count_failure()
+        except MemdirError as error:
+            if comes_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
+                session.move_cursor(session.failed_up_to)
+                self.sink.emit(memory_extracted(work={}, skipped=PASSED_OVER))
             return None
         if isinstance(outcome, Extracted):
             return outcome.files
         if outcome.reason in ("no_prose", "nothing_new"):
             session.move_cursor(turn.reply.id)  # it is over: nothing will be added to these
         elif outcome.reason.startswith("not_finished"):
-            session.count_failure()
             return None
         return ()
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
-from memdir.errors import MemdirError
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.errors import BudgetReached, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
@@ -25,9 +26,15 @@ from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
+<<<<<<< HEAD
 from memdir.remember.lineage import Lineage, weigh
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, instructions_in, messages_after, wrote_below
+=======
+from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.session_state import SessionState
+from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
+>>>>>>> main
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
@@ -39,7 +46,11 @@ if TYPE_CHECKING:
 MAX_TRIES = 3  # to learn from one turn, at as many starts
 MAX_WAITING = 100  # turns of a host without a history, where nothing can be learned for long
 MAX_TURNS = 5  # two are normal: read, write (X8)
+SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
+MAX_FAILURES = 3  # of one range of messages; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
+LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
+PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
 TOLD_CHARACTERS = 80  # of a message: enough to know it again
 MAX_NEAR = 20  # of the newest messages: what is near to one of them is listed before what is newer
@@ -167,8 +178,15 @@ class Extraction:
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
+<<<<<<< HEAD
             self._skip(f"failed: {type(error).__name__}")
             return False
+=======
+            reason = f"failed: {type(error).__name__}"
+            new = messages_after(turn.messages, self.session.extract_cursor)
+            _ = self._failed(reason, new) if comes_again(error) else self._skip(reason)
+            return
+>>>>>>> main
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
         return isinstance(outcome, Extracted) or not outcome.reason.startswith("not_finished")
@@ -179,17 +197,19 @@ class Extraction:
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        if wrote_below(new, roots, self.plan.cwd):
+        saved = saved_below(new, roots, self.plan.cwd)
+        if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
         if not has_prose(new):
             return self._skip("no_prose")
-        workspace = Workspace(self.plan.stores)
-        report = await self._fork(turn, new, workspace)
-        if not report.is_complete:
-            return self._skip(f"not_finished: {report.run.ending}")
+        judge = DraftJudge(self.plan.stores, turn.messages)
+        workspace = Workspace(self.plan.stores, judge.rule)
+        report = await self._fork(turn, new, workspace, saved)
+        if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
+            return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
-        weighed = await asyncio.to_thread(weigh, workspace, turn.messages)
+        weighed = await asyncio.to_thread(weigh, workspace, judge)
         subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
         written = workspace.commit(_origin(self.session.id, weighed.lineages), subject)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
@@ -205,23 +225,38 @@ class Extraction:
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
 
-    async def _fork(self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace) -> ForkReport:
+    async def _fork(
+        self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
+    ) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
-        job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
+        job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
-        asked = Job(told, MAX_TURNS, prompt.hash, job)
+        asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
+
+    def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
+        """The same messages come again; those that failed three times are passed over, and that is told (X4)."""
+        skipped = self._skip(reason)
+        if not self._abort.is_set and self.session.count_failure(new[-1].id) >= MAX_FAILURES:
+            self.session.move_cursor(self.session.failed_up_to)
+            self._skip(PASSED_OVER)
+        return skipped
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
+
+
+def comes_again(error: MemdirError) -> bool:
+    """Whether the same messages would fail in the same way: what a network, a provider or a cap did passes."""
+    return not isinstance(error, BudgetReached) and not (isinstance(error, ModelError) and error.kind not in LASTING)
 
 
 def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
@@ -241,7 +276,17 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = ""
         values[f"{prefix}directory"] = folder.root
         listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
         values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
-    return f"{prompt.render(**values)}{earlier}\n{told_now(job.now)}"
+    paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
+    saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
+    return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
+
+
+def _text_of(path: str) -> str:
+    """What a memory says, as far as it can be read; its index line is no memory."""
+    try:
+        return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
+    except MemdirError:
+        return ""
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
