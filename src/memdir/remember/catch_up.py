@@ -15,13 +15,8 @@ from memdir.events import memory_extracted, session_caught_up
 from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
-<<<<<<< HEAD
-from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
-from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
-=======
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
-from memdir.remember.session_state import SessionState
->>>>>>> main
+from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line

@@ -18,7 +18,7 @@ from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.errors import BudgetReached, MemdirError, ModelError
+from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
@@ -26,15 +26,9 @@ from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
-<<<<<<< HEAD
-from memdir.remember.lineage import Lineage, weigh
-from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped, instructions_in, messages_after, wrote_below
-=======
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
->>>>>>> main
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
@@ -89,7 +83,7 @@ class Extraction:
     unlearned: Unlearned | None = None
     _running: asyncio.Task[None] | None = None
     _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
-    _failed: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
+    _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _abort: Abort = field(default_factory=Abort)
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
@@ -99,7 +93,7 @@ class Extraction:
             return self._skip(reason)
         # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
         self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
-        self._failed = [one for one in self._failed if not turn.holds(one)]
+        self._left = [one for one in self._left if not turn.holds(one)]
         self._keep()
         if self._is_running:
             return None
@@ -140,7 +134,7 @@ class Extraction:
 
     def _keep(self) -> None:
         if self.unlearned is not None:
-            self.unlearned.keep([*self._failed, *self._waiting])
+            self.unlearned.keep([*self._left, *self._waiting])
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -171,22 +165,17 @@ class Extraction:
         if any(one is turn for one in self._waiting) and (is_done or not self._abort.is_set):
             self._waiting = [one for one in self._waiting if one is not turn]
             if not is_done:
-                self._failed.append(replace(turn, tries=turn.tries + 1))
+                self._left.append(replace(turn, tries=turn.tries + 1))
 
     async def _guarded(self, turn: FinishedTurn) -> bool:
         """Background work never breaks the conversation: a failure is an event, and the same messages come again."""
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
-<<<<<<< HEAD
-            self._skip(f"failed: {type(error).__name__}")
-            return False
-=======
             reason = f"failed: {type(error).__name__}"
             new = messages_after(turn.messages, self.session.extract_cursor)
-            _ = self._failed(reason, new) if comes_again(error) else self._skip(reason)
-            return
->>>>>>> main
+            _ = self._failed(reason, new) if new and comes_again(error) else self._skip(reason)
+            return False
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
         return isinstance(outcome, Extracted) or not outcome.reason.startswith("not_finished")
@@ -255,8 +244,10 @@ class Extraction:
 
 
 def comes_again(error: MemdirError) -> bool:
-    """Whether the same messages would fail in the same way: what a network, a provider or a cap did passes."""
-    return not isinstance(error, BudgetReached) and not (isinstance(error, ModelError) and error.kind not in LASTING)
+    """Whether the same messages would fail in the same way: what a disk, a network, a provider or a cap did passes."""
+    return not isinstance(error, BudgetReached | DiskError) and not (
+        isinstance(error, ModelError) and error.kind not in LASTING
+    )
 
 
 def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
