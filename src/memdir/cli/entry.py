@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import sys
 
+from memdir.errors import MemdirError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from memdir.cli.context import Context
-    from memdir.errors import MemdirError
 
     class Command(Protocol):
         """A module, or a class in that of its family; its docstring is its description."""
@@ -42,14 +43,26 @@ _FIRST_STEPS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _never_fail_to_print()
     if words[:1] in (["--version"], ["-V"]):
         from memdir.version import __version__
 
         print(f"memdir {__version__}")
         return 0
-    if not words or words[0] in ("--help", "-h", "help"):
-        return _help(words[1:])
-    return _run(words[0], words[1:])
+    try:
+        if not words or words[0] in ("--help", "-h", "help"):
+            return _help(words[1:])
+        return _run(words[0], words[1:])
+    except MemdirError as error:  # before a command was found: the package itself is damaged
+        _tell(error, as_json=False)
+        return error.exit_code
+
+
+def _never_fail_to_print() -> None:
+    """A terminal or locale that has not all characters gets them escaped (`LC_ALL=C`)."""
+    for stream in (sys.stdout, sys.stderr):
+        if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _help(words: list[str]) -> int:
@@ -123,7 +136,6 @@ def _run(name: str, words: list[str]) -> int:
 def _guarded(command: Command, options: argparse.Namespace) -> int:
     """The one broad `except` of this surface: whatever happens, a person gets words, never a traceback."""
     from memdir.cli.context import Context
-    from memdir.errors import MemdirError
 
     try:
         context = Context(options)
@@ -153,7 +165,6 @@ def report_crash(error: Exception) -> None:
     import traceback
 
     from memdir.disk.atomic import append_bytes, make_folder
-    from memdir.errors import MemdirError
     from memdir.settings import Environment
     from memdir.store.secrets import beginning
 
