@@ -200,7 +200,10 @@ class Session:
     def _pass_over(self, turn: FinishedTurn) -> None:
         """What is said while memory is off is not caught up on either. Nothing is written about a session that memory
         never attended to."""
-        if not turn.is_subagent and SessionState.was_begun(self.id, self._memory.layout):
+        if turn.is_subagent:
+            return
+        self.state.extract_cursor = turn.reply.id
+        if SessionState.was_begun(self.id, self._memory.layout):
             self.state.move_cursor(turn.reply.id)
 
     def _finished(
