@@ -49,7 +49,7 @@ class BuiltinModel:
 
                 return answer_notes(job, request)
             case CompactJob() as job:
-                from memdir.model.builtin.summary import answer_compact
+                from memdir.model.builtin.digest import answer_compact
 
                 return answer_compact(job, request)
             case job:

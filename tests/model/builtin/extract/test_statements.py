@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.extract.statements import sentences
+from memdir.model.builtin.extract.talk import sentences
 
 
 def texts(text: str) -> list[str]:

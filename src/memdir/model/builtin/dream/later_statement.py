@@ -7,9 +7,8 @@ from datetime import date
 from functools import cached_property
 
 from memdir.model.builtin.dream.body_text import clauses, split
-from memdir.model.builtin.dream.cues import Cues, ToldChange
+from memdir.model.builtin.dream.cues import Cues, SentenceKinds, ToldChange
 from memdir.model.builtin.dream.dream_words import DreamWords
-from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
 from memdir.text.date_words import month_of
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from functools import cache
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.model.builtin.dream.cues import Cues
+from memdir.model.builtin.dream.cues import Cues, SentenceKinds
 from memdir.model.builtin.dream.date_repair import repair_dates
-from memdir.model.builtin.dream.desk import Desk
-from memdir.model.builtin.dream.dream_words import DreamWords
+from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.dream_words import DreamWords, tokens
 from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.later_statement import Reader
 from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
 from memdir.model.builtin.dream.pointers import repair_pointers
 from memdir.model.builtin.dream.said import statements
-from memdir.model.builtin.dream.secrets import redact_secrets
-from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.testimony import Testimony
 from memdir.model.builtin.dream.values import Values
+from memdir.store.secrets import find_secrets, redact
 
 
 def plan_night(night: Night) -> Plan:
@@ -84,3 +83,27 @@ def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
         if folder is not None:
             shares[folder].append(key)
     return shares
+
+
+def redact_secrets(desk: Desk) -> None:
+    """Take secrets out of the team's pages, and report which kinds there were."""
+    for page in desk.open_pages():
+        if page.folder != TEAM_PREFIX:
+            continue
+        text = page.data.decode("utf-8")
+        found = find_secrets(text)
+        if found:
+            kinds = ", ".join(sorted({match.kind for match in found}))
+            reason = f"secrets taken out of a shared memory ({kinds}): revoke them, the history still has them"
+            kept = frozenset(tokens(redact(text)))
+            gone = frozenset(token for match in found for token in tokens(_whole_words(text, match.start, match.end)))
+            desk.put(PageChange({page.key: redact(text).encode()}, reason, (page.key,), gone - kept))
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """The secret with what is grown together with it, such as the name it is assigned to."""
+    while start > 0 and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return text[start:end]

@@ -18,8 +18,7 @@ from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.marks import Mark, Marks, Pool, tongues
 from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.rivals import base_kind
-from memdir.model.builtin.dream.values import Value, Values
+from memdir.model.builtin.dream.values import Value, Values, base_kind
 from memdir.text.date_words import month_of
 from memdir.text.words import plain_words
 

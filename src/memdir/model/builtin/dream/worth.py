@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
+from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.values import Value, Values
 
 ENOUGH_LOGGED = 2  # points that make a log line last: it was already worth writing down once

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
-from memdir.model.builtin.extract.statements import sentences
-from memdir.model.builtin.extract.talk import Talk
+from memdir.model.builtin.extract.talk import Talk, sentences
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues

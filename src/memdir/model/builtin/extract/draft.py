@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.extract.candidates import find_candidates
+from collections.abc import Sequence
+
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.drafting import compose
-from memdir.model.builtin.extract.features import observe
-from memdir.model.builtin.extract.judge import SentenceJudge, shipped
-from memdir.model.builtin.extract.revoke import revocations
-from memdir.model.builtin.extract.same_memory import shelve
+from memdir.model.builtin.extract.features import UserTurn, observe
+from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, shelve
 from memdir.model.builtin.extract.silence import worth_keeping
 from memdir.model.builtin.extract.talk import MemoryDraft, Talk
+from memdir.text.phrases import anywhere
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
@@ -30,3 +32,20 @@ def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, .
             drafts.append(draft)
             taken.add(draft.file)
     return tuple(drafts)
+
+
+def revocations(conversation: Talk, turns: Sequence[UserTurn], shelf: Shelf, judge: SentenceJudge) -> list[MemoryDraft]:
+    """Deletions, one for each memory that is clearly meant."""
+    drafts: dict[str, MemoryDraft] = {}
+    for turn in turns:
+        for seen in turn.seen:
+            if "question" in seen.features or not anywhere("forget-rule", turn.language).search(seen.sentence.text):
+                continue
+            judged = Scored(seen, dict.fromkeys(CLASSES, 0.0))
+            for kind in dict.fromkeys(memory.type or "" for memory in shelf.memories):
+                candidate = MemoryCandidate(kind, turn, (judged,), (), (), 1.0, alone=False)
+                memory, odds = best_match(conversation, candidate, shelf, judge)
+                if memory and odds >= judge.settings["revoke"]:
+                    old = (memory.file, memory.name, memory.description, memory.type or "", memory.body)
+                    drafts.setdefault(memory.file, MemoryDraft("delete", *old, (turn.line.id,)))
+    return list(drafts.values())

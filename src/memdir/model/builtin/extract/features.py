@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memdir.model.builtin.extract.same_memory import Shelf
-from memdir.model.builtin.extract.statements import SaidSentence, sentences
-from memdir.model.builtin.extract.talk import Talk, TalkLine
+from memdir.model.builtin.extract.talk import SaidSentence, Talk, TalkLine, sentences
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, stems, tokens
 from memdir.text.phrases import Cue, cues
