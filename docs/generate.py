@@ -98,7 +98,7 @@ def settings_page() -> str:
     lines = [
         "# Settings\n",
         NOTICE,
-        "JSON objects in these files, strongest first; `memdir settings` shows where each value comes from.\n",
+        "JSON objects in these files, strongest first; `memdir config list` shows where each value comes from.\n",
         "| layer | file | may set anything |",
         "|---|---|---|",
         "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",

@@ -281,7 +281,7 @@ def test_broken_settings_of_the_user_are_told_and_stop_neither_doctor_nor_settin
     path = Path(os.environ["MEMDIR_HOME"]) / "settings.json"
     path.write_text(text)
     refused = memdir("list")
-    assert refused.code == 3 and "`memdir settings` lists every setting" in refused.err
+    assert refused.code == 3 and "`memdir config list` lists every setting" in refused.err
     [finding] = found(memdir)["settings"]
     assert finding["severity"] == "error" and finding["file"] == str(path)
     listed = memdir("settings")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -21,7 +21,6 @@ class Export:
         parser.add_argument("target", metavar="TARGET", help="a new folder, or a file that ends in .zip")
         parser.add_argument("--force", action="store_true", help="replace a zip file that is there already")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.archive import export_memories
@@ -53,7 +52,6 @@ class Import:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("source", metavar="SOURCE", help="a folder of .md files, or a zip file")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.archive import import_memories

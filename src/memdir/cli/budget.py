@@ -3,8 +3,7 @@ day, job, project and model. Money is estimated by list price; your own prices g
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
-from memdir.errors import MemdirError
+from memdir.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ _HEADERS = ("calls", "in", "cached", "out", "money")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=int, default=14, metavar="N", help="how many days, today included (default: 14)")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -33,7 +31,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.model.ledger import Ledger, day_of, sums
 
     if not 1 <= options.days <= MAX_DAYS:
-        raise MemdirError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
+        raise UsageError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
     memory = context.memory
     now = memory.clock()
     days = [day_of(midnight(now, days=-back)) for back in range(options.days - 1, -1, -1)]

@@ -4,7 +4,7 @@ memories were never shown to a model. Exit status 1 when a case fails."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import DiskError
 
@@ -21,7 +21,6 @@ EXAMPLES = ("memdir check", "memdir check --json")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:

@@ -5,7 +5,7 @@ wrote. Exit status 1 when something needs attention (notes alone do not)."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -23,7 +23,6 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="repair what is safe: the index, permissions (undoable)")
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.disk.shipped import shipped_text
 
 TYPE_CHECKING = False
@@ -24,7 +24,6 @@ class Path:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         is_on = context.memory.settings.enabled
@@ -50,7 +49,6 @@ class Prompt:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--index", action="store_true", help="also the index, below the section")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         memory = context.start() if context.memory.settings.enabled else context.memory

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from memdir.cli.context import add_json
 from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
 from memdir.cli.terminal import clean
 
@@ -95,7 +94,6 @@ class Files:
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
         parser.add_argument("--show", metavar="FILE", help="print this file as it was")
         parser.add_argument("--restore", action="store_true", help="write the files as they were")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
 from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
 from memdir.cli.terminal import clean
 
@@ -39,7 +38,6 @@ class Show:
         parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last so many messages")
         parser.add_argument("--full", action="store_true", help="results and host messages whole")
         add_agent(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.transcript.export.story import tell
@@ -124,7 +122,6 @@ class Resume:
         add_session(parser)
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
         parser.add_argument("--full", action="store_true", help="print the whole context")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound
@@ -192,7 +189,6 @@ class Fork:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_session(parser)
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.remember.session_state import fork_session

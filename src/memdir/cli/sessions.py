@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
-from memdir.transcript.session_list import LATEST, find_session
-from memdir.transcript.sources.claude_code import ClaudeCodeSessions
-from memdir.transcript.sources.codex import CodexSessions
-from memdir.transcript.sources.source import OwnSessions
+from memdir.transcript.session_list import LATEST, all_sources, find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +30,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
 
 def sources(context: Context, agent: str = "memdir") -> Mapping[str, TranscriptSource]:
     """The transcripts of an agent, or of all of them, by the agent's name."""
-    environment = context.environment
-    known: dict[str, TranscriptSource] = {
-        "memdir": OwnSessions(environment.home),
-        "claude-code": ClaudeCodeSessions(environment.claude_home),
-        "codex": CodexSessions(environment.codex_home),
-    }
+    known = all_sources(context.environment)
     return known if agent == "all" else {agent: known[agent]}
 
 
@@ -79,7 +70,6 @@ class ListSessions:
             "--limit", type=int, default=20, metavar="N", help="at most this many (default: 20; 0: all)"
         )
         add_agent(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         found = sessions(context, options.agent)
@@ -155,7 +145,6 @@ class Prune:
         parser.add_argument("--with-sources", action="store_true", help="also sessions that memories come from")
         parser.add_argument("--dry-run", action="store_true", help="only show (the default without --yes)")
         parser.add_argument("--yes", action="store_true", help="delete; this cannot be undone")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.transcript.session_list import plan_pruning, prune_sessions

@@ -3,7 +3,7 @@ the conversation that it was taken from. What a dream made from other memories i
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -31,7 +31,6 @@ QUOTED_LINES = 6  # of one message; the rest is in the transcript
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:

@@ -39,7 +39,7 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
         what = refusal.name or "the whole file"
         message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
         is_strangers = refusal.layer == UNTRUSTED
-        own = "Repair it there; `memdir settings` lists every setting"
+        own = "Repair it there; `memdir config list` lists every setting"
         remedy = "Remove it there, or set it in your user settings" if is_strangers else own
         severity: Severity = "warning" if is_strangers or refusal.is_unknown else "error"
         yield Finding("settings", severity, message, refusal.path, remedy)
