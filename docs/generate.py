@@ -112,7 +112,7 @@ def settings_page() -> str:
     ]
     for option in OPTIONS:
         kind = " \\| ".join(f"`{choice}`" for choice in option.choices) or option.kind
-        default = "–" if option.default is None else f"`{str(option.default).lower()}`"
+        default = f"`{str(option.default).lower()}`" if option.default is not None else "none, see there"
         allowed = " or ".join(f"`{str(value).lower()}`" for value in option.of_project) or "refused"
         lines.append(f"| `{option.name}` | {kind} | {default} | {allowed} | {option.doc} |")
     lines += ["", "## Environment\n", _environment_table()]

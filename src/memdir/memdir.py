@@ -269,7 +269,7 @@ class MemDir:
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
         self._is_started = True
-        adoption = self._find_lost_store()
+        adoption = self.find_lost_store()
         self.store.ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
@@ -425,7 +425,8 @@ class MemDir:
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
 
-    def _find_lost_store(self) -> Adoption | None:
+    def find_lost_store(self) -> Adoption | None:
+        """Take over the one store that was this project's before it was moved (I1), where it has none here."""
         if not self.is_default_place or os.path.isdir(self.place.root):
             return None
         from memdir.store.identity import find_lost_store

@@ -217,7 +217,7 @@ def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]
-    assert "1 were there already" in memdir("import", str(tmp_path / "out.zip")).out
+    assert "1 already there" in memdir("import", str(tmp_path / "out.zip")).out
     assert memdir("import", str(tmp_path / "nowhere")).code == 8
     folder = tmp_path / "in"
     folder.mkdir()

@@ -46,7 +46,7 @@ def found(memdir: Memdir, *words: str) -> dict[str, list[dict[str, Any]]]:
 def test_a_healthy_store_is_called_healthy(memdir: Memdir, folder: Path) -> None:
     ran = memdir("doctor")
     assert ran.code == 0
-    assert "1 memories looked at: healthy" in ran.out
+    assert "1 memory looked at: healthy" in ran.out
 
 
 def test_an_empty_store_is_healthy(memdir: Memdir) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Export:
                 }
             )
             return 0
-        count = f"{exported.memories} {'memory' if exported.memories == 1 else 'memories'}"
+        count = counted(exported.memories, "memory", "memories")
         context.terminal.line(f"{context.terminal.bold('Exported')} {count} to {clean(options.target)}")
         for key, reason in sorted(exported.left_out.items()):
             context.note(f"{key} was left out: {reason}")
@@ -66,8 +67,8 @@ class Import:
             return 1 if result.refused else 0
         terminal = context.terminal
         terminal.line(
-            f"{terminal.bold('Imported')} {len(result.added) + len(result.renamed)} memories, "
-            f"{len(result.same)} were there already"
+            f"{terminal.bold('Imported')} {counted(len(result.added) + len(result.renamed), 'memory', 'memories')}, "
+            f"{len(result.same)} already there"
         )
         for key, target in result.renamed.items():
             terminal.line(f"  {clean(key)} became {clean(target)}: another memory has that name")

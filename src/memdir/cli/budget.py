@@ -4,6 +4,7 @@ day, job, project and model. Money is estimated by list price; your own prices g
 from __future__ import annotations
 
 from memdir.errors import UsageError
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class _Page:
         terminal.line(f"{terminal.bold('today')}  {self._told_today()}")
         terminal.line()
         if not self._total.calls:
-            terminal.line(f"No background work in the last {len(self._days)} days.")
+            terminal.line(f"No background work in the last {counted(len(self._days), 'day')}.")
             return
         for name, groups in self._groups.items():
             rows = self._days_with_bars() if name == "day" else [[key, *_cells(sum_)] for key, sum_ in groups.items()]
@@ -156,7 +157,7 @@ def _money(found: Sum) -> str:
 
 def _told(found: Sum) -> str:
     failed = f", {found.failed} of them failed" if found.failed else ""
-    return f"{found.calls} calls{failed}, {found.tokens:,} tokens, {_money(found)}"
+    return f"{counted(found.calls, 'call')}{failed}, {found.tokens:,} tokens, {_money(found)}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -129,7 +129,7 @@ class Set:
             raise UsageError("there is either a value or --unset", remedy="memdir config set recall.selector local")
         context.tolerate_settings()
         name, layer, path = option_named(options.name).name, options.layer, _files(context)[options.layer]
-        found = read_settings(path)
+        found = _found(path)
         _drop(found, name)
         if not options.unset:
             _put(found, name, checked_value(name, options.value, layer))
@@ -144,6 +144,14 @@ class Set:
         if not options.unset and origin != layer:
             context.note(f"the {origin} settings go before what you set")
         return 0
+
+
+def _found(path: str) -> dict[str, Any]:
+    try:
+        return read_settings(path)
+    except SettingsError as error:
+        told = f"the settings file {path} cannot be used: {error.message}"
+        raise SettingsError(told, remedy="`memdir config edit` opens it") from None
 
 
 def _drop(found: dict[str, Any], name: str) -> None:
@@ -197,7 +205,7 @@ class EditSettings:
         if is_new:
             write_settings(path, {})
         run_editor(path, context)
-        found = read_settings(path)
+        found = _found(path)
         if is_new and not found:
             os.unlink(path)
         refused = [r for r in context.reopened().settings.refused if r.path == path]

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
+    from _typeshed import SupportsWrite
+
     from memdir.cli.entry import Command
     from memdir.events import Event
     from memdir.layout import Place
     from memdir.memdir import MemDir
+    from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
 
 
@@ -60,6 +63,11 @@ def parse(name: str, command: Command, words: list[str]) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        width = Terminal(sys.stdout, Environment.read()).width or HELP_WIDTH
+        self.formatter_class = lambda prog: _Formatter(prog, min(width, HELP_WIDTH))
+        super().print_help(file)
+
     def error(self, message: str) -> NoReturn:
         """One style for all errors: what is wrong, and what to do about it."""
         told, remedy = message.removeprefix("argument "), f"`{self.prog} --help` shows how it is used"
@@ -107,11 +115,24 @@ def count(text: str) -> int:
     return int(text)
 
 
+def number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return int(text)
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=HELP_WIDTH)
+    def __init__(self, prog: str, width: int = HELP_WIDTH) -> None:
+        super().__init__(prog, width=width, max_help_position=24 if width >= 80 else 8)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002 - as argparse calls it
+        """Paragraphs fill the lines that there are; examples stay as they are."""
+        import textwrap
+
+        parts = text.split("\n\n")
+        return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
 class Context:
@@ -121,6 +142,8 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
+        self._has_looked = False
+        _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
             self.environment.colour = False
@@ -184,7 +207,19 @@ class Context:
     def start(self) -> MemDir:
         """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
         memory = self.require_enabled()
-        adoption = memory.start()
+        memory.start()
+        return memory
+
+    def require_enabled(self) -> MemDir:
+        """The memory, on. A project that was moved finds its store again, whatever is asked for."""
+        memory = self.memory
+        memory.require_enabled()
+        if not self._has_looked:
+            self._has_looked = True
+            self._tell_adoption(memory.find_lost_store())
+        return memory
+
+    def _tell_adoption(self, adoption: Adoption | None) -> None:
         if adoption and adoption.adopted:
             self.note(
                 f"found the memory of this project under its old path {adoption.adopted.identity.root} and took it over"
@@ -192,12 +227,6 @@ class Context:
         elif adoption and adoption.candidates:
             roots = ", ".join(record.identity.root for record in adoption.candidates)
             self.note(f"other stores may belong to this project: {roots} (`memdir adopt` shows and takes them over)")
-        return memory
-
-    def require_enabled(self) -> MemDir:
-        """The memory, on."""
-        self.memory.require_enabled()
-        return self.memory
 
     def store(self, *, for_writing: bool = False) -> MemoryStore:
         """The store of the scope that was asked for."""
@@ -239,6 +268,18 @@ class Context:
                 raise UsageError(f"--set {text} has no value", remedy="Write --set name=value")
             flags[name] = value
         return flags
+
+
+def _require_place(*paths: str) -> None:
+    """A path that is not a full one begins in a folder that must still be there."""
+    import os
+
+    try:
+        if not all(map(os.path.isabs, paths)):
+            os.getcwd()
+    except OSError:
+        told = "the folder that you are in is gone"
+        raise MemdirError(told, remedy="Change to one that exists, or name one: --project DIR") from None
 
 
 def _is_left_waiting(place: Place) -> bool:

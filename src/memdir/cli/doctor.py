@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         context.print_json(_plain(diagnosis, done))
     else:
         _print(diagnosis, done, context)
-    return 0 if diagnosis.is_healthy else 1
+    return 1 if diagnosis.needs_attention else 0
 
 
 def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
@@ -53,16 +54,18 @@ def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
         if remedy:
             terminal.line(terminal.dim(f"         {clean(remedy)}"))
     counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}
-    verdict = (
-        terminal.style("healthy", "green") if diagnosis.is_healthy else terminal.style("needs attention", "yellow")
+    colour = {"healthy": "green", "needs attention": "yellow"}.get(diagnosis.verdict, "dim")
+    verdict = terminal.style(diagnosis.verdict, colour)
+    told = ", ".join(counted(count, kind) for kind, count in counts.items() if count)
+    terminal.line(
+        f"{counted(diagnosis.memories, 'memory', 'memories')} looked at: {verdict}{f' ({told})' if told else ''}"
     )
-    told = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items() if count)
-    terminal.line(f"{diagnosis.memories} memories looked at: {verdict}{f' ({told})' if told else ''}")
 
 
 def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
     return {
-        "healthy": diagnosis.is_healthy,
+        "healthy": diagnosis.verdict == "healthy",
+        "verdict": diagnosis.verdict,
         "memories": diagnosis.memories,
         "repaired": done,
         "findings": [_plain_finding(finding) for finding in diagnosis.findings],

@@ -9,6 +9,7 @@ import sys
 
 from memdir.cli.terminal import clean, rewrite_line
 from memdir.errors import UsageError
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
 def _show(task: DreamTask) -> None:
     """Progress, where a person looks."""
     if sys.stderr.isatty():
-        told = f"dreaming: {task.phase}, {task.sessions} sessions, turn {task.turns}, {len(task.files)} files"
+        sessions, files = counted(task.sessions, "session"), counted(len(task.files), "file")
+        told = f"dreaming: {task.phase}, {sessions}, turn {task.turns}, {files}"
         rewrite_line(told if task.phase in ("starting", "updating") else f"{told}\n", sys.stderr)
 
 
@@ -96,7 +98,8 @@ def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: 
     count = len(outcome.written)
     verb = "would change" if outcome.is_dry else "changed"
     hint = "" if outcome.is_dry or not count else "  (`memdir undo` takes it back)"
-    terminal.line(f"{terminal.bold(f'{count} files {verb}')}{terminal.dim(hint)}")
+    told = f"{counted(count, 'file')} {verb}"
+    terminal.line(f"{terminal.bold(told)}{terminal.dim(hint)}")
 
 
 def _print_patches(report: DreamReport, context: Context) -> None:

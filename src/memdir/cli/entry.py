@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from memdir.cli.context import Context
+    from memdir.cli.terminal import Terminal
     from memdir.errors import MemdirError
 
     class Command(Protocol):
@@ -140,14 +141,20 @@ def _overview() -> str:
     lines = [
         f"{terminal.bold('memdir')} {__version__}: memory for agents as plain Markdown files",
         "",
-        "Usage: memdir COMMAND [options]    (memdir COMMAND --help shows examples)",
+        "Usage: memdir COMMAND [options]",
+        "`memdir COMMAND --help` shows how it is used, with examples",
     ]
     for title, commands in command_groups():
         lines += ["", terminal.bold(title)]
-        lines += [f"  {terminal.cyan(name.ljust(16))} {text}" for name, _, text in commands]
+        lines += [_row(terminal, name, text) for name, _, text in commands]
     lines += ["", terminal.bold("Try")]
-    lines += [f"  {command.ljust(58)} {terminal.dim(text)}" for command, text in _FIRST_STEPS]
+    lines += [f"  {terminal.dim(f'# {text}')}\n  {command}" for command, text in _FIRST_STEPS]
     return "\n".join(lines) + "\n"
+
+
+def _row(terminal: Terminal, name: str, text: str) -> str:
+    gap = " " if (terminal.width or 80) >= 19 + len(text) else "\n      "
+    return f"  {terminal.cyan(name.ljust(16) if gap == ' ' else name)}{gap}{text}"
 
 
 def command_groups() -> list[tuple[str, list[tuple[str, str, str]]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.cli.context import add_limit, add_scope
 from memdir.cli.terminal import clean
-from memdir.errors import MemoryNotFound
+from memdir.errors import LockBusy, MemoryNotFound
 from memdir.store.undo import history_key
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ class Log:
         store = context.store() if is_on else context.state()
         require_history(store)
         if is_on:
-            store.record_outside_changes()
+            _record(store, context)
         path = history_path(store, options.memory) if options.memory else ""
         commits = store.history.log(path, limit=options.limit)
         if options.json:
@@ -48,6 +48,16 @@ class Log:
         for commit in commits:
             print_commit(commit, context)
         return 0
+
+
+def _record(store: MemoryStore, context: Context) -> None:
+    """Edits made by hand are shown, too; while somebody else writes, what is known without waiting for them."""
+    from memdir.disk.lock import SHORT_WAIT_SECONDS
+
+    try:
+        store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+    except LockBusy:
+        context.note("another process is writing: its change, and edits made by hand just now, are not in this list")
 
 
 def print_commit(commit: Commit, context: Context) -> None:

@@ -56,7 +56,7 @@ class List:
         else:
             context.terminal.line(f"Nothing is remembered in {clean(root)} yet.")
         if len(wanted) > len(shown):
-            context.terminal.line(context.terminal.dim(f"… {len(wanted) - len(shown)} older ones: memdir list --all"))
+            context.terminal.line(context.terminal.dim(f"… and {len(wanted) - len(shown)} older: memdir list --all"))
         return 0
 
 

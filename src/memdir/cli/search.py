@@ -42,7 +42,9 @@ class Search:
             return SearchSessions().run(options, context)
         query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
         with context.progress("indexing memories") as on_progress:
-            matches = context.memory.search(query, limit=options.limit, scope=options.scope, on_progress=on_progress)
+            matches = context.require_enabled().search(
+                query, limit=options.limit, scope=options.scope, on_progress=on_progress
+            )
         if options.json:
             context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
             return 0 if matches else 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memdir.cli.context import number
+from memdir.text.words import counted
 from memdir.transcript.session_list import LATEST, all_sources, find_session
 
 TYPE_CHECKING = False
@@ -67,7 +69,7 @@ class ListSessions:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--limit", type=int, default=20, metavar="N", help="at most this many (default: 20; 0: all)"
+            "--limit", type=number, default=20, metavar="N", help="at most this many (default: 20; 0: all)"
         )
         add_agent(parser)
 
@@ -82,7 +84,7 @@ class ListSessions:
             return 0
         _print_sessions(shown, context, with_agent=options.agent == "all")
         if len(found) > len(shown):
-            context.terminal.line(context.terminal.dim(f"{len(found) - len(shown)} older ones: --limit 0 shows all"))
+            context.terminal.line(context.terminal.dim(f"… and {len(found) - len(shown)} older: --limit 0 shows all"))
         return 0
 
 
@@ -139,9 +141,9 @@ class Prune:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--older-than", type=int, default=90, metavar="DAYS", help="last used so long ago (default: 90)"
+            "--older-than", type=number, default=90, metavar="DAYS", help="last used so long ago (default: 90)"
         )
-        parser.add_argument("--keep", type=int, default=10, metavar="N", help="never the newest so many (default: 10)")
+        parser.add_argument("--keep", type=number, default=10, metavar="N", help="never the newest N (default: 10)")
         parser.add_argument("--with-sources", action="store_true", help="also sessions that memories come from")
         parser.add_argument("--dry-run", action="store_true", help="only show (the default without --yes)")
         parser.add_argument("--yes", action="store_true", help="delete; this cannot be undone")
@@ -161,7 +163,8 @@ class Prune:
             return 0
         _print_candidates(candidates, gone, titles, context)
         freed = size_words(sum(one.size for one in gone))
-        words = f"Deleted {len(gone)} sessions, {freed}." if is_real else f"{len(gone)} sessions, {freed}, would go."
+        told = f"{counted(len(gone), 'session')}, {freed}"
+        words = f"Deleted {told}." if is_real else f"{told}, would go."
         hint = "" if is_real or not gone else "  (--yes deletes them for good)"
         context.terminal.line(words + context.terminal.dim(hint))
         return 0

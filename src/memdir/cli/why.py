@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history import plain_commit
 
-    found = context.memory.why(options.memory, scope=options.scope)
+    found = context.require_enabled().why(options.memory, scope=options.scope)
     key = next(iter(found))
     if options.json:
         told = {
@@ -97,7 +98,7 @@ def _print_message(message: Message | None, message_id: str, context: Context) -
     for line in lines[:QUOTED_LINES]:
         terminal.line(f"           > {line}")
     if len(lines) > QUOTED_LINES:
-        terminal.line(terminal.dim(f"           > … {len(lines) - QUOTED_LINES} more lines"))
+        terminal.line(terminal.dim(f"           > … {counted(len(lines) - QUOTED_LINES, 'more line')}"))
 
 
 def _plain_source(commit: Commit, key: str, context: Context) -> dict[str, object] | None:

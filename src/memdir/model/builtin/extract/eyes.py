@@ -19,6 +19,7 @@ MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a doc
 SURE = 0.6  # of what speaks for any type that speaks for one
 LEAST = 0.15  # less than that speaks for no type at all
 _CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\bgit (?:log|blame|history)\b")
+_PART = re.compile(r"\b(?:function|class|method|module|variable|constant|parameter)\b", re.IGNORECASE)
 _PATH = re.compile(r"[\w.-]*[/.][\w./-]+")
 _OWN = frozenset(("always", "because", "change", "decide", "durable", "event", "forbid", "incident", "owner", "want"))
 
@@ -71,7 +72,7 @@ def _is_derivable(turn: UserTurn, project: str) -> bool:
     meanings = frozenset().union(*(one.meanings for one in turn.seen))
     if meanings & _OWN or any(one.dates for one in turn.seen):
         return False
-    if "derive" in meanings and _CODE.search(said):
+    if ("derive" in meanings or _PART.search(said)) and _CODE.search(said):
         return True
     named = (word.strip("./") for word in _PATH.findall(said))
     is_there = any(word and os.path.exists(os.path.join(project, word)) for word in named)
