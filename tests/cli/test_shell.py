@@ -433,8 +433,11 @@ class Keyboard:
 
 
 def test_ctrl_c_at_a_question_ends_with_nothing_written(sh: Shell, project: Path) -> None:
-    for word in ("first", "second"):
-        sh("remember", "The nightly backup of the warehouse goes to the Frankfurt bucket at two", "--name", word)
+    sh("path")
+    rule = "Use the design tokens for colours in components, never hex values"
+    for name, more in (("one.md", "Ask Mateus."), ("two.md", "Rejected on 2026-06-28.")):
+        head = f"---\nname: Design tokens\ndescription: {rule}\ntype: feedback\n---\n\n"
+        (folder(project) / name).write_text(f"{head}{rule}. {more}\n")
     before = {path.name: path.read_bytes() for path in folder(project).iterdir()}
     person = Keyboard([sh.command, "dream"], project)
     person.wait_for("Write this? [y/N]")
