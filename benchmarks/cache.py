@@ -163,7 +163,7 @@ class _Session:
         box = Toolbox(memory_tools(), ToolContext(self.memory.place.root, DiskFiles()))
         prompt = load_prompt("extract/private.md")
         values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None."}
-        job = Job(prompt.render(bash=told_of_bash(box), **values), "extract", 5)
+        job = Job(prompt.render(bash=told_of_bash(box), **values), 5)
         return (await run_fork(request, job, ForkTools(self.model, box, allow_all), since=since)).usage
 
     async def _percent(self, request: Request) -> float:

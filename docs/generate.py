@@ -5,10 +5,14 @@ python -m docs.generate [--check]
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import sys
+import textwrap
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import memdir
@@ -50,32 +54,108 @@ FOR_HOSTS = {
 }
 
 
+PUBLIC = ("memdir.agent", "memdir.model", "memdir.transcript", "memdir.types", "memdir.errors")
+
+
 def api_page() -> str:
-    """Every public name: what it takes and what it promises, from its signature and its docstring."""
+    """Every public name: what it takes and what it promises, from its signature, its fields and its docstring."""
     parts = ["# Library\n", NOTICE, f"{(memdir.__doc__ or '').partition(chr(10) * 2)[2].strip()}\n"]
     first = ("open_memory", "MemDir", "Session")
     for name in (*first, *(name for name in memdir.__all__ if name not in (*first, "__version__"))):
-        parts.append(_described(name, getattr(memdir, name)))
-    for package in ("memdir.agent", "memdir.model", "memdir.transcript"):
+        parts.append(f"## {name}\n\n{_described(name, getattr(memdir, name))}")
+    for package in PUBLIC:
         module = import_module(package)
-        parts.append(f"## {package}\n\n{' '.join((module.__doc__ or '').split())}\n\n| name | |\n|---|---|")
-        lines = [(name, inspect.getdoc(getattr(module, name)) or "") for name in module.__all__]
-        parts.append("\n".join(f"| `{name}` | {text.partition(chr(10))[0]} |" for name, text in lines) + "\n")
+        about = (module.__doc__ or "").partition("\n\n")
+        said = about[2] if package not in ("memdir.errors", "memdir.transcript") else about[0]
+        parts.append(f"## {package}\n\n{' '.join(said.split())}\n")
+        parts += [f"### {name}\n\n{_described(name, getattr(module, name), package)}" for name in public_names(module)]
     return "\n".join(parts)
 
 
-def _described(name: str, thing: object) -> str:
+def public_names(module: ModuleType) -> list[str]:
+    """What a module offers, without what `memdir` itself offers: its `__all__`, or its classes where it has none."""
+    named = getattr(module, "__all__", None) or [name for name, kind in vars(module).items() if inspect.isclass(kind)]
+    return [name for name in named if name not in memdir.__all__]
+
+
+def _described(name: str, thing: object, package: str = "") -> str:
+    if inspect.isfunction(thing):
+        return f"```python\n{_signature(name, thing)}\n```\n\n{inspect.getdoc(thing)}\n"
     if not inspect.isclass(thing):
-        return f"## {name}\n\n```python\n{_signature(name, thing)}\n```\n\n{inspect.getdoc(thing)}\n"
-    parts = [f"## {name}\n\n{inspect.getdoc(thing)}\n"]
-    members = FOR_HOSTS.get(name) or [member for member in vars(thing) if not member.startswith("_")]
-    for member in members:
+        return f"**`{name} = {_alias(name, thing)}`**\n"
+    parts = [f"{inspect.getdoc(thing) if vars(thing).get('__doc__') else _tree_lines()[name].capitalize() + '.'}\n"]
+    if (
+        package in ("memdir.agent", "memdir.model")
+        and not is_value(thing)
+        and inspect.isfunction(vars(thing).get("__init__"))
+        and not _is_protocol(thing)
+    ):
+        parts.append(f"```python\n{_signature(name, vars(thing)['__init__']).removesuffix(' -> None')}\n```\n")
+    listed = fields_of(thing) if is_value(thing) else []
+    if listed:
+        rows = [f"| `{field}: {kind.replace('|', chr(92) + '|')}` | {meaning} |" for field, kind, meaning in listed]
+        parts.append("\n".join(["| field | |", "|---|---|", *rows]) + "\n")
+    known = {field for field, _, _ in listed}
+    for member in FOR_HOSTS.get(name) or _members(thing):
         value = vars(thing)[member]
         found = getattr(value, "fget", None) or getattr(value, "func", None) or value
-        if inspect.isfunction(found) and inspect.getdoc(found):
-            call = _signature(member, found) if found is value else member
+        if inspect.isfunction(found) and inspect.getdoc(found) and member not in known:
+            call = _signature(member, found) if found is value else f"{member}: {found.__annotations__['return']}"
             parts.append(f"**`{call}`**\n\n{inspect.getdoc(found)}\n")
     return "\n".join(parts)
+
+
+def _members(kind: type) -> list[str]:
+    """What is told of a class besides its fields; of a model and a store nothing: they are what their protocol says."""
+    if not _is_protocol(kind) and (
+        hasattr(kind, "complete") or kind.__name__ in ("MemoryStore", "Workspace", "FileState")
+    ):
+        return []
+    return [name for name, found in vars(kind).items() if not name.startswith("_")]
+
+
+def _is_protocol(kind: type) -> bool:
+    return bool(getattr(kind, "_is_protocol", False))
+
+
+def is_value(kind: type) -> bool:
+    """Whether a class is there for its fields: an outcome, an event, an error."""
+    frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
+    return frozen or "__slots__" in vars(kind) or issubclass(kind, MemdirError) or kind.__name__ == "DreamTask"
+
+
+def fields_of(kind: type) -> list[tuple[str, str, str]]:
+    """Name, type and meaning of each field: from the annotations of the class or of its `__init__`, and the comment
+    behind them; properties by their docstring."""
+    lines = textwrap.dedent(inspect.getsource(kind)).splitlines()
+    (node,) = ast.parse("\n".join(lines)).body
+    assert isinstance(node, ast.ClassDef)
+    found = [(one.target, one.annotation, one) for one in node.body if isinstance(one, ast.AnnAssign)]
+    made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    for begun in made if not found else ():
+        given = {one.arg: one.annotation for one in (*begun.args.args, *begun.args.kwonlyargs)}
+        for one in begun.body:
+            if isinstance(one, ast.AnnAssign):
+                found.append((one.target, one.annotation, one))
+            elif isinstance(one, ast.Assign) and isinstance(one.value, ast.Name):
+                found += [(target, given[one.value.id], one) for target in one.targets if given.get(one.value.id)]
+    rows = []
+    for target, annotation, one in found:
+        name = target.attr if isinstance(target, ast.Attribute) else ast.unparse(target)
+        meaning = lines[(one.end_lineno or 1) - 1].partition("  # ")[2]
+        rows.append((name, ast.unparse(annotation), f"{meaning[:1].upper()}{meaning[1:]}"))
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef) and [ast.unparse(it) for it in one.decorator_list] == ["property"]:
+            rows.append((one.name, ast.unparse(one.returns) if one.returns else "", ast.get_docstring(one) or ""))
+    return [(name, kind, " ".join(meaning.split())) for name, kind, meaning in rows if not name.startswith("_")]
+
+
+def _alias(name: str, thing: object) -> str:
+    """A type that has a name only, as one would write it."""
+    if name == "TypedJob":
+        return "ChatJob | ...  # the others are memdir's own"
+    text = thing if isinstance(thing, str) else repr(thing)
+    return " ".join(re.sub(r"\b(?:typing|collections\.abc|memdir(?:\.\w+)+)\.", "", text).split()).replace("'", '"')
 
 
 class _Bare(str):
@@ -90,7 +170,8 @@ def _signature(name: str, thing: Any) -> str:
     kept = [one.replace(annotation=_Bare(one.annotation)) for one in given.parameters.values() if one.name != "self"]
     text = str(given.replace(parameters=kept, return_annotation=_Bare(given.return_annotation)))
     is_async = "async " if inspect.iscoroutinefunction(thing) else ""
-    return f"{is_async}{name}{text}".replace("<built-in function time>", "time.time")
+    shown = f"{is_async}{name}{text}".replace("<built-in function time>", "time.time")
+    return re.sub(r"= <[^>]*>", "= ...", shown)
 
 
 def settings_page() -> str:

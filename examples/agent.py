@@ -49,7 +49,7 @@ async def main(project: str, question: str) -> None:
 
     # A fork sees all of it, from the provider's cache, and leaves no trace: what it writes are drafts.
     drafts = Workspace(memory.stores())
-    job = Job("In one sentence: what did the user want to know?", "side-question", max_turns=3)
+    job = Job("In one sentence: what did the user want to know?", max_turns=3)
     report = await run_fork(run.last_request, job, ForkTools(model, tools.forked(drafts), gate), since=run.since)
     print(f"fork: {report.run.final_text}")
     print(f"it cost {report.counts()}")

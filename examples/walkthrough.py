@@ -124,7 +124,7 @@ def recall(walk: Walk) -> None:
     walk.memdir("recall", "rename the loop variable")
 
 
-TWIN = """---
+DUPLICATE = """---
 name: Never mock the database
 description: "Never mock the database: mocks passed while the migration broke production"
 type: feedback
@@ -137,7 +137,7 @@ Ask Marek for access to the test server.
 def dream(walk: Walk, folder: Path) -> None:
     walk.say("Somebody wrote the same thing twice. A dream puts memories in order: look first, then let it write.")
     path = folder / "no_mocked_database.md"
-    path.write_text(TWIN, encoding="utf-8")
+    path.write_text(DUPLICATE, encoding="utf-8")
     path.chmod(0o600)
     walk.memdir("dream", "--dry-run")
     walk.memdir("dream", "--yes")

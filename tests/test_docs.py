@@ -29,6 +29,14 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
         assert (ROOT / target).exists(), f"{page.name} names {target}"
 
 
+def test_every_module_that_a_page_names_exists() -> None:
+    """By its name or the end of its path; `app.py` is a file of the user's."""
+    known = [path.as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts] + ["/app.py"]
+    for page in PAGES:
+        for name in set(re.findall(r"(?<![\w/.-])[\w/]+\.py\b", page.read_text(encoding="utf-8"))):
+            assert any(path.endswith(f"/{name}") for path in known), f"{page.name} names {name}"
+
+
 def test_the_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "docs.generate", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

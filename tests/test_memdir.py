@@ -119,7 +119,7 @@ def test_a_memory_is_added_found_changed_forgotten_and_brought_back(project: Pat
     assert memory.get("mock").topic.kind == "feedback"
     changed = memory.update("mock", "Never mock the queue.")
     assert (changed.key, changed.name) == (key, "Never mock the queue")
-    assert changed.topic.description == "Never mock the queue", "what was made from the text is made anew"
+    assert changed.topic.description == "Never mock the queue", "what was made from the text is made again"
     assert changed.topic.body.strip() == "Never mock the queue."
     assert memory.forget("mock") == key
     assert list(memory.list()) == []

@@ -23,13 +23,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Literal, TypeAlias
 
-    ModelFailure = (
-        Literal["no_sdk", "no_key", "wrong_key", "no_credit", "no_network", "unknown_model", "context_too_long"]
-        | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply"]
-    )
-
+ModelFailure: TypeAlias = """
+    Literal["no_sdk", "no_key", "wrong_key", "no_credit", "no_network", "unknown_model", "context_too_long"]
+    | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply"]
+"""
 RETRYABLE = frozenset(("rate_limit", "overloaded", "timeout", "interrupted", "no_network"))
 
 
@@ -40,8 +39,8 @@ class MemdirError(Exception):
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.remedy = remedy
+        self.message = message  # what is wrong, naming the thing
+        self.remedy = remedy  # what to do about it, where that is known
 
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
@@ -70,7 +69,7 @@ class SecretRefused(BadMemoryFile):
 
     def __init__(self, message: str, *, remedy: str = "", kinds: tuple[str, ...] = ()) -> None:
         super().__init__(message, remedy=remedy)
-        self.kinds = kinds
+        self.kinds = kinds  # what was found, never its value
 
 
 class MemoryNotFound(MemdirError):
@@ -92,7 +91,7 @@ class DiskError(MemdirError):
 
     def __init__(self, message: str, *, remedy: str = "", code: int = 0) -> None:
         super().__init__(message, remedy=remedy)
-        self.code = code
+        self.code = code  # the system's error number, or 0
 
 
 class LockBusy(MemdirError):
@@ -114,11 +113,12 @@ class ModelError(MemdirError):
 
     def __init__(self, message: str, *, kind: ModelFailure, remedy: str = "", retry_after: float | None = None) -> None:
         super().__init__(message, remedy=remedy)
-        self.kind = kind
-        self.retry_after = retry_after
+        self.kind = kind  # for callers that branch
+        self.retry_after = retry_after  # the provider's wish, in seconds
 
     @property
     def is_retryable(self) -> bool:
+        """Whether the same request may succeed later."""
         return self.kind in RETRYABLE
 
 
@@ -129,4 +129,4 @@ class BudgetReached(MemdirError):
 
     def __init__(self, message: str, *, resumes_at: float) -> None:
         super().__init__(message, remedy="It runs later by itself; `memdir budget` shows where it went")
-        self.resumes_at = resumes_at
+        self.resumes_at = resumes_at  # seconds since the epoch

@@ -14,18 +14,20 @@ from contextlib import contextmanager
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Protocol
+    from typing import Protocol, TypeAlias
+else:
+    Protocol = object  # `typing` is not loaded for a name
 
-    FieldValue = str | int | float | bool | None | tuple[str, ...]
-
-    class Sink(Protocol):
-        """Where events go."""
-
-        def emit(self, event: Event) -> None: ...
-
-
+FieldValue: TypeAlias = "str | int | float | bool | tuple[str, ...] | None"
 _SHORTEST_SECRET = 8  # characters of the shortest one that a rule knows
 _LAST_MOMENT = 253_402_300_800  # the year 10000: no date beyond it can be written down
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    def emit(self, event: Event) -> None:
+        """Take an event; what this raises costs nobody else anything."""
 
 
 class Event:
@@ -34,9 +36,9 @@ class Event:
     __slots__ = ("fields", "name", "time")
 
     def __init__(self, name: str, **fields: FieldValue) -> None:
-        self.name = name
-        self.time = time.time()
-        self.fields = fields
+        self.name = name  # what happened, as in "memory.recall"
+        self.time: float = time.time()  # seconds since the epoch
+        self.fields: dict[str, FieldValue] = fields  # counts, names and reasons; never the text of a memory
 
     @staticmethod
     def at(moment: float, name: str, fields: dict[str, FieldValue]) -> Event:

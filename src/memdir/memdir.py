@@ -151,7 +151,7 @@ class MemDir:
         self, memory: str, text: str, *, name: str = "", description: str = "", scope: str = "project"
     ) -> Memory:
         """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
-        they are given, or were made from the text and are made anew."""
+        they are given, or were made from the text and are made again."""
         from memdir.store.memories import find_key, save_memory, with_text
 
         store = self._open_for_writing(scope)

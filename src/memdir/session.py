@@ -113,7 +113,7 @@ class Session:
         return found
 
     def clear(self) -> None:
-        """The host emptied the context: the prompt is rendered anew, and memories may be shown again (P6, R1)."""
+        """The host emptied the context: the prompt is rendered again, and memories may be shown again (P6, R1)."""
         self._prompt = self._own_request = None
         self._shown.forget()
 

@@ -73,7 +73,7 @@ class Refusal:
 
 
 class Environment:
-    """What the process environment says, read once."""
+    """What the process environment says, read once (docs/reference/settings.md)."""
 
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")
@@ -100,7 +100,8 @@ class Environment:
 
 
 class Settings:
-    """The settings in force, frozen, each with the layer it came from."""
+    """The settings in force, frozen: an attribute each (`dream.hours` is `dream_hours`, docs/reference/settings.md).
+    `enabled` says whether memory is on, `origins` which layer each value came from."""
 
     memory_enabled: bool
     memory_directory: str | None

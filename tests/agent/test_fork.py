@@ -24,7 +24,7 @@ PARENT = Request(
     (user("Hi"), assistant("Hello."), user("Do it.")),
     cache=CachePolicy(key="k"),
 )
-JOB = Job("Save what matters.", "extract", max_turns=4, prompt_hash="abc")
+JOB = Job("Save what matters.", max_turns=4, prompt_hash="abc")
 
 
 def test_a_fork_is_the_parent_s_request_and_one_message() -> None:

@@ -98,7 +98,7 @@ async def test_a_fork_reads_what_it_shares_and_writes_nothing_into_it(
     shared = server.uses[0].total
     assert shared > 20_000
     server.add(calls(("tool_1", {"file_path": "a"}), ("tool_2", {"file_path": "b"})), says("Kept."))
-    report = await run_fork(parent, Job(JOB, "extract", 5), hands(model, project), since=(REPLY,))
+    report = await run_fork(parent, Job(JOB, 5), hands(model, project), since=(REPLY,))
     assert (report.run.ending, report.run.turns) == ("done", 2)
     for use in server.uses[1:]:
         assert_reads_all(provider, use.read, shared)
@@ -120,7 +120,7 @@ async def test_a_fork_after_a_run_of_several_turns_reads_all_of_it(
     own = hands(model, project)
     run = await run_agent(parent, model, own.tools, allow_all, max_turns=9)
     assert run.turns == 3
-    await run_fork(run.last_request, Job(JOB, "extract", 5), own, since=run.since)
+    await run_fork(run.last_request, Job(JOB, 5), own, since=run.since)
     assert_reads_all(provider, server.uses[-1].read, server.uses[-2].total)
 
 
@@ -129,7 +129,7 @@ async def test_the_parent_s_next_turn_after_a_fork_still_hits_in_full(
 ) -> None:
     await model.complete(parent)
     shared = server.uses[0].total
-    await run_fork(parent, Job(JOB, "extract", 5), hands(model, project), since=(REPLY,))
+    await run_fork(parent, Job(JOB, 5), hands(model, project), since=(REPLY,))
     await model.complete(replace(parent, messages=(*parent.messages, REPLY, user("And now?"))))
     after = server.uses[-1]
     assert_reads_all(provider, after.read, shared)
@@ -287,7 +287,7 @@ async def test_a_host_s_own_arguments_are_sent_again_byte_for_byte(
     shared = server.uses[0].total
     parent = Request(provider.model, raw=RawCall(provider.name, arguments))
     server.add(calls(("tool_1", {"file_path": "a"})), says("Kept."))
-    report = await run_fork(parent, Job(JOB, "extract", 5), hands(model, project), since=(REPLY,))
+    report = await run_fork(parent, Job(JOB, 5), hands(model, project), since=(REPLY,))
     assert (report.run.turns, report.run.final_text) == (2, "Kept.")
     assert report.usage.output > 0
     for sent, use in zip(server.requests[1:], server.uses[1:], strict=True):

@@ -203,6 +203,7 @@ def test_settings_show_layers_and_refusals(memdir: Memdir, project: Path) -> Non
     assert "refused: memoryDirectory" in memdir("settings").out
     assert memdir("settings", "--set", "nonsense=1").code == 3
     assert memdir("settings", "--set", "nonsense").code == 2
+    assert "must be a whole number" in memdir("settings", "--set", "dream.hours=²").err
 
 
 def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:

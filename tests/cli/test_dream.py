@@ -55,7 +55,7 @@ def test_a_dream_is_written_and_undo_restores_the_exact_bytes(memdir: Memdir, me
     ran = memdir("dream", "--yes")
     assert ran.code == 0
     after = contents(memory)
-    assert len([name for name in after if "tokens" in name]) == 1, "the twins are one"
+    assert len([name for name in after if "tokens" in name]) == 1, "the duplicates are one"
     [kept] = [data for name, data in after.items() if "tokens" in name]
     assert b"Ask Mateus." in kept and b"Rejected on 2026-06-28." in kept
     assert "memdir undo" in ran.out

@@ -78,7 +78,7 @@ def test_a_folder_a_link_or_a_fifo_in_its_place_is_an_error_not_a_hang(tmp_path:
         pass
 
 
-def test_a_lock_file_that_was_replaced_is_locked_anew(tmp_path: Path) -> None:
+def test_a_lock_file_that_was_replaced_is_locked_again(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(str(path)):
         path.unlink()

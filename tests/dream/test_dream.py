@@ -384,10 +384,11 @@ def test_facts_are_what_cannot_be_put_in_other_words() -> None:
     assert missing_from(both, [BOTH.encode()]) == frozenset()
     assert missing_from(both, [b"---\nname: x\n---\nnothing"]) == both
     assert "thursday" not in facts_of(topic("Freeze", "It starts next Thursday.").encode()), "a date may stand for it"
+    assert "montag" not in facts_of(topic("Freeze", "Er beginnt am Montag.").encode()), "in every language"
 
 
 def test_a_memory_that_took_another_in_is_as_old_as_the_newest_of_them(dream: Dream, root: Path) -> None:
-    """S11: put in order, not learned anew."""
+    """S11: put in order, not learned again."""
     os.utime(root / "tests.md", (1_700_000_000, 1_700_000_000))
     os.utime(root / "testing.md", (1_750_000_000, 1_750_000_000))
     assert isinstance(dream(merges(root)), DreamReport)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.faults
 def test_no_power_cut_loses_anything(
     scenario: Scenario, thorough: bool, tmp_path: Path, count: Callable[[str, int], None]
 ) -> None:
-    """S13: whatever of the unflushed survives, old or new, and the next start mends the rest."""
+    """S13: whatever of the unflushed survives, old or new, and the next start repairs the rest."""
     home = scenario.copy(os.path.join(scenario.folder, f"cut-{os.getpid()}"))
     trace = str(tmp_path / "trace")
     packs = scenario.name == "many"  # git's fast-import reads back the pack that it writes

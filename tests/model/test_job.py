@@ -87,11 +87,9 @@ async def test_it_is_kept_through_fork_loop_retries_budget_and_care(tmp_path: Pa
     model = RetryingModel(BudgetedModel(inner, budget, "extract", "p"), sleep=at_once)
     job = JOBS[0]
     parent = Request("m", messages=(user("Hi"),), job=JOBS[-1])
-    await run_fork(parent, Job("Save.", "extract", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))
+    await run_fork(parent, Job("Save.", 5, typed=job), ForkTools(model, box(tmp_path), allow_all))
     assert [request.job for request in inner.requests] == [job] * 3
-    await run_fork(
-        parent, Job("Other.", "x", 1), ForkTools(other := ScriptedModel([says("Ok.")]), box(tmp_path), allow_all)
-    )
+    await run_fork(parent, Job("Other.", 1), ForkTools(other := ScriptedModel([says("Ok.")]), box(tmp_path), allow_all))
     assert other.requests[0].job is None, "a parent's job is not its fork's"
 
 

@@ -76,7 +76,7 @@ async def test_who_asks_for_too_much_patience_is_not_asked_again() -> None:
 
 
 async def test_words_that_were_heard_are_not_said_again(provider: Provider, server: ProviderServer) -> None:
-    """A reply that broke off after its first words is begun anew only when nobody has heard them."""
+    """A reply that broke off after its first words is begun again only when nobody has heard them."""
     naps, opened = Naps(), provider.open(server)
     model, heard = retrying(opened, naps), list[str]()
     broken = Drop(server_says("Some words in several pieces, and then no more of them."), after_events=5)

@@ -18,7 +18,7 @@ def test_a_growing_conversation_counts_the_same_as_one_counted_at_once() -> None
         assert count.tokens(request, REPLY) == context_tokens(request, REPLY)
 
 
-def test_another_system_prompt_or_other_words_are_counted_anew() -> None:
+def test_another_system_prompt_or_other_words_are_counted_again() -> None:
     count = ContextCount()
     before = count.tokens(Request("m", (SystemBlock("short"),), messages=TALK), REPLY)
     after = count.tokens(Request("m", (SystemBlock("a much longer prompt " * 20),), messages=TALK), REPLY)

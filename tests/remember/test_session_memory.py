@@ -12,7 +12,8 @@ import pytest
 from memdir.errors import ModelError
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, Reply, Request, Usage
+from memdir.model.model import Model, RawCall, Reply, Request, Usage
+from memdir.model.raw import messages_of
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import SECTION_TOKENS, Notes, SessionMemory, titles_of
@@ -145,10 +146,8 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
 ) -> None:
     """N1."""
     path = layout.session_memory("one")
-    titles: list[str] = []
     model = ScriptedModel(writes(FILLED, path))
     memory = keep(model)
-    memory.on_title = titles.append
     asked = turn(1)
     assert memory.after_sampling(asked, usage(12_000)) is None
     assert memory.after_sampling(asked, usage(12_000)) == Skipped("running")
@@ -158,7 +157,6 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
     assert Path(path).stat().st_mode & 0o77 == 0
     again = SessionState.load("one", layout)
     assert (again.summarized_up_to, again.tokens_at_summary) == ("a1", 12_000)
-    assert titles == ["Rounding of invoices"]
     [event] = events.events
     assert (event.name, event.fields["turns"], event.fields["skipped"]) == ("session_memory.update", 3, "")
     assert event.fields["prompt_hash"] == load_prompt("session_memory/update.md").hash
@@ -173,6 +171,17 @@ async def test_a_call_without_its_result_is_left_out(keep: Callable[..., Session
     memory.after_sampling(asked, usage(12_000))
     await memory.settle()
     assert model.requests[0].messages[:-1] == asked.request.messages
+
+
+async def test_in_a_host_s_own_arguments_it_is_known_what_the_notes_cover(
+    keep: Callable[..., SessionMemory], session: SessionState, layout: Layout
+) -> None:
+    """N3: with a reply that calls tools, up to the message before it."""
+    memory = keep(ScriptedModel(writes(FILLED, layout.session_memory("one"))))
+    raw = RawCall("anthropic", {"messages": [{"role": "user", "content": "Round the invoices."}]})
+    memory.after_sampling(FinishedTurn(Request("m", raw=raw), turn(1, calling=3).reply), usage(12_000))
+    await memory.settle()
+    assert session.summarized_up_to == messages_of(raw)[-1].id
 
 
 async def test_the_first_read_shows_the_template(keep: Callable[..., SessionMemory], layout: Layout) -> None:
@@ -351,7 +360,7 @@ async def test_closing_stops_the_update_under_way(keep: Callable[..., SessionMem
 async def test_the_built_in_model_fills_the_sections(
     keep: Callable[..., SessionMemory], layout: Layout, work: Work, events: Events
 ) -> None:
-    """No key, no network: titles, files, commands, errors and what mended them, results, worklog."""
+    """No key, no network: titles, files, commands, errors and what fixed them, results, worklog."""
     memory = keep(BuiltinModel())
     last = fix_rounding(work)
     assert memory.after_sampling(last, usage(12_000)) is None
@@ -365,7 +374,7 @@ async def test_the_built_in_model_fills_the_sections(
     assert notes.body("Files and Functions") == "- `src/invoice.py`: read, edited (`total`)"
     assert notes.body("Workflow") == "- `pytest tests/test_invoice.py`"
     errors = notes.body("Errors & Corrections")
-    assert "AssertionError: assert Decimal('0.00') == Decimal('0.01') → mended: Edit src/invoice.py" in errors
+    assert "AssertionError: assert Decimal('0.00') == Decimal('0.01') → fixed: Edit src/invoice.py" in errors
     assert "The user: \"No, don't use float anywhere." in errors
     assert "`src/invoice.py` holds the rule now." in notes.body("Codebase and System Documentation")
     assert "The root cause was that each line was rounded on its own." in notes.body("Learnings")

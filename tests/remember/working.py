@@ -1,4 +1,4 @@
-"""A long piece of work: a conversation with calls, an error and what mended it."""
+"""A long piece of work: a conversation with calls, an error and what fixed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A derived index that was damaged on disk: never an error, never a wrong answer, built anew from the files (R3)."""
+"""A derived index that was damaged on disk: never an error, never a wrong answer, rebuilt from the files (R3)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_wherever_an_index_is_damaged_the_answer_is_that_of_the_files(bakery: Ba
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_index_is_mended_by_the_first_who_reads_it(bakery: Bakery, name: str) -> None:
+def test_a_damaged_index_is_repaired_by_the_first_who_reads_it(bakery: Bakery, name: str) -> None:
     bakery.answer()
     path = bakery.place / name
     data = path.read_bytes()
@@ -123,7 +123,7 @@ def test_pipes_and_folders_in_place_of_an_index_do_no_harm(bakery: Bakery) -> No
     assert bakery.answer() == right
 
 
-def test_a_damaged_index_of_conversations_is_built_anew(project: Path) -> None:
+def test_a_damaged_index_of_conversations_is_rebuilt(project: Path) -> None:
     memory: MemDir = open_memory(project, clock=lambda: NOW)
     talk = Conversation(memory.transcript("0f3a91c2-0000-4000-8000-000000000001"))
     talk.add(user("Lunch with a supplier about flour."))

@@ -50,7 +50,7 @@ def test_a_second_process_finds_what_the_first_one_indexed(tmp_path: Path, encod
 
 
 @pytest.mark.parametrize("damage", [b"", b"MDSEGM01 and then nothing", os.urandom(4096)])
-def test_a_damaged_index_is_built_anew(tmp_path: Path, encoder: WordEncoder, damage: bytes) -> None:
+def test_a_damaged_index_is_rebuilt(tmp_path: Path, encoder: WordEncoder, damage: bytes) -> None:
     root, place = tmp_path / "memory", tmp_path / "index"
     write(root, "a.md", "zeppelin hangar")
     LocalSelector(str(root), str(place), encoder=encoder).refresh()
@@ -60,7 +60,7 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path, encoder: WordEncoder, dam
     assert selector.search("zeppelin", limit=1) == ["a.md"]
 
 
-def test_a_cut_off_segment_is_built_anew(tmp_path: Path, encoder: WordEncoder) -> None:
+def test_a_cut_off_segment_is_rebuilt(tmp_path: Path, encoder: WordEncoder) -> None:
     IndexStore(str(tmp_path), encoder).add(
         [Document("a.md", description="zeppelin"), Document("b.md", description="tea")]
     )

@@ -7,11 +7,13 @@ from datetime import date
 import pytest
 
 from memdir.search.document import Document
-from memdir.search.question import Question
+from memdir.search.question import PAST_WORDS, Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.search.when import NANOSECONDS_A_DAY, moment_in
+from memdir.text.date_words import words_by_meaning
 from memdir.text.embedding import open_table
+from memdir.text.words import split_words
 from tests.search.worlds import segment_of
 
 THURSDAY = date(2026, 3, 19).toordinal()
@@ -76,3 +78,13 @@ def test_a_document_that_names_the_day_counts_as_of_that_day() -> None:
     )
     ranking = rank(Question("yesterday's oven delivery", encoder, today=THURSDAY), [segment_of([old, new], encoder)])
     assert ranking.candidates[0].key == "old.md"
+
+
+@pytest.mark.parametrize("language", [name for name in PAST_WORDS if name != "zh"])
+def test_what_makes_a_message_worth_reading_is_in_the_table_of_dates(language: str) -> None:
+    """The table is not read for every message; these few words say when, and must not drift from it."""
+    entries = [word for words in words_by_meaning()[language].values() for word in words]
+    known = {part for word in entries for part in split_words(word)}
+    stems = tuple(part for word in entries if word.endswith("*") for part in split_words(word.rstrip("*")))
+    past = PAST_WORDS[language].split()
+    assert [word for word in past if word not in known and not word.startswith(stems or ("\n",))] == []

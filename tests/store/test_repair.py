@@ -147,7 +147,7 @@ def test_what_cannot_be_read_is_set_aside_and_a_new_one_begins(
     assert "history.set_aside" in events.names
     assert [commit.subject for commit in store.history.log()] == [
         "remember Fourth",
-        "history begun anew with the files as they are",
+        "history begun again with the files as they are",
     ]
     undo(store)
     assert memories(store) == before
@@ -235,7 +235,7 @@ def test_being_killed_while_a_history_is_set_aside_costs_nothing(lived_in: Memor
     add(store, "Fourth")
     undo(store)
     assert memories(store) == before
-    assert store.history.log()[-1].subject == "history begun anew with the files as they are"
+    assert store.history.log()[-1].subject == "history begun again with the files as they are"
 
 
 def test_a_second_history_set_aside_in_the_same_second_keeps_the_first(
@@ -276,8 +276,8 @@ def test_many_damaged_versions_in_a_pack_are_named_and_set_aside_by_doctor(
     damage(pack, bytes(data))
     said = memdir("doctor")
     assert said.code == 1 and "the history is damaged" in said.out
-    mended = memdir("doctor", "--fix")
-    assert "set aside" in mended.out
+    repaired = memdir("doctor", "--fix")
+    assert "set aside" in repaired.out
     assert memdir("doctor").out.count("the history is damaged") == 0
     assert "a damaged history was set aside" in memdir("doctor").out
     assert memdir("remember", "Fourth").code == 0

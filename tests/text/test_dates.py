@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+import timeit
 from datetime import date
 
 import pytest
 
-from memdir.text.dates import Clock, iso_dates, read_dates
+from memdir.text.dates import Clock, iso_dates, read_any, read_dates
 
 WEDNESDAY = date(2026, 5, 6)
 
@@ -203,3 +205,33 @@ def test_what_is_no_date_is_left_alone(text: str) -> None:
 
 def test_dates_written_in_a_memory_are_found_and_nonsense_is_not() -> None:
     assert iso_dates("due 2026-03-16, not 2026-13-40, again 2026-03-16") == (date(2026, 3, 16),)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Monday Ana, Tuesday Bo, ",
+        "gestern montag, ",
+        "hier ",
+        "in 2 weeks, a week later ",
+        "the ",
+        "first of the ",
+        "下周一",
+        "mon-",
+        "monaten",
+    ],
+)
+def test_the_time_grows_with_the_text(unit: str) -> None:
+    """A roster is read at every start of the doctor, and a message by recall: twice the text, about twice the time."""
+
+    def seconds(size: int) -> float:
+        text = unit * (size // len(unit))
+
+        def read() -> None:
+            read_any(text, WEDNESDAY)
+            read_dates([text], Clock(WEDNESDAY, "de", (WEDNESDAY,)))
+
+        return min(timeit.repeat(read, timer=time.process_time, number=1, repeat=2))
+
+    seconds(100)
+    assert seconds(16_000) <= 16 * seconds(2_000) + 0.05

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import timeit
 
 import pytest
@@ -51,6 +52,9 @@ PASTES = [
     "> never deploy on fridays\nwho wrote that",
     "never deploy on fridays, says the wiki",
     "look at the page, my boss says that we never deploy on fridays",
+    "I use npm, yarn, etc.\nHere is the mail: never deploy on fridays. What does it mean?",
+    "We chose plan B. Here is the mail from ops: never deploy on fridays",
+    "We ship in Dec.\nThe README: never deploy on fridays. Is that right?",
     "群聊记录：\n王磊 14:20：never deploy on fridays\n李倩 14:21：好\n\n总结一下",
 ]
 OWN = [
@@ -66,6 +70,7 @@ OWN = [
     "these prefs are from me:\n\nreleases: never deploy on fridays\nstyle: short",
     "look at the page, and we never deploy on fridays, my boss says that it is bad luck",
     "my boss says ship it, but I never deploy on fridays",
+    "The wiki says to use npm, yarn, etc. I never deploy on fridays",
 ]
 
 
@@ -88,12 +93,12 @@ def test_the_users_own_rules_before_after_and_in_lists_are_his(text: str) -> Non
     "unit", ["the wiki says the queue restarts, ", 'he said "one two three four five six" and ', "a line of words\n"]
 )
 def test_the_time_grows_with_the_message(unit: str) -> None:
-    """A turn's end must not wait for a long line: twice the text, about twice the time."""
+    """A turn's end must not wait for a long line: eight times the text, far from 64 times the time."""
 
     def seconds(times: int) -> float:
         text = unit * times
-        return min(timeit.repeat(lambda: cut_pastes(text), number=1, repeat=3))
+        return min(timeit.repeat(lambda: cut_pastes(text), timer=time.process_time, number=1, repeat=3))
 
-    half = MAX_TYPED // len(unit) // 2
+    eighth = MAX_TYPED // len(unit) // 8
     seconds(1)
-    assert seconds(2 * half) <= 3 * seconds(half)
+    assert seconds(8 * eighth) <= 20 * seconds(eighth)

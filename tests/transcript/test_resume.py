@@ -61,7 +61,7 @@ def test_going_back_to_what_is_not_there_is_refused(talk: Conversation) -> None:
         talk.rewind("nowhere")
 
 
-def test_a_compaction_starts_the_context_anew_and_older_records_stay_on_disk(path: Path, talk: Conversation) -> None:
+def test_a_compaction_starts_the_context_again_and_older_records_stay_on_disk(path: Path, talk: Conversation) -> None:
     """N7, J3."""
     turn(talk, "one")
     kept = turn(talk, "two", call="c1")

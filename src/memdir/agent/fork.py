@@ -15,34 +15,34 @@ from memdir.transcript.message import Message, user
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, a name for events and the ledger, how long it may take, and
-    the facts that the text was rendered from."""
+    """What a fork is to do: the text of its one message, how long it may take, and the facts that the text was rendered
+    from."""
 
-    text: str
-    label: str
-    max_turns: int
-    prompt_hash: str = ""
-    typed: TypedJob | None = None
+    text: str  # of its one message
+    max_turns: int  # replies it may take
+    prompt_hash: str = ""  # of the prompt that the text was rendered from
+    typed: TypedJob | None = None  # the same as data, for the built-in model
 
 
 @dataclass(frozen=True)
 class ForkTools:
     """What a fork works with. The box must be its own, as `Toolbox.forked` makes it from the parent's (G2)."""
 
-    model: Model
-    tools: Toolbox
-    gate: Gate
+    model: Model  # who is asked
+    tools: Toolbox  # a box of its own
+    gate: Gate  # what judges each call
 
 
 @dataclass(frozen=True)
 class ForkReport:
     """What a fork did and cost (G3)."""
 
-    job: Job
-    run: AgentRun
+    job: Job  # what it was to do
+    run: AgentRun  # how that went
 
     @property
     def usage(self) -> Usage:
+        """What it cost."""
         return self.run.usage
 
     def counts(self) -> dict[str, int | float]:

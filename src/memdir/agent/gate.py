@@ -26,7 +26,7 @@ class Allow:
 class Deny:
     """The call may not run; `reason` names the offending word and what to do instead."""
 
-    reason: str
+    reason: str  # what the model is told
 
 
 class Gate(Protocol):
@@ -94,7 +94,7 @@ class SingleFileGate:
         return os.path.realpath(os.path.join(self.cwd, path)) == os.path.realpath(self.path)
 
 
-def memory_gate(roots: Sequence[str], *, cwd: str) -> MemoryGate:
+def memory_gate(roots: Sequence[str], *, cwd: str) -> Gate:
     """The gate for a fork that keeps memories below `roots`."""
     return MemoryGate(tuple(roots), cwd, why_no_bash())
 

@@ -70,12 +70,12 @@ class AgentRun:
     came after it as `since`.
     """
 
-    messages: tuple[Message, ...]
-    ending: Ending
-    usage: Usage
-    turns: int
-    refusals: int
-    last_request: Request
+    messages: tuple[Message, ...]  # what was said, the request's own not among them
+    ending: Ending  # why it ended
+    usage: Usage  # the sum of all replies
+    turns: int  # replies of the model
+    refusals: int  # calls that the gate refused
+    last_request: Request  # the request that got the last reply
 
     @property
     def since(self) -> tuple[Message, ...]:
@@ -84,6 +84,7 @@ class AgentRun:
 
     @property
     def final_text(self) -> str:
+        """The words of the last reply."""
         return self.messages[-1].text if self.messages and self.messages[-1].role == "assistant" else ""
 
     @property

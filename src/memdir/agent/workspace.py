@@ -30,11 +30,11 @@ TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DO
 class Draft:
     """A file that a fork wrote: where, what stood there, what shall stand there (None: deleted, and why)."""
 
-    store: MemoryStore
-    key: str
-    before: bytes | None
-    after: bytes | None
-    reason: str = ""
+    store: MemoryStore  # where it belongs
+    key: str  # its file name below the directory of the store
+    before: bytes | None  # what stood there, None for no file
+    after: bytes | None  # what shall stand there, None when it is deleted
+    reason: str = ""  # why it is deleted
 
     @property
     def path(self) -> str:
@@ -132,7 +132,7 @@ class Workspace:
     ) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
         change together or not at all. `times` are the modification times that files bear, by their path, when they
-        are put in order and not learned anew (S11). `more` goes into the history's record. Returns what was written.
+        are put in order and not learned again (S11). `more` goes into the history's record. Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
@@ -187,7 +187,7 @@ def _refuse_clash(draft: Draft, current: bytes | None) -> None:
     """What somebody else deleted or changed meanwhile is not ours to bring back or to delete."""
     if current != draft.before and (current is None or draft.after is None):
         verb = "deleted" if current is None else "changed"
-        raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again and decide anew")
+        raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again, then decide")
 
 
 def _merger(draft: Draft) -> Callable[[Index], Index]:

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         "model": lambda spent: spent.model,
     }
     groups = {name: sums(spents, key) for name, key in keys.items()}
-    page = _Page(days, spents, groups, Caps.of(memory.settings), memory.layout.slug)
+    page = _BudgetPage(days, spents, groups, Caps.of(memory.settings), memory.layout.slug)
     if options.json:
         context.print_json(page.plain())
     else:
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-class _Page:
+class _BudgetPage:
     """Everything the command shows."""
 
     def __init__(

@@ -39,7 +39,7 @@ class Path:
         return 0
 
 
-class Prompt:
+class PrintPrompt:
     """Print the memory section of a system prompt, and with --index the index as it goes into the user context.
 
     Empty when memory is off, so that a host can append it without asking."""

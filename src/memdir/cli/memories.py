@@ -85,7 +85,7 @@ def _plain_header(header: Header, scope: str) -> dict[str, object]:
     }
 
 
-class Show:
+class ShowMemory:
     """Print one memory. Control characters are made visible; --raw writes the bytes as they are."""
 
     EXAMPLES = ("memdir show feedback_no_mocks.md", "memdir show mocks", "memdir show mocks --raw > copy.md")

@@ -84,7 +84,7 @@ def _rendered(story: Story, kind: str) -> str:
     return as_markdown(story)
 
 
-class Files:
+class SessionFiles:
     """Show the files that a conversation edited, print one as it was at a message, or bring them all back to it.
 
     Without --restore nothing is changed. A restore is recorded like an edit, so that it can be taken back."""

@@ -23,7 +23,7 @@ SHORT_ID = 8
 SHOWN = 6  # messages at the end, without --full
 
 
-class Show:
+class ShowSession:
     """Print a conversation from its first message on. Long results are cut; --full shows them whole.
 
     Every message has the beginning of its id before it: `memdir resume`, `memdir fork` and `memdir sessions files` take

@@ -17,6 +17,7 @@ MAX_KEY_BYTES = 1024  # macOS's PATH_MAX, the shortest of our platforms
 MAX_DEPTH = 16  # a memory ten folders down is a mistake or an attack
 
 INDEX_NAME = "MEMORY.md"
+TEAM_PREFIX = "team/"  # of the keys in the team's directory
 
 _PUNCTUATION = frozenset(" ._-+()")
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))

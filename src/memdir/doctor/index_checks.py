@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from memdir.disk.safe_path import INDEX_NAME, is_key
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.doctor import Finding
 from memdir.errors import MemdirError
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
@@ -19,7 +19,7 @@ _SHOWN = 5
 def own_headers(store: MemoryStore) -> list[Header]:
     """The memories that this store's own index lists: the team's are in the team's, refused names in none."""
     headers = store.scan(limit=None).headers
-    return [header for header in headers if not header.key.startswith("team/") and is_key(header.key)]
+    return [header for header in headers if not header.key.startswith(TEAM_PREFIX) and is_key(header.key)]
 
 
 def check_index(store: MemoryStore) -> Iterator[Finding]:

@@ -61,19 +61,19 @@ class DreamPlan:
 class DreamReport:
     """What a dream did, or would do."""
 
-    written: tuple[Draft, ...]
-    kept_theirs: tuple[str, ...]
-    words: str
-    fork: ForkReport
-    is_dry: bool = False
+    written: tuple[Draft, ...]  # what was written, or would be
+    kept_theirs: tuple[str, ...]  # files that somebody changed meanwhile and that stay as they are
+    words: str  # what the model says it did
+    fork: ForkReport  # what it cost
+    is_dry: bool = False  # whether nothing was written
 
 
 @dataclass(frozen=True)
 class NotDreamt:
     """Nothing was changed, and why. `kept` is where a refused change set waits to be looked at."""
 
-    reason: str
-    kept: str = ""
+    reason: str  # in words
+    kept: str = ""  # the folder of a refused change set
 
 
 Confirm = Callable[[DreamReport], bool | Awaitable[bool]]
@@ -83,12 +83,12 @@ Confirm = Callable[[DreamReport], bool | Awaitable[bool]]
 class DreamTask:
     """Where a dream is: phase, sessions under review, turns taken, files touched. `kill` stops it and rolls it back."""
 
-    sessions: int
-    on_change: Callable[[DreamTask], None] | None = None
-    phase: Phase = "starting"
-    turns: int = 0
-    files: list[str] = field(default_factory=list)
-    abort: Abort = field(default_factory=Abort)
+    sessions: int  # how many are under review
+    on_change: Callable[[DreamTask], None] | None = None  # told when the phase changes
+    phase: Phase = "starting"  # where it is
+    turns: int = 0  # replies of the model so far
+    files: list[str] = field(default_factory=list)  # touched so far
+    abort: Abort = field(default_factory=Abort)  # what `kill` sets
 
     def saw(self, message: Message) -> None:
         """Follow the fork's messages."""
@@ -200,7 +200,7 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        return Job(f"{text}\n{told_now(now)}", "dream", MAX_TURNS, prompt.hash, job)
+        return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job)
 
     def _keep_aside(self, workspace: Workspace) -> str:
         """A refused change set stays where a person can look at it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME
@@ -16,6 +17,7 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.text.date_words import words_by_meaning
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
@@ -30,9 +32,7 @@ _FACT = re.compile(
     r"|\b[\w.-]+/[\w./-]+",  # paths
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
-# A weekday tells a day only to those who know the week: a dream puts the date in its place (D3).
-_WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
-_ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What")) | _WEEKDAYS
+_ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What"))
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 ABROAD = 0.1  # more is asked where only the meaning can tell
 
@@ -85,12 +85,20 @@ def _faults_of_draft(draft: Draft) -> list[str]:
     return found
 
 
+@cache
+def _weekdays() -> frozenset[str]:
+    """A weekday tells a day only to those who know the week: a dream puts the date in its place (D3)."""
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    named = (words for table in tables for meaning, words in table if meaning.startswith("W="))
+    return frozenset(word.rstrip("*").capitalize() for words in named for word in words)
+
+
 def facts_of(data: bytes) -> frozenset[str]:
     """The facts of one memory, folded so that spelling differences do not count."""
     text = _text(data)
     first_words = {match[1] for match in _SENTENCE_START.finditer(text)}
     found = {match[0].strip("`.,:;") for match in _FACT.finditer(text)}
-    return frozenset(fact.casefold() for fact in found - _ORDINARY - first_words if fact)
+    return frozenset(fact.casefold() for fact in found - _ORDINARY - _weekdays() - first_words if fact)
 
 
 def all_facts(texts: Iterable[bytes]) -> frozenset[str]:

@@ -23,6 +23,7 @@ from memdir.model.careful import ask_in_time
 from memdir.model.failures import RetryingModel
 from memdir.model.ledger import Ledger, Spent, total
 from memdir.model.model import Model, Reply, Request, Usage
+from memdir.transcript.tokens import estimate_text
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -78,7 +79,6 @@ def _own_price(price: dict[str, object]) -> dict[str, float]:
 LONGEST_NAP_SECONDS = 900.0
 # A call of these kinds reached the model and got no count back: the prompt was paid for, so it is estimated.
 _PAID_FAILURES = frozenset(("timeout", "interrupted", "bad_reply"))
-_CHARACTERS_PER_TOKEN = 4
 
 AtCap = Literal["wait", "raise", "go_on"]
 
@@ -198,4 +198,4 @@ def estimated_tokens(request: Request) -> int:
     """About how large a prompt is, where nobody has counted it."""
     sent = repr(request.raw.arguments) if request.raw else ""
     parts = (sent, *(block.text for block in request.system), *(repr(message.content) for message in request.messages))
-    return sum(map(len, parts)) // _CHARACTERS_PER_TOKEN
+    return sum(map(estimate_text, parts))

@@ -115,9 +115,9 @@ _JITTER = 0.25  # so that many clients that failed together do not come back tog
 class RetryPolicy:
     """How often and how long. A provider that asks for more patience than `longest_seconds` is not asked again."""
 
-    attempts: int = 4
-    first_seconds: float = 1.0
-    longest_seconds: float = 60.0
+    attempts: int = 4  # the first among them
+    first_seconds: float = 1.0  # of waiting; doubled each time
+    longest_seconds: float = 60.0  # of waiting
 
 
 @dataclass

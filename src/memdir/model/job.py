@@ -86,8 +86,8 @@ class CompactJob:
 class ChatJob:
     """Answer the user, with the memories that an index lists."""
 
-    directory: str
-    index: str
+    directory: str  # the memory directory
+    index: str  # the text of its index
 
 
 TypedJob = ExtractJob | DreamJob | NotesJob | CompactJob | ChatJob

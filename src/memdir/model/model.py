@@ -24,17 +24,17 @@ RESPONSES: Provider = "openai-responses"
 class ToolSpec:
     """A tool as a model sees it."""
 
-    name: str
-    description: str
-    input_schema: Mapping[str, Json]
+    name: str  # as the model calls it
+    description: str  # what the model is told of it
+    input_schema: Mapping[str, Json]  # JSON schema of its arguments
 
 
 @dataclass(frozen=True)
 class SystemBlock:
     """A part of the system prompt. `ends_prefix` marks the end of a stable part: a cache breakpoint (P6)."""
 
-    text: str
-    ends_prefix: bool = False
+    text: str  # the words
+    ends_prefix: bool = False  # whether what stands up to here is the same in every request
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class ModelSettings:
     `timeout_seconds` is how long a provider may be silent, `longest_seconds` how long a whole reply may take.
     """
 
-    max_tokens: int = DEFAULT_MAX_TOKENS
-    thinking_tokens: int = 0
-    json_schema: Mapping[str, Json] | None = None
-    timeout_seconds: float = 120.0
-    longest_seconds: float = 900.0
+    max_tokens: int = DEFAULT_MAX_TOKENS  # of the reply
+    thinking_tokens: int = 0  # of thinking before it; 0 for none
+    json_schema: Mapping[str, Json] | None = None  # what the reply must be, where it must be JSON
+    timeout_seconds: float = 120.0  # how long a provider may be silent
+    longest_seconds: float = 900.0  # how long a whole reply may take
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class CachePolicy:
     """Where cache breakpoints stand. `last_message` is the index of the last message that may carry one: a fork keeps
     its parent's, so that it reads the shared prefix and writes nothing beyond it (G2). None: the very last message."""
 
-    last_message: int | None = None
-    key: str = ""
+    last_message: int | None = None  # index of the last message that may carry a breakpoint
+    key: str = ""  # one cache for all requests of a conversation, where a provider has keys
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,21 @@ class RawCall:
     """The very keyword arguments a host sent to its SDK. They are sent again as they are, the request's messages after
     them."""
 
-    provider: Provider
-    arguments: Mapping[str, object]
+    provider: Provider  # whose arguments they are
+    arguments: Mapping[str, object]  # as the host sent them
 
 
 @dataclass(frozen=True)
 class Request:
     """Exactly what a provider gets, but for the job. A fork is the parent's request and one message more."""
 
-    model: str
-    system: tuple[SystemBlock, ...] = ()
-    tools: tuple[ToolSpec, ...] = ()
-    messages: tuple[Message, ...] = ()
-    settings: ModelSettings = field(default_factory=ModelSettings)
-    cache: CachePolicy = field(default_factory=CachePolicy)
-    raw: RawCall | None = None
+    model: str  # its name
+    system: tuple[SystemBlock, ...] = ()  # the system prompt
+    tools: tuple[ToolSpec, ...] = ()  # what the model may call
+    messages: tuple[Message, ...] = ()  # the conversation
+    settings: ModelSettings = field(default_factory=ModelSettings)  # what shapes the reply
+    cache: CachePolicy = field(default_factory=CachePolicy)  # where cache breakpoints stand
+    raw: RawCall | None = None  # a host's own arguments, which stand before the messages
     job: TypedJob | None = None  # for the built-in model: the facts of which the last message is the prose
 
 
@@ -87,10 +87,10 @@ class Request:
 class Usage:
     """Tokens of one reply, or the sum of several (G3)."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_created: int = 0
+    input: int = 0  # tokens sent that no cache knew
+    output: int = 0  # tokens received
+    cache_read: int = 0  # tokens sent that a cache knew
+    cache_created: int = 0  # tokens sent that a cache keeps now
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -120,10 +120,10 @@ class Usage:
 class Reply:
     """A model's answer."""
 
-    message: Message
-    stop_reason: StopReason
-    usage: Usage = field(default_factory=Usage)
-    model: str = ""
+    message: Message  # what it said
+    stop_reason: StopReason  # why it ended
+    usage: Usage = field(default_factory=Usage)  # what it cost
+    model: str = ""  # who answered, as the provider names it
 
 
 def tool_use_of(tool_id: str, name: str, arguments: str, given: Mapping[str, Json] | None = None) -> ToolUse:

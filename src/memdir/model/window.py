@@ -62,7 +62,7 @@ class ContextCount:
 
 
 def context_tokens(request: Request, reply: Message, usage: Usage | None = None) -> int:
-    """The same, counted once."""
+    """The tokens that request and reply fill: the provider's figure where `usage` has one, else an estimate."""
     return ContextCount().tokens(request, reply, usage)
 
 

@@ -11,7 +11,7 @@ from math import exp, log
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines, shipped_path
-from memdir.search.document import KINDS, days_in
+from memdir.search.document import FIRST_DAY, KINDS, days_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
         near, is_ahead = exp(-min(ahead) / NEAR_DAYS), 1.0
     timed = 1.0 if asked.is_timed else 0.0
     is_tool = float(names_tool(it, tools)) if tools else 0.0
-    age_days = max(0.0, today - 719_163 - facts.mtime_ns / 86_400e9)
+    age_days = max(0.0, today - FIRST_DAY - facts.mtime_ns / 86_400e9)
     doing, asking = asked.fields[4], asked.fields[5]
     return [
         it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, best[0] - sim,

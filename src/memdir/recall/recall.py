@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 MAX_RECALLED = 5  # R1
-MAX_SESSIONS = 1_000  # a host that serves more starts the oldest anew
+MAX_SESSIONS = 1_000  # a host that serves more starts the oldest again
 
 
 class Stopped(Exception):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     ChosenBy = Literal["words", "sentences", "model"]
 
-MAX_ROUNDS = 4  # of choosing anew because something chosen cannot be read
+MAX_ROUNDS = 4  # of choosing again because something chosen cannot be read
 
 
 class Recalled:

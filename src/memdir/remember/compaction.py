@@ -38,11 +38,11 @@ Method = Literal["session-memory", "model"]
 class Compacted:
     """The conversation now begins with a summary."""
 
-    method: Method
-    tokens_before: int
-    tokens_after: int
-    kept_messages: int
-    prompt_hash: str = ""
+    method: Method  # where the summary comes from: the notes of the session, or a model
+    tokens_before: int  # of the conversation before
+    tokens_after: int  # and now
+    kept_messages: int  # how many of its last messages stand behind the summary
+    prompt_hash: str = ""  # of the prompt, where a model was asked
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Compaction:
         """A summary that the model writes now."""
         prompt = load_prompt("compact/summary.md", overrides=self.plan.overrides)
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
-        job = Job(prompt.render(keep=wish), "compact", MAX_TURNS, prompt.hash, CompactJob(keep))
+        job = Job(prompt.render(keep=wish), MAX_TURNS, prompt.hash, CompactJob(keep))
         messages = conversation.messages
         text = await self._summary(messages, request, job)
         if not text.strip():

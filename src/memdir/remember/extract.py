@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_access import FileState
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -165,16 +164,15 @@ class Extraction:
         return Extracted(tuple(draft.key for draft in topics), report)
 
     async def _fork(self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace) -> ForkReport:
-        state = turn.state.clone() if turn.state else FileState()
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, state))
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=("team/",)) for store in self.plan.stores)
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        asked = Job(_rendered(prompt, job, tools), "extract", MAX_TURNS, prompt.hash, job)
+        asked = Job(_rendered(prompt, job, tools), MAX_TURNS, prompt.hash, job)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
 
     def _skip(self, reason: str) -> Skipped:

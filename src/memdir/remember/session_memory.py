@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
-from memdir.events import session_memory_updated, tell
+from memdir.events import session_memory_updated
 from memdir.model.job import NotesJob, NotesSection
 from memdir.model.model import Model, Usage
 from memdir.model.window import ContextCount
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 FIRST_TOKENS = 10_000  # context before the first update: shorter sessions need no notes (N3)
 MORE_TOKENS = 5_000  # context that came since the last one (N3)
 MORE_CALLS = 3  # tool calls since, unless the agent has come to a halt (N3)
-MAX_TURNS = 4  # read, edit, done, and one to mend an edit that did not fit
+MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
 SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under way
-TITLE_SECTION = "Session Title"
 SECTION_TOKENS = 2_000  # of one section; more crowds out the others
 TOTAL_TOKENS = 12_000  # of the notes: what a context after compaction can well afford
 CUT = "… (cut here: the rest is in {path})"
@@ -54,7 +53,6 @@ class SessionMemory:
     sink: Sink
     cwd: str
     auto_compact: bool = True
-    on_title: Callable[[str], None] | None = None
     _running: asyncio.Task[None] | None = None
     _abort: Abort = field(default_factory=Abort)
     _count: ContextCount = field(default_factory=ContextCount)
@@ -146,9 +144,6 @@ class SessionMemory:
         self.session.mark_summarized(covered[-1].id if covered else "", tokens)
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
         self.sink.emit(session_memory_updated(work=work, prompt_hash=report.job.prompt_hash))
-        title = notes.body(TITLE_SECTION).partition("\n")[0].strip()
-        if title:
-            tell(self.on_title, title)
         return None
 
     def _job(self, template: str) -> Job:
@@ -162,7 +157,7 @@ class SessionMemory:
             "reminders": notes.reminders(),
         }
         text = prompt.render(**{name: value for name, value in values.items() if name in prompt.variables})
-        return Job(text, "session-memory", MAX_TURNS, prompt.hash, NotesJob(self.path, notes.sections))
+        return Job(text, MAX_TURNS, prompt.hash, NotesJob(self.path, notes.sections))
 
     def _template(self) -> str:
         own = os.path.join(self.session.layout.session_memory_config, "template.md")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdir.agent.file_access import FileState
 from memdir.agent.gate import WRITING
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
@@ -26,7 +25,6 @@ class FinishedTurn:
     request: Request
     reply: Message
     is_subagent: bool = False
-    state: FileState | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -58,4 +56,4 @@ def instructions_in(request: Request) -> str:
 class Skipped:
     """Nothing was run, and why."""
 
-    reason: str
+    reason: str  # in a word or two, as in "nothing_new"

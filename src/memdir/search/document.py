@@ -26,6 +26,7 @@ MAX_COUNT = 255  # counts are kept in a byte; more repeats say no more
 MAX_PASSAGES = 64  # a longer document is known by its first parts
 WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth having
 MAX_DATES = 4
+FIRST_DAY = 719_163  # 1 January 1970, as `days_in` counts
 MAX_KNOWN_WORDS = 50_000  # of texts that are indexed together: a few MB
 HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
 
@@ -199,4 +200,4 @@ def _ordinal(year: int, month: int, day: int) -> int:
 
 def day_of(seconds: float) -> int:
     """The day number of a Unix time, in the same count as `days_in`."""
-    return int(seconds // 86_400) + 719_163
+    return int(seconds // 86_400) + FIRST_DAY

@@ -1,7 +1,7 @@
 """The derived index on disk: a packed segment, and a journal of small ones with what changed since.
 
 Files are the truth and the folder may vanish: every refresh compares mtime and size, a changed
-file is indexed anew, a missing or damaged index is built anew, and where nothing can be written ranking works from
+file is indexed again, a missing or damaged index is rebuilt, and where nothing can be written ranking works from
 memory. Every byte is checked on opening, and a file that was changed under a process that holds it is opened again:
 damage costs time and never an answer. Writers take the folder's lock; readers need none: files are replaced by rename,
 and else the journal only grows. A segment that is applied twice or lost in a race does no harm: the next refresh sees
@@ -26,6 +26,7 @@ from memdir.text.embedding import open_table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
 
     from memdir.search.document import IndexedDocument
     from memdir.search.ranking import Ranking
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int]  # of a document: its mtime in ns, size
     Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
-    OnProgress = Callable[[int, int], None]  # how many documents of how many are done
 
+OnProgress: TypeAlias = "Callable[[int, int], None]"  # how many documents of how many are done
 BASE_NAME = "recall.base"
 JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
@@ -85,7 +86,7 @@ class IndexStore:
     def update(
         self, current: dict[str, Stamp], read: Callable[[str], Document | None], on_progress: OnProgress | None = None
     ) -> int:
-        """Bring the index to `current`. Returns how many documents were read anew."""
+        """Bring the index to `current`. Returns how many documents had to be read."""
         if self._was_written_over():
             self._open()
         known = self.stamps()

@@ -37,13 +37,16 @@ class Match:
     __slots__ = ("_text", "forms", "key", "mtime_ns", "scope", "snippet", "topic", "words")
 
     def __init__(self, key: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> None:
-        self.key = key
-        self.topic = Topic(data)
-        self.mtime_ns = mtime_ns
+        self.key = key  # the file name below the memory directory
+        self.topic: Topic = Topic(data)  # the file, read
+        self.mtime_ns = mtime_ns  # when it was last changed, in nanoseconds
         self.words = words  # of the query, case folded
         self.scope = "project"
         self._text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
         self.show_by(())
+
+    def __repr__(self) -> str:
+        return f"Match({self.key!r}, {self.snippet!r})"
 
     @property
     def held(self) -> int:
@@ -52,6 +55,7 @@ class Match:
 
     @property
     def score(self) -> int:
+        """How often the words stand in it; a word in the title counts more."""
         title = f"{self.key} {self.topic.name} {self.topic.description}".casefold()
         return sum(self._text.count(word) + _TITLE_WEIGHT * (word in title) for word in self.words)
 

@@ -37,7 +37,7 @@ class Question:
 
 
 def _moment(text: str, words: list[str], today: int) -> Moment | None:
-    spoken = [name for name, past in _PAST_WORDS.items() if not set(past.split()).isdisjoint(words)]
+    spoken = [name for name, past in PAST_WORDS.items() if not set(past.split()).isdisjoint(words)]
     if any(word == "last" and (after in _AFTER_LAST or after.endswith("day")) for word, after in pairwise(words)):
         spoken.append("en")
     if not spoken:
@@ -48,7 +48,7 @@ def _moment(text: str, words: list[str], today: int) -> Moment | None:
 
 
 # One of them stands in every message that names a past day; by language, for each has a table to be read.
-_PAST_WORDS = {
+PAST_WORDS = {
     "en": "ago yesterday yesterdays",
     "de": "gestern vorgestern letzte letzten letzter letztes vorige vorigen vor",
     "fr": "derniere dernier",

@@ -6,7 +6,7 @@ Serves memories, sessions, turns and facts alike. It orders and explains; whethe
 
 from __future__ import annotations
 
-from heapq import nlargest, nsmallest
+from bisect import bisect_left
 from math import cos, log, pi
 
 TYPE_CHECKING = False
@@ -106,8 +106,10 @@ def rank(
         candidate.word_score = words
         if question.vector is not None and candidate.facts.rows:
             _compare(candidate, question.vector, distances[at])
-        _add_coverage(candidate, ranking.term_weights)
         ranking.candidates.append(candidate)
+    for segment in segments:
+        here = [candidate for candidate in ranking.candidates if candidate.segment is segment]
+        _add_coverage(segment, here, ranking.term_weights)
     _add_up(ranking, question, ceiling, angle)
     return ranking
 
@@ -198,8 +200,12 @@ def _first_look(segment: Segment, scores: dict[int, float], near: list[int]) -> 
 def _best_words(scores: dict[int, float]) -> list[int]:
     if len(scores) <= WORD_CANDIDATES:
         return list(scores)
-    least = nlargest(WORD_CANDIDATES, scores.values())[-1]
-    some = [number for number, score in scores.items() if score >= least]
+    some = list(scores)
+    if len(scores) > MANY:
+        from heapq import nlargest  # a cold start seldom needs it
+
+        least = nlargest(WORD_CANDIDATES, scores.values())[-1]
+        some = [number for number, score in scores.items() if score >= least]
     return sorted(some, key=scores.__getitem__, reverse=True)[:WORD_CANDIDATES]
 
 
@@ -237,7 +243,7 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     if facts.has_head:
         candidate.title_similarity = asked.similarity(segment.row(rows[0]))
         rows = rows[1:]
-    best = nsmallest(PARTS_COMPARED, rows, key=near.__getitem__) if len(rows) > PARTS_COMPARED else rows
+    best = sorted(rows, key=near.__getitem__)[:PARTS_COMPARED] if len(rows) > PARTS_COMPARED else rows
     candidate.whole_similarity = max(
         [asked.similarity(segment.row(row)) for row in best], default=candidate.title_similarity
     )
@@ -246,16 +252,19 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     candidate.similarity = (candidate.title_similarity + candidate.whole_similarity) / 2
 
 
-def _add_coverage(candidate: Candidate, weights: dict[str, float]) -> None:
-    """Which of the terms a candidate holds, and what share of the question's weight they are."""
+def _add_coverage(segment: Segment, candidates: list[Candidate], weights: dict[str, float]) -> None:
+    """Which of the terms the candidates of a segment hold, and what share of the question's weight they are."""
     total = sum(weights.values()) or 1.0
     for term, weight in weights.items():
-        held = candidate.segment.counts(term, candidate.number)
-        if held is not None:
-            candidate.matched.append(term)
-            candidate.coverage += weight / total
-            candidate.rarest = max(candidate.rarest, weight)
-            candidate.title_coverage += weight / total if held[0] else 0.0
+        docs, counts = segment.postings(term)
+        last = len(docs)
+        for candidate in candidates if last else ():
+            at = bisect_left(docs, candidate.number)
+            if at < last and docs[at] == candidate.number:
+                candidate.matched.append(term)
+                candidate.coverage += weight / total
+                candidate.rarest = max(candidate.rarest, weight)
+                candidate.title_coverage += weight / total if counts[2 * at] else 0.0
 
 
 def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) -> None:

@@ -2,7 +2,7 @@
 
 Sections: keys, facts (fixed size a document), vector rows with their sign codes, postings. Everything is found by
 offset, nothing is parsed on opening. Damage shows as a wrong length or checksum and is the caller's reason to build it
-anew; the checksum is over every byte, since ranking with damaged ones may be wrong without an error.
+again; the checksum is over every byte, since ranking with damaged ones may be wrong without an error.
 """
 
 from __future__ import annotations

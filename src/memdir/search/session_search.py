@@ -40,14 +40,14 @@ HITS_A_SESSION = 3  # one long session about a subject must not hide the others
 class Hit:
     """One place that fits: a message of a session, or a line of a daily log."""
 
-    session: str
-    path: str
-    message: str
-    role: str
-    moment: str
-    snippet: str
-    score: float
-    agent: str = OWN
+    session: str  # its id, empty for a daily log
+    path: str  # the file
+    message: str  # id of the message
+    role: str  # who spoke
+    moment: str  # when, in ISO format
+    snippet: str  # the words that show why
+    score: float  # how well it fits; higher is better
+    agent: str = OWN  # whose session
 
 
 class SessionSearch(IndexStore):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date
 from math import exp
 
+from memdir.search.document import FIRST_DAY
 from memdir.text.dates import read_any
 from memdir.text.words import split_words
 
@@ -22,7 +23,6 @@ DAY_SLACK = 1.5  # days: people are a day off, and time zones too
 UNIT_SLACK = 0.5  # of a week or month: "last week" is all of it, and "two weeks ago" is seldom fourteen days
 WEEKDAY_SLACK = 0.12  # of the unit, when the weekday is told as well
 NANOSECONDS_A_DAY = 86_400 * 10**9
-FIRST_DAY = 719_163  # 1 January 1970, counted as `document.day_of` counts
 
 
 class Moment:

@@ -44,11 +44,11 @@ class Origin:
     def __init__(
         self, source: str, *, session: str = "", messages: Sequence[str] = (), trust: str = "", reason: str = ""
     ) -> None:
-        self.source = source
-        self.session = session
-        self.messages = tuple(messages)
-        self.trust = trust
-        self.reason = reason
+        self.source = source  # who wrote: "host", "cli", "extract", "dream" …
+        self.session = session  # the conversation it was taken from
+        self.messages: tuple[str, ...] = tuple(messages)  # ids of the messages it was taken from
+        self.trust = trust  # why it is of low trust, where it is
+        self.reason = reason  # why, where somebody said so
 
     def message(self, subject: str, **more: str) -> str:
         """The commit message: a subject and one trailer a line."""
@@ -70,12 +70,16 @@ class FileChange:
     __slots__ = ("after", "before", "path")
 
     def __init__(self, path: str, before: str, after: str) -> None:
-        self.path = path
-        self.before = before
-        self.after = after
+        self.path = path  # below the memory directory
+        self.before = before  # id of its content before, "" for no file
+        self.after = after  # id of its content after, "" for no file
+
+    def __repr__(self) -> str:
+        return f"FileChange({self.path!r}, {self.verb})"
 
     @property
     def verb(self) -> str:
+        """ "added", "changed" or "deleted"."""
         return "added" if not self.before else "deleted" if not self.after else "changed"
 
 
@@ -85,20 +89,24 @@ class Commit:
     __slots__ = ("files", "has_parent", "id", "subject", "time", "trailers")
 
     def __init__(self, commit_id: str, when: int, message: str, files: list[FileChange], *, has_parent: bool) -> None:
-        self.id = commit_id
-        self.has_parent = has_parent
-        self.time = when
-        self.subject = message.split("\n", 1)[0]
-        self.trailers = _trailers(message)
-        self.files = files
+        self.id = commit_id  # what `undo` takes
+        self.has_parent = has_parent  # False for the first of a history
+        self.time = when  # seconds since the epoch
+        self.subject: str = message.split("\n", 1)[0]  # one line that says what was done
+        self.trailers: dict[str, str] = _trailers(message)  # what the history wrote down beside it, by name
+        self.files = files  # what it changed
+
+    def __repr__(self) -> str:
+        return f"Commit({self.id[:8]!r}, {self.subject!r}, source={self.source!r})"
 
     @property
     def source(self) -> str:
+        """Who wrote: the host, the command line, extraction, a dream, or somebody outside memdir."""
         return self.trailers.get("Source", OUTSIDE)
 
     @property
     def derived(self) -> dict[str, tuple[str, ...]]:
-        """Which memories were made from which, as `tell_derived` put it."""
+        """Which memories of this change were made from which."""
         pairs = (part.partition(" < ") for part in self.trailers.get(_DERIVED, "").split("; "))
         return {path: tuple(sources.split(", ")) for path, sign, sources in pairs if sign}
 

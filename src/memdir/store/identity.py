@@ -30,9 +30,9 @@ class Identity:
     __slots__ = ("remotes", "root", "root_commits")
 
     def __init__(self, root: str, root_commits: tuple[str, ...], remotes: tuple[str, ...]) -> None:
-        self.root = root
-        self.root_commits = root_commits
-        self.remotes = remotes
+        self.root = root  # where the project stood
+        self.root_commits = root_commits  # the first commits of its git history
+        self.remotes = remotes  # of its git repository
 
     def is_same_project(self, other: Identity) -> bool:
         """Whether both are checkouts of one project: a common first commit, and no remotes that contradict it."""
@@ -47,9 +47,12 @@ class StoreRecord:
     __slots__ = ("folder", "identity", "slug")
 
     def __init__(self, slug: str, folder: str, identity: Identity) -> None:
-        self.slug = slug
-        self.folder = folder
-        self.identity = identity
+        self.slug = slug  # the folder's name below `projects`
+        self.folder = folder  # the folder
+        self.identity = identity  # of the project
+
+    def __repr__(self) -> str:
+        return f"StoreRecord({self.slug!r}, {self.folder!r})"
 
     @property
     def is_orphan(self) -> bool:
@@ -65,8 +68,11 @@ class Adoption:
     __slots__ = ("adopted", "candidates")
 
     def __init__(self, adopted: StoreRecord | None = None, candidates: tuple[StoreRecord, ...] = ()) -> None:
-        self.adopted = adopted
-        self.candidates = candidates
+        self.adopted = adopted  # the store that is this project's now
+        self.candidates = candidates  # those that may be: `memdir adopt` chooses
+
+    def __repr__(self) -> str:
+        return f"Adoption({self.adopted!r}, candidates={self.candidates!r})"
 
 
 def identify(root: str, tree: str = "") -> Identity:

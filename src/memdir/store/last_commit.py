@@ -1,7 +1,7 @@
 """What the last commit holds, and how each file looked on disk when it was recorded: by that, changes are found without
 reading the files.
 
-Derived, and our own note of the last commit: a table that is missing, damaged or of another commit is made anew.
+Derived, and our own note of the last commit: a table that is missing, damaged or of another commit is made again.
 """
 
 from __future__ import annotations

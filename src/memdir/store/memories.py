@@ -27,8 +27,11 @@ class Added:
     __slots__ = ("is_new", "memory")
 
     def __init__(self, memory: Memory, *, is_new: bool) -> None:
-        self.memory = memory
-        self.is_new = is_new
+        self.memory = memory  # as it is on disk now
+        self.is_new = is_new  # False when the same text was already there
+
+    def __repr__(self) -> str:
+        return f"Added({self.memory!r}, is_new={self.is_new})"
 
 
 def add_memory(  # noqa: PLR0913 - what a memory consists of
@@ -91,7 +94,7 @@ def save_memory(
 
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
-    """A memory with another text. A name or description that was made from the text before is made anew."""
+    """A memory with another text. A name or description that was made from the text before is made again."""
     old_title, old_rest = titled(topic.body)
     title, rest = titled(text)
     was_described = topic.description == describe(old_rest)

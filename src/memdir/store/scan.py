@@ -53,15 +53,19 @@ class Header:
         fields: dict[str, str] | None = None,
         problem: str = "",
     ) -> None:
-        self.key = key
-        self.mtime_ns = status.st_mtime_ns
-        self.size = status.st_size
-        self.problem = problem
+        self.key = key  # the file name below the memory directory
+        self.mtime_ns: int = status.st_mtime_ns  # when it was last changed, in nanoseconds
+        self.size: int = status.st_size  # in bytes
+        self.problem = problem  # what is wrong with the file, empty when nothing is
         self._block = block
         self._fields = fields
 
+    def __repr__(self) -> str:
+        return f"Header({self.key!r}, name={self.name!r}, type={str(self.type or '')!r})"
+
     @property
     def fields(self) -> dict[str, str]:
+        """The frontmatter as it stands."""
         if self._fields is None:
             self._fields = read_fields(self._block)
             self._block = b""
@@ -69,20 +73,24 @@ class Header:
 
     @property
     def name(self) -> str:
+        """Its title; the file name where there is none."""
         return self.fields.get("name") or self.key.rsplit("/", 1)[-1][:-3]
 
     @property
     def description(self) -> str:
+        """One line that says what it is about."""
         return self.fields.get("description", "")
 
     @property
     def type(self) -> MemoryType | None:
+        """What it is about; None where the file does not say."""
         from memdir.store.taxonomy import parse_type  # an enum: a start that only walks the files goes without
 
         return parse_type(self.fields.get("type"))
 
     @property
     def mtime(self) -> float:
+        """When it was last changed, in seconds since the epoch."""
         return self.mtime_ns / 1e9
 
 

@@ -42,17 +42,22 @@ class Memory:
     __slots__ = ("key", "mtime_ns", "path", "topic")
 
     def __init__(self, key: str, path: str, topic: Topic, mtime_ns: int) -> None:
-        self.key = key
-        self.path = path
-        self.topic = topic
-        self.mtime_ns = mtime_ns
+        self.key = key  # the file name below the memory directory
+        self.path = path  # the file
+        self.topic = topic  # its content, read
+        self.mtime_ns = mtime_ns  # when it was last changed, in nanoseconds
+
+    def __repr__(self) -> str:
+        return f"Memory({self.key!r}, name={self.name!r})"
 
     @property
     def name(self) -> str:
+        """Its title; the file name where there is none."""
         return self.topic.name or self.key.rsplit("/", 1)[-1][:-3]
 
     @property
     def mtime(self) -> float:
+        """When it was last changed, in seconds since the epoch."""
         return self.mtime_ns / 1e9
 
 
@@ -121,7 +126,7 @@ class ChangeSet:
         self._files[key] = (None, None)
 
     def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:
-        """ChangeSet an index as it stands when the change set is written; left out in skip-index mode (S12)."""
+        """Change an index as it stands when the change set is written; left out in skip-index mode (S12)."""
         if not self._store.skip_index:
             self._index_edits.setdefault(key, []).append(edit)
 

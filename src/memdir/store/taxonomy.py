@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MemoryType(StrEnum):
-    """What a memory is about."""
+    """What a memory is about: "user", "feedback", "project" or "reference"."""
 
     USER = "user"
     FEEDBACK = "feedback"

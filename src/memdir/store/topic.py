@@ -23,12 +23,13 @@ class Topic:
     __slots__ = ("_body_start", "data", "fields", "has_frontmatter")
 
     def __init__(self, data: bytes) -> None:
-        self.data = data
+        self.data = data  # the bytes of the file
         block = find_block(data)
-        self.has_frontmatter = block is not None
+        self.has_frontmatter: bool = block is not None  # whether it begins with one
         # A mark of low trust holds also where nothing else can be read.
         unclosed = {} if block else read_unclosed(data[:LONG_HEAD_BYTES], TRUST_FIELD)
-        self.fields = read_fields(data[block.start : block.end], newline_of(data)) if block else unclosed
+        found = read_fields(data[block.start : block.end], newline_of(data)) if block else unclosed
+        self.fields: dict[str, str] = found  # the frontmatter
         self._body_start = block.body_start if block else 0
 
     @staticmethod
@@ -42,14 +43,17 @@ class Topic:
 
     @property
     def name(self) -> str:
+        """Its title, as the frontmatter has it."""
         return self.fields.get("name", "")
 
     @property
     def description(self) -> str:
+        """One line that says what it is about."""
         return self.fields.get("description", "")
 
     @property
     def kind(self) -> MemoryType | None:
+        """What it is about; None where the file does not say."""
         return parse_type(self.fields.get("type"))
 
     @property

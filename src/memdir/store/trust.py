@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.store.frontmatter import TRUST_FIELD
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ def doubt_of(memory: Topic | Header) -> str:
 
 def is_of_team(scope: str, key: str) -> bool:
     """Whether a memory lies in the team's directory, where others write too."""
-    return scope == "team" or key.lower().startswith("team/")
+    return scope == "team" or key.lower().startswith(TEAM_PREFIX)
 
 
 def with_trust(topic: Topic, trust: Trust) -> Topic:

@@ -25,8 +25,8 @@ LOOK_BACK = 1000  # commits searched for one that is not undone yet
 class Undone:
     """The change set that was taken back, and the files it touched."""
 
-    commit: Commit
-    paths: list[str]
+    commit: Commit  # the change that was taken back
+    paths: list[str]  # the files it touched
 
 
 def undo(store: MemoryStore, revision: str = "", *, is_dry: bool = False) -> Undone:

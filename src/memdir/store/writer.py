@@ -280,7 +280,7 @@ class Writer:
             contents |= {operation.path: operation.before for operation in journal.operations}
         begun = {path: data for path, data in contents.items() if data is not None}
         if begun:
-            word = "begun anew" if found_aside(self.place.history) else "begun"
+            word = "begun again" if found_aside(self.place.history) else "begun"
             message = Origin(OUTSIDE).message(f"history {word} with the files as they are")
             self.history.record(message, (), when=self.clock(), contents=begun)
 

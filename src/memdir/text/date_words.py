@@ -14,19 +14,10 @@ from memdir.text.language import fold
 EAST = ("zh", "ja", "ko")
 MAX_NUMBER = 1000  # a larger number is no count of days
 _HAN = "一二三四五六七八九十"
-_HAN_NUMBER = re.compile(f"[{_HAN}]{{1,3}}")
-_RUN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_LETTER = r"A-Za-z0-9_\u00c0-\u052f"
-_PIECE = re.compile(
-    rf"(?P<name>[{_LETTER}]{{0,40}}_[{_LETTER}]{{0,40}})|(?P<K>(?<![{_LETTER}])20\d\d-\d\d-\d\d(?![{_LETTER}]))"
-    rf"|(?P<J>(?<![\d.])\d{{1,2}}\.\s?\d{{1,2}}\.(?:\s?20\d\d\b|(?![\d.]))|(?<![\d/])\d{{1,2}}/\d{{1,2}}(?:/20\d\d)?\b(?!/))"
-    r"|(?P<o>\b\d{1,2}(?:st|nd|rd|th|er|º|ª)\b)"
-    rf"|(?P<N>(?<![.,:{_LETTER}])\d+(?![{_LETTER}])(?![.,:]\d|\s?%))"
-    rf"|(?P<run>[{_RUN}])"
-    rf"|(?P<word>[^\W\d_{_RUN}]+(?:[’'-][^\W\d_{_RUN}]+)*)|(?P<mark>[^\w\s])"
-)
+_HAN_NUMBER = f"[{_HAN}]{{1,3}}"
 _LONGEST = 4  # words of the longest entry ("il y a", "day before yesterday")
 _LONGEST_RUN = 4  # characters of the longest entry in a script without spaces
+_LEAST_STEM = 3  # characters of the shortest one
 _LAST_DAY = 31
 _SYMBOLS = re.compile(r"([A-Za-z.]{1,2})(?:=(.+))?")  # of a meaning; turns of phrase have longer names
 _CARRIERS = "WMUDHVpj"  # symbols without which there is no date
@@ -45,7 +36,7 @@ class Token:
 class _Vocabulary:
     """The words of one language, with the symbols and the value of each."""
 
-    __slots__ = ("carriers", "openings", "stems", "whole", "written")
+    __slots__ = ("beginnings", "carriers", "longest", "openings", "stems", "whole", "written")
 
     def __init__(self, *languages: str) -> None:
         self.whole: dict[str, tuple[str, str]] = {}
@@ -60,12 +51,17 @@ class _Vocabulary:
                         table.setdefault(fold(word).rstrip("*"), (symbols[1], symbols[2] or ""))
                     elif meaning == "as-written":
                         self.written[fold(word)] = word[0].isupper()
+        self.beginnings = frozenset(word[:_LEAST_STEM] for word in self.stems)
+        self.longest = max(map(len, self.stems), default=0)
         self.openings = frozenset(word.split(" ")[0] for word in self.whole if " " in word)
         self.carriers = frozenset(word.split(" ")[0] for word, entry in self.whole.items() if entry[0][-1] in _CARRIERS)
 
     def stem(self, word: str) -> tuple[str, str] | None:
         """What the longest known beginning of a word means."""
-        return next((self.stems[word[:cut]] for cut in range(len(word), 2, -1) if word[:cut] in self.stems), None)
+        if word[:_LEAST_STEM] not in self.beginnings:
+            return None
+        cuts = range(min(len(word), self.longest), _LEAST_STEM - 1, -1)
+        return next((self.stems[word[:cut]] for cut in cuts if word[:cut] in self.stems), None)
 
 
 @cache
@@ -107,9 +103,25 @@ def month_of(word: str) -> int | None:
     return next((int(value) for symbol, value in entries if symbol == "M"), None)
 
 
+@cache
+def _piece(is_ascii: bool) -> re.Pattern[str]:
+    """What a text is cut into. Most texts are plain, and the wide ranges of the others are slow to compile."""
+    run, joint = ("", "'-") if is_ascii else (r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af", "’'-")
+    letter = "A-Za-z0-9_" if is_ascii else r"A-Za-z0-9_\u00c0-\u052f"
+    return re.compile(
+        rf"(?P<name>[{letter}]{{0,40}}_[{letter}]{{0,40}})|(?P<K>(?<![{letter}])20\d\d-\d\d-\d\d(?![{letter}]))"
+        r"|(?P<J>(?<![\d.])\d{1,2}\.\s?\d{1,2}\.(?:\s?20\d\d\b|(?![\d.]))|(?<![\d/])\d{1,2}/\d{1,2}(?:/20\d\d)?\b(?!/))"
+        r"|(?P<o>\b\d{1,2}(?:st|nd|rd|th|er|º|ª)\b)"
+        rf"|(?P<N>(?<![.,:{letter}])\d+(?![{letter}])(?![.,:]\d|\s?%))"
+        + (f"|(?P<run>[{run}])" if run else "")
+        + rf"|(?P<word>[^\W\d_{run}]+(?:[{joint}][^\W\d_{run}]+)*)|(?P<mark>[^\w\s])"
+    )
+
+
 def read_tokens(text: str, *tongues: str) -> list[Token]:
     """The text as symbols, by the first of the languages that knows a word; what no date is made of becomes "."."""
-    pieces = [(one.lastgroup or "", one[0], fold(one[0]), one.start(), one.end()) for one in _PIECE.finditer(text)]
+    found = _piece(text.isascii()).finditer(text)
+    pieces = [(one.lastgroup or "", one[0], fold(one[0]), one.start(), one.end()) for one in found]
     tokens: list[Token] = []
     at = 0
     while at < len(pieces):
@@ -147,7 +159,7 @@ def _look_up_run(text: str, pieces: list[tuple[str, str, str, int, int]]) -> tup
         end = pieces[length - 1][4]
         if text[start:end] in known:
             return *known[text[start:end]], length
-    number = _HAN_NUMBER.match(text, start)
+    number = re.compile(_HAN_NUMBER).match(text, start)
     return ("N", str(_han(number[0])), len(number[0])) if number else (".", "", 1)
 
 

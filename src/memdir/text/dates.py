@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
@@ -17,6 +18,8 @@ from memdir.text.words import is_unspaced
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
 LAST_WORKDAY = 4  # Friday
 CLAUSE = 200  # characters before a date that may tell how it is meant
+NEAR = 64  # characters before it in which "every" stands
+MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
 MONTHS = {"m": 1, "q": 3, "y": 12}
 DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
@@ -29,7 +32,7 @@ _ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
-_DURATION = re.compile(r"N?P*U")
+_DURATION = re.compile(r"N?P{0,8}U")
 
 
 class Clock:
@@ -293,37 +296,39 @@ def _day_number(phrase: _Phrase) -> date | None:
 _P = "[P,]*"
 _WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
 _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
-_TABLE: tuple[tuple[str, Resolver, tuple[str, ...]], ...] = (
-    ("absolute", _absolute, ("[KJ]",)),
+# A kind, the symbols it needs (one of each group), what resolves it, and its shapes.
+_TABLE: tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...] = (
+    ("absolute", ("KJ",), _absolute, ("[KJ]",)),
     (
         "month day",
+        ("M", "NoO"),
         lambda it: it.month_day(it.value("M"), it.value("NoO"), it.value("Y", 0)),
         (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
-    ("month day", _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
-    ("workday of month", _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
+    ("weekday of month", ("OoL", "W", "M"), _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
+    ("workday of month", ("OoL", "U"), _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
+        ("OoN", "TXc", "U"),
         lambda it: _date(it.month.year, it.month.month, it.value("OoN")),
         ("P*[OoN]P+(?:[TXc]P*U|UP*X)", "[TX]P*UP*Nj"),
     ),
-    ("end", _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
-    ("days of week", _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
-    ("whole", _whole_unit, (_WEEK,)),
-    ("weekday in weeks", lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
-    ("weekday and week", _weekday_and_week, ("WU",)),
-    ("from", _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
-    ("in", _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
-    ("ago", _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
-    ("later", _later, ("N?P*U[ARr]",)),
-    ("beside", _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
-    ("weekday", _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
-    ("day", _offset, ("[Dp]",)),
-    ("day number", _day_number, ("P+o", "Nj")),
-    ("holiday", _Phrase.holiday, ("[CRrAS]P*H",)),
+    ("end", ("EVe",), _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
+    ("days of week", ("W", "U", "XTLcQ"), _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
+    ("whole", ("U", "XTLcQ"), _whole_unit, (_WEEK,)),
+    ("weekday in weeks", ("W", "I", "U"), lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
+    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU",)),
+    ("from", ("U", "FI"), _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
+    ("in", ("Uj", "Iin"), _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
+    ("ago", ("Uj", "Ggr"), _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
+    ("later", ("U", "ARr"), _later, ("N?P*U[ARr]",)),
+    ("beside", ("WU", "ARr"), _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
+    ("weekday", ("W",), _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
+    ("day", ("Dp",), _offset, ("[Dp]",)),
+    ("day number", ("oj",), _day_number, ("P+o", "Nj")),
+    ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
-_SHAPES = tuple((re.compile(shape), kind, resolve) for kind, resolve, shapes in _TABLE for shape in shapes)
 
 
 def iso_dates(text: str) -> tuple[date, ...]:
@@ -359,11 +364,15 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
+    spoken = ""
     for name in names:
         doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
         for span in _spans(text, Clock(today, name), None, (name,)):
-            if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
-                found.append(span)
+            if fold(text[span.start : span.end]) in doubtful:
+                spoken = spoken or language(folded)
+                if spoken != name:
+                    continue
+            found.append(span)
     kept: list[DateSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:
@@ -373,20 +382,34 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
 
 def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...]) -> Iterator[DateSpan]:
     tokens = read_tokens(text, *tongues)
-    letters = "".join(token.symbol for token in tokens)
-    at = 0
+    letters = "".join([token.symbol for token in tokens])
+    shapes = _shapes(set(letters))
+    at = 0 if shapes else len(tokens)
     while at < len(tokens):
-        span, taken = (None, 1) if letters[at] in ".;" else _longest(text, tokens, letters, at, clock, last)
+        known = () if letters[at] in ".;" else shapes
+        far = at + MAX_SYMBOLS
+        matches = ((shape.match(letters, at, far), kind, resolve) for shape, kind, resolve in known)
+        found = [(match.end(), kind, resolve) for match, kind, resolve in matches if match]
+        span, taken = _longest(text, tokens, at, found, clock, last) if found else (None, 1)
         if span:
             yield span
             last = span.days[-1]
         at += taken
 
 
+def _shapes(symbols: set[str]) -> list[tuple[re.Pattern[str], str, Resolver]]:
+    """Those that can be made of these symbols; `re` remembers the compiled ones, and a message needs few."""
+    return [
+        (re.compile(shape), kind, resolve)
+        for kind, needs, resolve, shapes in _TABLE
+        if not any(map(symbols.isdisjoint, needs))
+        for shape in shapes
+    ]
+
+
 def _longest(
-    text: str, tokens: list[Token], letters: str, at: int, clock: Clock, last: date | None
+    text: str, tokens: list[Token], at: int, found: list[tuple[int, str, Resolver]], clock: Clock, last: date | None
 ) -> tuple[DateSpan | None, int]:
-    found = [(match.end(), kind, resolve) for shape, kind, resolve in _SHAPES if (match := shape.match(letters, at))]
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
         start = words[0].start
@@ -396,7 +419,8 @@ def _longest(
             continue
         span = DateSpan(meant) if isinstance(meant, date) else meant
         if span and not _is_recurring(text, words, clock.language):
-            span.kind, span.symbols, span.language = kind, letters[at:end], clock.language
+            span.kind, span.language = kind, clock.language
+            span.symbols = "".join([word.symbol for word in words])
             return _placed(span, text, words), end - at
     return None, 1
 
@@ -418,10 +442,17 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import anywhere, at_end
+    from memdir.text.phrases import at_end
 
-    before = text[: words[0].start]
-    return bool(anywhere("routine", name).search(text) or at_end("recurring", name).search(before))
+    start = words[0].start
+    return _is_routine(text, name) or bool(at_end("recurring", name).search(text, max(0, start - NEAR), start))
+
+
+@lru_cache(maxsize=1)  # asked at every weekday of a text
+def _is_routine(text: str, name: str) -> bool:
+    from memdir.text.phrases import anywhere
+
+    return anywhere("routine", name).search(text) is not None
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
@@ -440,10 +471,14 @@ def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) 
     if not sooner and not later:
         return
     tokens = read_tokens(text, clock.language, "en")
+    rest = iter(spans)  # in their order, as the durations are
+    span = next(rest, None)
     for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
         words = tokens[found.start() : found.end()]
         start, end = words[0].start, words[-1].end
-        if not any(span.start < end and start < span.end for span in spans):
+        while span and span.end <= start:
+            span = next(rest, None)
+        if not span or end <= span.start:
             number = next((int(token.value) for token in words if token.symbol == "N"), 1)
             yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
             return

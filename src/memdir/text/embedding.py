@@ -148,6 +148,6 @@ def _spread(packed: memoryview, levels: list[bytes]) -> bytearray:
     return out
 
 
-def open_table(path: str = TABLE_PATH) -> Table:
+def open_table() -> Table:
     """Map the shipped table."""
-    return Table(shipped_map(path))
+    return Table(shipped_map(TABLE_PATH))

@@ -14,9 +14,9 @@ from memdir.text.words import plain_words
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "ʼ": "'"})
 _ELISION = re.compile(r"^(l|d|j|n|s|t|m|c|qu|jusqu|lorsqu|puisqu|dell|all|un|nell|dall|sull|quell|quest)'(.{2,})$")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-_UKRAINIAN = re.compile(r"[іїєґ]")
+_CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"  # slow to compile, and seldom needed
+_CYRILLIC = r"[\u0400-\u04ff]"
+_UKRAINIAN = r"[іїєґ]"
 MIN_LANGUAGE_HITS = 2  # one shared little word is chance, two are a hint
 UNKNOWN = "other"  # a language that a text is too short to tell
 
@@ -51,7 +51,7 @@ def _variants() -> dict[str, str]:
 
 def cjk_runs(folded: str) -> list[str]:
     """The stretches of text written without spaces."""
-    return _CJK.findall(folded)
+    return [] if folded.isascii() else re.findall(_CJK, folded)
 
 
 @cache
@@ -83,19 +83,22 @@ def language(folded: str) -> str:
         return script
     counts: Counter[str] = Counter()
     for word in tokens(folded):
-        counts.update(name for name, known in small_words().items() if word.rstrip("'") in known)
+        if (plain := word.rstrip("'")) in common_words():
+            counts.update([name for name, known in small_words().items() if plain in known])
     best = max(counts, key=lambda name: (counts[name], name == "en"), default="en")
     return best if counts[best] >= MIN_LANGUAGE_HITS else "en"
 
 
 def _by_script(folded: str) -> str:
-    runs = "".join(_CJK.findall(folded))
+    if folded.isascii():
+        return ""
+    runs = "".join(cjk_runs(folded))
     if len(runs) * 3 >= len(folded) - folded.count(" "):
         if any("\uac00" <= char <= "\ud7af" for char in runs):
             return "ko"
         return "ja" if any("\u3040" <= char <= "\u30ff" for char in runs) else "zh" if runs else ""
-    if 2 * len(_CYRILLIC.findall(folded)) > sum(char.isalpha() for char in folded):
-        return "uk" if _UKRAINIAN.search(folded) else "ru"
+    if 2 * len(re.findall(_CYRILLIC, folded)) > sum(char.isalpha() for char in folded):
+        return "uk" if re.search(_UKRAINIAN, folded) else "ru"
     return ""
 
 

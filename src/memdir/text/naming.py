@@ -33,17 +33,17 @@ def titled(text: str) -> tuple[str, str]:
 def describe(body: str) -> str:
     """A description for a text that came without one: its first sentence, or the beginning of it."""
     text = _MARKS.sub("", " ".join(body.split()))
-    return cut_at_word(text[: next((end for _, end in bounds(text, LINES)), 0)].rstrip(". "), MAX_DESCRIPTION)
+    return describe_rule(text[: next((end for _, end in bounds(text, LINES)), 0)])
 
 
-def describe_rule(lead: str, others: Iterable[str], room: int) -> str:
+def describe_rule(lead: str, others: Iterable[str] = (), room: int = MAX_DESCRIPTION) -> str:
     """The leading sentence of a rule, with more of it while there is room."""
     text = lead
     for more in others:
         if len(text) > room // 3:
             break
         text = f"{text} {more}"
-    return cut_at_word(text.rstrip(".。"), room)
+    return cut_at_word(text.rstrip(".。 "), room)
 
 
 def first_words(text: str) -> str:

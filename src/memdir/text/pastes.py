@@ -17,7 +17,7 @@ from memdir.text.sentences import LINES, QUOTE, bounds, masked, sentences_of
 from memdir.text.words import is_unspaced
 
 MAX_TYPED = 12_000  # characters; nobody types more at once, and a paste needs no closer look
-MAXQUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
+MAX_QUOTE_WORDS = 4  # a longer quotation is somebody's sentence, a shorter one is the name of a page or a button
 MAX_GAP = 20  # characters between a colon and the quotation that it introduces
 MAX_REQUEST_WORDS = 30  # what stands beside a pasted text and says what to do with it
 MIN_DOCUMENT_WORDS = 20  # or two sentences: a text that somebody wrote as one
@@ -69,7 +69,7 @@ def _has(meaning: str, text: str) -> bool:
 
 def cut_pastes(text: str) -> list[tuple[Whose, str]]:
     """A message's parts in order: the user's own words, what the user tells that somebody said, what was pasted."""
-    parts = _without_documents(_MessageReader().read(text[:MAX_TYPED]))
+    parts = _without_documents(_ParagraphReader().read(text[:MAX_TYPED]))
     if text[MAX_TYPED:].strip():
         parts.append((False, text[MAX_TYPED:]))
     # Who says nothing else has most likely not pasted the fields he fills, unless they are those of a record.
@@ -107,7 +107,7 @@ def _is_careful(line: str) -> bool:
     return text[:1].isupper() and bool(re.search(r"[.!…][\"'”»)\]]*(?:\s+[\"“„«(]?[^\W\d_a-z]|$)", text))
 
 
-class _MessageReader:
+class _ParagraphReader:
     """Goes through a message's paragraphs and knows whether a text that somebody wrote is under way."""
 
     def __init__(self) -> None:
@@ -400,7 +400,7 @@ def _is_long(found: re.Match[str]) -> bool:
     inside = found.group()[1:-1]
     words = max(len(inside.split()), sum(map(is_unspaced, inside)) // 2)
     is_introduced = found.string[max(0, found.start() - MAX_GAP) : found.start()].rstrip().endswith((":", "："))
-    return words > (MAXQUOTE_WORDS - 1 if is_introduced else MAXQUOTE_WORDS)
+    return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
 
 
 def is_reported(sentence: str) -> bool:

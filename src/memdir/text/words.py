@@ -1,6 +1,6 @@
 """Text to words: case and accents folded, identifiers split, scripts without spaces cut into pairs.
 
-The embedding table and the lexical index both count these words, so a change here needs both made anew.
+The embedding table and the lexical index both count these words, so a change here needs both made again.
 No `re`: it costs a third of a hook's start.
 """
 

@@ -1,27 +1,5 @@
 """Conversations: messages, and the files they are kept in."""
 
-from __future__ import annotations
-
 from memdir.lazily import lazily
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memdir.transcript.conversation import Conversation as Conversation
-    from memdir.transcript.message import Message as Message
-    from memdir.transcript.message import Text as Text
-    from memdir.transcript.message import ToolResult as ToolResult
-    from memdir.transcript.message import ToolUse as ToolUse
-    from memdir.transcript.message import assistant as assistant
-    from memdir.transcript.message import user as user
-    from memdir.transcript.transcript import Transcript as Transcript
-
-    __all__: list[str]
-else:
-    __getattr__, __all__ = lazily(
-        __name__,
-        {
-            "memdir.transcript.conversation": "Conversation",
-            "memdir.transcript.message": "Message Text ToolResult ToolUse assistant user",
-            "memdir.transcript.transcript": "Transcript",
-        },
-    )
+__getattr__ = lazily(__name__)

@@ -56,7 +56,7 @@ class Conversation:
             raise MemoryNotFound(
                 f"there is no message {message_id} in this conversation", remedy="Resume at it instead"
             )
-        if at < self._compacted:  # its own records lead back behind the compaction: say anew what was carried over
+        if at < self._compacted:  # its own records lead back behind the compaction: say again what was carried over
             self.compact(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
         else:
             self.transcript.depth -= len(self.messages) - (at + 1)

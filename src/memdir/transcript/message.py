@@ -17,34 +17,34 @@ Role = Literal["user", "assistant"]
 class Text:
     """Words."""
 
-    text: str
+    text: str  # the words
 
 
 @dataclass(frozen=True)
 class ToolUse:
     """A model's wish to use a tool. `fault` says why its arguments could not be read; the loop answers with it."""
 
-    id: str
-    name: str
-    input: Mapping[str, Json] = field(default_factory=dict)
-    fault: str = ""
+    id: str  # what the result will name
+    name: str  # of the tool
+    input: Mapping[str, Json] = field(default_factory=dict)  # its arguments
+    fault: str = ""  # why they could not be read
 
 
 @dataclass(frozen=True)
 class ToolResult:
     """What came of a tool use."""
 
-    tool_use_id: str
-    content: str
-    is_error: bool = False
+    tool_use_id: str  # the call that it answers
+    content: str  # what the model is told
+    is_error: bool = False  # whether the tool failed
 
 
 @dataclass(frozen=True)
 class Opaque:
     """A block that only its own provider understands (thinking, reasoning), kept as its JSON text."""
 
-    provider: str
-    json: str
+    provider: str  # whose block it is
+    json: str  # the block
 
 
 Block: TypeAlias = Text | ToolUse | ToolResult | Opaque
@@ -54,11 +54,11 @@ Block: TypeAlias = Text | ToolUse | ToolResult | Opaque
 class Message:
     """One message of a conversation. `is_meta` marks what the host put in: the model sees it, nobody said it."""
 
-    role: Role
-    content: tuple[Block, ...]
-    id: str = ""
-    is_meta: bool = False
-    timestamp: str = ""
+    role: Role  # who speaks
+    content: tuple[Block, ...]  # words, calls of tools, results
+    id: str = ""  # unique within a conversation
+    is_meta: bool = False  # whether the host put it in
+    timestamp: str = ""  # when, in ISO format, where a transcript says so
 
     @property
     def text(self) -> str:
@@ -67,10 +67,12 @@ class Message:
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls of tools in it."""
         return tuple(block for block in self.content if isinstance(block, ToolUse))
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results of tools in it."""
         return tuple(block for block in self.content if isinstance(block, ToolResult))
 
 

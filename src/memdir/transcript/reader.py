@@ -194,7 +194,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class ReadLine:
-    """What one line holds: normally one record. `is_damaged` when something of it is lost or was mended."""
+    """What one line holds: normally one record. `is_damaged` when something of it is lost or was repaired."""
 
     records: tuple[Record, ...] = ()
     is_damaged: bool = False

@@ -58,7 +58,7 @@ async def forked(project: str) -> dict[str, object]:
     workspace = Workspace([store])
     box = Toolbox(memory_tools(), ToolContext(project, workspace))
     hands = ForkTools(model, box, memory_gate([store.root], cwd=project))
-    report = await run_fork(Request("m", tools=listed), Job("Keep it.", "test", 3), hands)
+    report = await run_fork(Request("m", tools=listed), Job("Keep it.", 3), hands)
     workspace.commit(Origin("extract"), "lemons")
     return {
         "box": [spec.name for spec in box.specs],

@@ -284,11 +284,11 @@ STARS = [
 @pytest.mark.parametrize("pattern", STARS)
 def test_no_pattern_makes_a_name_take_long(pattern: str) -> None:
     fits = glob_pattern(pattern)
-    started = time.monotonic()
+    started = time.process_time()
     assert not fits(LONG_NAME)
     assert not fits("/".join([LONG_NAME] * 15))
     assert not fits("/".join("a" * 2000))
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("pattern", ["a" * 1001, "[z-a]"])

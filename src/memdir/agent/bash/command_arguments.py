@@ -143,7 +143,7 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
 
 def read_arguments(name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None = None) -> Arguments:
     """Options and operands as getopt would see them."""
-    return _Reader(name, spec, words, cwd).read()
+    return _ArgumentReader(name, spec, words, cwd).read()
 
 
 def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
@@ -180,7 +180,7 @@ def _endings(arguments: Arguments) -> tuple[str, ...]:
     return tuple(value[1:] for value in told) if is_plain else ()
 
 
-class _Reader:
+class _ArgumentReader:
     """One pass over the words of one command."""
 
     def __init__(self, name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None) -> None:

@@ -71,7 +71,7 @@ def _check_script(script: str) -> None:
         if depth < 0:
             break
     if depth:
-        raise Refused(f"The sed script {shown(script)} has braces that do not match: mend it.")
+        raise Refused(f"The sed script {shown(script)} has braces that do not match: correct it.")
 
 
 def _command(script: str, at: int) -> tuple[int, int]:

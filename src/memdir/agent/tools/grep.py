@@ -52,7 +52,7 @@ class GrepTool:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         mode = str(arguments.get("output_mode", "content"))
         options = [*_MODES[mode], *(["--ignore-case"] if arguments.get("ignore_case") else [])]
-        search = _Search(self._program, [*options, f"--regexp={_checked(str(arguments['pattern']))}"], context.files)
+        search = _GrepRun(self._program, [*options, f"--regexp={_checked(str(arguments['pattern']))}"], context.files)
         lines: list[str] = []
         for batch in _batches(await _paths(arguments, context)):
             lines += [_told(match, mode) for match in await search.run(batch)]
@@ -108,7 +108,7 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 @dataclass
-class _Search:
+class _GrepRun:
     """One pattern, matched by ripgrep until it turns out that it cannot read it, then by our own program."""
 
     ripgrep: str

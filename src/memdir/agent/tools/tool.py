@@ -37,17 +37,17 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 class Outcome:
     """What a tool did: text for the model, and whether it failed."""
 
-    content: str
-    is_error: bool = False
+    content: str  # what the model is told
+    is_error: bool = False  # whether it failed
 
 
 @dataclass(frozen=True)
 class ToolContext:
     """What tools work on: the folder they start in, the files they may see and change, what was read before."""
 
-    cwd: str
-    files: Files
-    state: FileState = field(default_factory=FileState)
+    cwd: str  # the folder they start in
+    files: Files  # what they may see and change
+    state: FileState = field(default_factory=FileState)  # what was read before
 
 
 class Tool(Protocol):

@@ -15,8 +15,6 @@ from memdir.model.raw import plain_request
 if TYPE_CHECKING:
     from memdir.model.builtin.dream_job import Planned
 
-NAME = "builtin"
-
 
 class BuiltinModel:
     """Answers at once, the same way every time. Between the turns of a dream it keeps the plan of the night."""

@@ -22,7 +22,7 @@ NOTHING = "I found nothing there about that. With a model configured (`memdir co
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _FittingLine:
     path: str
     line: str
     score: int
@@ -41,13 +41,13 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     return says("\n".join([INTRODUCTION, "The index says:", *(f"  {c.line}" for c in candidates)]))
 
 
-def _candidates(job: ChatJob, request: Request) -> Iterator[_Candidate]:
+def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
     asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
     wanted = terms_in(asked[-1] if asked else "")
     for entry in Index(job.index.encode("utf-8", "replace")).entries():
         score = len(wanted & terms_in(f"{entry.title} {entry.hook} {entry.key}"))
         if score and _is_memory(entry.key):
-            yield _Candidate(os.path.join(job.directory, entry.key), entry.render(), score)
+            yield _FittingLine(os.path.join(job.directory, entry.key), entry.render(), score)
 
 
 def _is_memory(key: str) -> bool:

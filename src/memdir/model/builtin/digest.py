@@ -1,4 +1,4 @@
-"""What a conversation was about, found by rules: requests, files, commands, errors and what mended them, results.
+"""What a conversation was about, found by rules: requests, files, commands, errors and what fixed them, results.
 
 Everything here is a quotation of the conversation, cut short: nothing is invented, only the choice can be wrong.
 """
@@ -207,10 +207,10 @@ def _errors(calls: Sequence[Call]) -> Iterator[str]:
             continue
         what = f"`{short(call.command, 80)}`" if call.command else call.use.name
         later = [n for n in range(at + 1, len(calls)) if _is_same(calls[n], call) and not calls[n].error]
-        mended = (
+        fixed = (
             _did([c for c in calls[at + 1 : later[0]] if c.use.name in ("Edit", "Write", "MultiEdit")]) if later else ""
         )
-        yield f"{what}: {call.error}" + (f" → mended: {mended}" if mended else " → went away" if later else "")
+        yield f"{what}: {call.error}" + (f" → fixed: {fixed}" if fixed else " → went away" if later else "")
 
 
 def _is_same(one: Call, other: Call) -> bool:

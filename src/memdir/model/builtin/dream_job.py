@@ -1,7 +1,7 @@
 """The built-in model's answer to the dream job: plan the night, read what it will change, write it by the usual tools.
 
 A night is planned once for a job. Before writing, what it read is compared with what the files hold now: if
-somebody changed one of them meanwhile, the night is planned anew.
+somebody changed one of them meanwhile, the night is planned again.
 """
 
 from __future__ import annotations
@@ -136,6 +136,6 @@ def _content(edit: Edit) -> str:
 
 def _told(plan: Plan, *, is_written: bool) -> str:
     reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in plan.edits)
-    lines = list(dict.fromkeys(reasons)) if is_written else ["Nothing to mend."]
+    lines = list(dict.fromkeys(reasons)) if is_written else ["Nothing to repair."]
     lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
     return "\n".join(lines)

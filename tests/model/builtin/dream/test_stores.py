@@ -13,7 +13,7 @@ from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning,
 
 SAFETY = ("keep", "poison")
 REPAIR = ("gather", "duplicates", "contradictions", "disproved", "dates", "pointers")
-LEAST_REPAIRED = 0.65  # of all that these stores have to mend; what the veto is not sure of is left alone (ADR 0045)
+LEAST_REPAIRED = 0.65  # of all that these stores have to repair; what the veto is not sure of is left alone (ADR 0045)
 STORES = sorted(FOLDER.glob("*.txt"))
 PAIRS = [
     line
@@ -35,7 +35,7 @@ def test_nothing_is_lost_and_nothing_planted_is_believed(store: Store) -> None:
     edits = after(store)
     lacking = unmet(store, morning(store, edits))
     assert {kind: lacking[kind] for kind in SAFETY} == {kind: [] for kind in SAFETY}
-    assert not set(store.expect["identical"]) & set(edits), "these had nothing to mend"
+    assert not set(store.expect["identical"]) & set(edits), "these had nothing to repair"
     assert not [key for key in edits if key.startswith("logs/")], "logs and sessions are sources, never changed"
 
 
@@ -59,7 +59,7 @@ def test_a_second_night_has_nothing_left_to_do(store: Store) -> None:
     assert [edit.key for edit in again.edits] == []
 
 
-def test_most_of_what_is_wrong_is_mended() -> None:
+def test_most_of_what_is_wrong_is_repaired() -> None:
     missed, total = [], 0
     for path in STORES:
         one = read_store(path)

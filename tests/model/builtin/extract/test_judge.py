@@ -8,6 +8,7 @@ import pytest
 
 from memdir.model.builtin.extract import judge as module
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, pack, shipped, unpack
+from memdir.text.language import stems
 
 LARGEST = 2_000_000  # bytes; the package stays small
 
@@ -36,3 +37,9 @@ def test_a_file_of_another_kind_is_refused() -> None:
 def test_packing_keeps_every_number() -> None:
     judge = SentenceJudge({7: (1, -2, 3, 0, 0, 127)}, 0.5, {"a": 1.5}, {"b": -2.0}, {"keep": 1.0}, {"stem": 0.25})
     assert unpack(pack(judge)) == judge
+
+
+def test_the_judge_knows_everyday_words_by_the_stems_that_are_made_today() -> None:
+    """A stemmer that changes without the judge makes every common word look like a telling one."""
+    everyday = stems("always never please instead project use write tests because before should every")
+    assert [stem for stem in everyday if stem not in shipped().familiar] == []

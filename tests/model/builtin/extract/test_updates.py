@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memdir.model.builtin.extract import Existing
 
 from .talk import drafts, memory, only, text_of
@@ -112,3 +114,27 @@ def test_an_update_keeps_the_type_of_its_file() -> None:
     )
     assert (draft.action, draft.type) == ("update", "user")
     assert "50 percent" in text_of(draft)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ("Always answer in German", "From now on always use uv instead of pip in this project."),
+        ("Never mock the database in tests", "Please never push directly to main, always open a pull request."),
+        ("Commit messages are written in English", "Never use tabs in Python files, four spaces please."),
+        (
+            "Always use pnpm, never npm",
+            "Always write commit messages in English, our team is spread over four countries.",
+        ),
+        ("Use British spelling in all documents", "From now on use four spaces for indentation in every Python file."),
+        ("Never commit secrets", "Never write comments that only repeat the code, they annoy me."),
+        ("Answer briefly, no summaries at the end", "Always ask before you install a new dependency, no exceptions."),
+        (
+            "No emojis in documentation",
+            "Please don't touch the generated files under gen/, they are overwritten at every build.",
+        ),
+    ],
+)
+def test_a_rule_never_takes_the_place_of_another_rule_with_the_same_everyday_words(kept: str, said: str) -> None:
+    found = drafts(f"u: {said}\na: Understood.", memory("feedback_old_rule.md", kept))
+    assert [draft.action for draft in found] == ["create"]

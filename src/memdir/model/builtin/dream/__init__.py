@@ -1,4 +1,4 @@
-"""The dream without a model: `plan_night` reads a memory directory and says what to mend (D3, D6, D7)."""
+"""The dream without a model: `plan_night` reads a memory directory and says what to repair (D3, D6, D7)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _paragraphs(body: str) -> Iterator[_Paragraph]:
 
 
 def _goes_on(body: str, part: _Paragraph, line: str) -> bool:
-    """Whether `line` continues the sentence above: nothing ended there, and it does not begin anew."""
+    """Whether `line` continues the sentence above: nothing ended there, and it begins no new one."""
     above = body[part.start : part.end].rstrip()
     fresh = _LIST_MARK.match(line) or line.lstrip()[:1].isupper()
     return bool(above) and above[-1] not in ".!?:;。！？" and not fresh

@@ -26,7 +26,7 @@ class PageChange:
 
 
 @dataclass
-class _Record:
+class _WhyChanged:
     reasons: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Desk:
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
         self.changes = 0  # how many were taken over
         self._doubts: dict[Doubt, None] = {}
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, _WhyChanged] = {}
         self._contents: dict[str, bytes | None] = {}
         self._taken_in: dict[str, str] = {}
 
@@ -86,7 +86,7 @@ class Desk:
         self.changes += 1
         for key, data in change.contents.items():
             self._set(key, data, change.times.get(key))
-            record = self._records.setdefault(key, _Record())
+            record = self._records.setdefault(key, _WhyChanged())
             record.reasons += [] if change.reason in record.reasons else [change.reason]
             record.sources += [source for source in change.sources if source not in record.sources]
         return True
@@ -94,7 +94,7 @@ class Desk:
     def put_index(self, key: str, data: bytes, reason: str) -> None:
         """Write an index. What its lines said was looked after by the one who rebuilt it."""
         self._contents[key] = data
-        self._records.setdefault(key, _Record()).reasons.append(reason)
+        self._records.setdefault(key, _WhyChanged()).reasons.append(reason)
 
     def edits(self) -> tuple[Edit, ...]:
         """Everything that differs from what the night found, in order of the names."""

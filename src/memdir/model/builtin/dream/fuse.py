@@ -18,7 +18,7 @@ _WHY = re.compile(
 
 
 @dataclass(frozen=True)
-class _Block:
+class _LabelledText:
     """A paragraph of a body: its label (empty for none) and its text without it."""
 
     label: str
@@ -55,9 +55,9 @@ def fused(keeper: Page, donor: Page, *, label: str = "", struck: str = "") -> by
     summary = _summary(donor, known)
     if label and summary:
         lead = f"{label} {summary}\n{struck}".strip("\n")
-        blocks.insert(0, _Block("", lead, lead))
+        blocks.insert(0, _LabelledText("", lead, lead))
     elif summary:
-        blocks = _placed(blocks, _Block("", summary, summary))
+        blocks = _placed(blocks, _LabelledText("", summary, summary))
     for block in _additions(donor, known):
         blocks = _placed(blocks, block)
     return with_paragraphs(topic, "\n\n".join(block.raw for block in blocks))
@@ -90,7 +90,7 @@ def _summary(donor: Page, known: str) -> str:
     return "" if _is_said(summary, known) or _is_said(summary, body) else summary
 
 
-def _additions(donor: Page, known: str) -> list[_Block]:
+def _additions(donor: Page, known: str) -> list[_LabelledText]:
     """The donor's paragraphs without the lines that are already said."""
     found = []
     for block in _blocks(_normal(donor.body)):
@@ -112,7 +112,7 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?…。！？" else text + "."
 
 
-def _blocks(body: str) -> list[_Block]:
+def _blocks(body: str) -> list[_LabelledText]:
     """The paragraphs of a body; a fence with blank lines in it stays one."""
     found: list[str] = []
     for raw in _BLANK.split(body.strip("\n")):
@@ -123,18 +123,18 @@ def _blocks(body: str) -> list[_Block]:
     return [_block(raw) for raw in found]
 
 
-def _block(raw: str) -> _Block:
+def _block(raw: str) -> _LabelledText:
     match = _LABEL.match(raw)
-    return _Block(match[1].strip() if match else "", raw[match.end() :] if match else raw, raw)
+    return _LabelledText(match[1].strip() if match else "", raw[match.end() :] if match else raw, raw)
 
 
-def _placed(blocks: list[_Block], new: _Block) -> list[_Block]:
+def _placed(blocks: list[_LabelledText], new: _LabelledText) -> list[_LabelledText]:
     """`new` at the end of the paragraph with its label, else before the reasons, else at the end."""
     if new.label:
         for at, block in enumerate(blocks):
             if block.label.casefold() == new.label.casefold():
                 raw = f"{block.raw.rstrip()}\n{new.text}"
-                return [*blocks[:at], _Block(block.label, raw, raw), *blocks[at + 1 :]]
+                return [*blocks[:at], _LabelledText(block.label, raw, raw), *blocks[at + 1 :]]
         is_why = _WHY.match(new.label) is not None
         at = next((at for at, block in enumerate(blocks) if block.label and is_why), len(blocks))
         return [*blocks[:at], new, *blocks[at:]]

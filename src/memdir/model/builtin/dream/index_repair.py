@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import sentence
@@ -21,7 +22,7 @@ from memdir.model.builtin.dream.index_lines import (
     without_frontmatter,
     wrapped,
 )
-from memdir.model.builtin.dream.memory_page import TEAM, Page
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
 from memdir.store.secrets import redact
 from memdir.store.taxonomy import MemoryType
@@ -78,7 +79,7 @@ class Catalogue:
                 self._move(page, extra)
 
     def rebuild(self, keys: list[str]) -> None:
-        """Write the index of these pages anew if that changes anything."""
+        """Write the index of these pages again if that changes anything."""
         lines = self._once([kept for line in self._lines if (kept := self._alive(line))])
         listed = {line.key for line in lines if line.entry}
         lines = self._inserted(lines, [self._fresh(key) for key in keys if key not in listed])
@@ -178,7 +179,7 @@ class Catalogue:
         return _Line("", line.key, self._entry(page, title), details)
 
     def _leaks(self, text: str) -> bool:
-        return self._key.startswith(TEAM) and redact(text) != text
+        return self._key.startswith(TEAM_PREFIX) and redact(text) != text
 
     def _fresh(self, key: str) -> _Line:
         page = self._desk.pages[key]
@@ -186,7 +187,7 @@ class Catalogue:
 
     def _entry(self, page: Page, title: str) -> Entry:
         hook = page.description or first_words(page.body)
-        hook = redact(hook) if self._key.startswith(TEAM) else hook
+        hook = redact(hook) if self._key.startswith(TEAM_PREFIX) else hook
         return Entry(page.key[len(self._folder) :], title, hook)
 
     def _inserted(self, lines: list[_Line], fresh: list[_Line]) -> list[_Line]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from memdir.disk.safe_path import INDEX_NAME, is_key
+from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
 from memdir.model.builtin.dream.body_text import BodySentence, sentences
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.words import plain_words
 
-TEAM = "team/"
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
-_PLAIN_KEY = re.compile(r"(?:team/)?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
+_PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~]*~~")
 
@@ -34,7 +33,7 @@ class Page:
         self.description = self.topic.description
         self.kind = self.topic.kind
         # `team/` for what is shared, empty for what is private: nothing moves between the two.
-        self.folder = TEAM if key.startswith(TEAM) else ""
+        self.folder = TEAM_PREFIX if key.startswith(TEAM_PREFIX) else ""
 
     @cached_property
     def body(self) -> str:
@@ -96,10 +95,6 @@ class Page:
     def says(self) -> str:
         """All text, for a search of literal words."""
         return f"{self.name}\n{self.description}\n{self.body}"
-
-
-def is_index(key: str) -> bool:
-    return key.rsplit("/", 1)[-1] == INDEX_NAME
 
 
 def log_day(key: str) -> str:

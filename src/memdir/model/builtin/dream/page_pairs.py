@@ -16,7 +16,7 @@ from memdir.model.builtin.dream.dream_words import DreamWords, Weights
 from memdir.model.builtin.dream.memory_page import Page
 
 MAX_HOLDERS = 30  # a word on more pages than this tells no two of them apart
-MAX_QUERY = 14  # the rarest words of a page's head are enough to find its twins
+MAX_QUERY = 14  # the rarest words of a page's head are enough to find its duplicates
 MUTUAL = 0.25  # how much it counts that the smaller page is contained in the larger one as well
 MIN_SHARED_WEIGHT = 5.0  # about two rare words: less is chance
 MIN_NAME = 2.5  # weight of a name that can stand for its page
@@ -156,7 +156,7 @@ def profile_of(lexicon: DreamWords, page: Page) -> Profile:
 
 
 def figures(text: str) -> frozenset[str]:
-    """Percentages and numbers of three digits and more; years say too little, dates and times differ between twins."""
+    """Percentages and numbers of three digits and more; years say too little, duplicates differ in dates."""
     found: set[str] = set()
     if _DIGIT.search(text) is None:
         return frozenset()

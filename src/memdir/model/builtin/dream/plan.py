@@ -1,21 +1,21 @@
-"""One night: secrets out, dates absolute, twins merged, evidence weighed, indexes rebuilt. Pure: no disk, no clock."""
+"""One night: secrets out, dates absolute, duplicates merged, evidence weighed, indexes rebuilt. No disk, no clock."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.cues import Cues
+from memdir.model.builtin.dream.date_repair import repair_dates
 from memdir.model.builtin.dream.desk import Desk
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.later_statement import Reader
-from memdir.model.builtin.dream.memory_page import TEAM, is_index, log_day
-from memdir.model.builtin.dream.mend_dates import mend_dates
+from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
-from memdir.model.builtin.dream.pointers import mend_pointers
+from memdir.model.builtin.dream.pointers import repair_pointers
 from memdir.model.builtin.dream.said import statements
-from memdir.model.builtin.dream.secrets import mend_secrets
+from memdir.model.builtin.dream.secrets import redact_secrets
 from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.testimony import Testimony
@@ -27,10 +27,10 @@ def plan_night(night: Night) -> Plan:
     desk = Desk(night)
     values, cues, phrases = _tables()
     reader = Reader(DreamWords(), values, cues, phrases)
-    mend_secrets(desk)
-    undated = mend_dates(desk, phrases, night.now.tzinfo)
+    redact_secrets(desk)
+    undated = repair_dates(desk, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
-    mend_pointers(desk, [key for index in indexes.values() for key in index.dead()])
+    repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
     settling = Settling(desk, reader, night.now, undated)
     testimony = Testimony(desk, reader, night.now, undated, settling)
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
@@ -63,8 +63,8 @@ def _logs(night: Night) -> list[NightFile]:
 def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
     """The indexes by folder: the main one, the team's own, and any other that is there."""
     folders = {file.key[: -len(INDEX_NAME)] for file in night.files if is_index(file.key)} | {""}
-    if any(key.startswith(TEAM) for key in desk.pages):
-        folders.add(TEAM)
+    if any(key.startswith(TEAM_PREFIX) for key in desk.pages):
+        folders.add(TEAM_PREFIX)
     found = {}
     for folder in sorted(folders):
         catalogue = Catalogue(desk, folder + INDEX_NAME)

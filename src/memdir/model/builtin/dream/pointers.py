@@ -33,7 +33,7 @@ _LANGUAGE_SIGNS = (
 )
 
 
-def mend_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
+def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
     """Take dead pointers out of every page. `listed_but_gone`: what an index names and nobody has."""
     known_gone = frozenset(listed_but_gone)
     names = frozenset(key.rsplit("/", 1)[-1] for key in desk.pages) | frozenset(desk.pages)
@@ -42,11 +42,11 @@ def mend_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
             continue
         found: list[str] = []
         topic = page.topic
-        description = _mended(page, page.description, names, known_gone, found, desk)
+        description = _repaired(page, page.description, names, known_gone, found, desk)
         topic = topic.with_field("description", description)
         body = page.body
         for sentence in reversed(page.sentences):
-            text = _mended(page, sentence.text, names, known_gone, found, desk)
+            text = _repaired(page, sentence.text, names, known_gone, found, desk)
             body = body[: sentence.start] + text + body[sentence.end :]
         topic = topic.with_body(body)
         if found and topic.data != page.data:
@@ -55,7 +55,7 @@ def mend_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
             desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone | _joined(page, found)))
 
 
-def _mended(
+def _repaired(
     page: Page, text: str, names: frozenset[str], known_gone: frozenset[str], found: list[str], desk: Desk
 ) -> str:
     for match in reversed(list(_LINK.finditer(text))):

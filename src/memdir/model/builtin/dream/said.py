@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
 from memdir.model.builtin.dream.body_text import split
+from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.memory_page import log_day
-from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.night import NightFile, SessionText
 from memdir.model.builtin.dream.sentence_kinds import SentenceKinds
 from memdir.text.speakers import own_words

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import tokens
-from memdir.model.builtin.dream.memory_page import TEAM
 from memdir.store.secrets import find_secrets, redact
 
 
-def mend_secrets(desk: Desk) -> None:
+def redact_secrets(desk: Desk) -> None:
     """Take secrets out of the team's pages, and report which kinds there were."""
     for page in desk.open_pages():
-        if page.folder != TEAM:
+        if page.folder != TEAM_PREFIX:
             continue
         text = page.data.decode("utf-8")
         found = find_secrets(text)

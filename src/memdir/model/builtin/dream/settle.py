@@ -1,4 +1,4 @@
-"""Pages against pages: twins become one, and where the newer one says otherwise the older one is corrected (D3)."""
+"""Pages against pages: duplicates become one, and where the newer says otherwise the older is corrected (D3)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from datetime import datetime
 
 from memdir.model.builtin.dream.amend import amended, update_label
 from memdir.model.builtin.dream.correct import CorrectionJudge
+from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.later_statement import LaterStatement, Reader
 from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.mend_dates import day_of
 from memdir.model.builtin.dream.page_pairs import Pair, Profile, Profiles, same_words
 from memdir.model.builtin.dream.subject import Subjects
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
 
-TWINS = 0.6  # different notes of one project stay below this, two notes of one thing do not
+DUPLICATES = 0.6  # different notes of one project stay below this, two notes of one thing do not
 RELATED = 0.33  # enough when the newer page also corrects the older one
 SUSPICIOUS = 0.5  # alike enough to tell a person
-MIN_SHARED = 3  # words two twins must share at least
+MIN_SHARED = 3  # words that two duplicates share at least
 MAX_EVIDENCE = 400  # characters of a page that are read as evidence: a change is told at the beginning
 SMALL_STORE = 500  # pages that can all be looked at again in no time
 MAX_LOOKED_AT = 1000  # characters in which a page's evidence surely stands
@@ -84,7 +84,7 @@ class Settling:
         if pair.likeness < RELATED or not self._may_meet(one, two):
             return
         older, newer = sorted((one, two), key=lambda page: (page.mtime, page.key))
-        alike = pair.likeness >= TWINS and (len(pair.shared) >= MIN_SHARED or one.description == two.description)
+        alike = pair.likeness >= DUPLICATES and (len(pair.shared) >= MIN_SHARED or one.description == two.description)
         if self._correct(older, newer):
             return
         if not alike:

@@ -7,12 +7,12 @@ from datetime import datetime
 from memdir.model.builtin.dream.amend import amended, shortened, with_update
 from memdir.model.builtin.dream.body_text import split
 from memdir.model.builtin.dream.correct import CorrectionJudge
+from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.gather import known_at, new_page
 from memdir.model.builtin.dream.later_statement import LaterStatement, Reader
-from memdir.model.builtin.dream.mend_dates import resolved
 from memdir.model.builtin.dream.page_pairs import figures
 from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.settle import Settling

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from memdir.text.language import clean
 from memdir.text.sentences import SPEECH, bounds, masked
 
-_NOTMIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
-
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 
 

@@ -54,7 +54,7 @@ class RelativeDate:
 def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
     """Every relative date in a text, read from `day`."""
     for span in read_any(text, day):
-        place = _Place(text, span)
+        place = _PlacedDate(text, span)
         if place.is_meant():
             value = _value(span)
             absolute = place.written(value) if _is_certain(span, day) else ""
@@ -87,7 +87,7 @@ def _value(span: DateSpan) -> str:
     return day.isoformat()[:7] if is_month else day.isoformat()
 
 
-class _Place:
+class _PlacedDate:
     """A date in its sentence: the words before it that are its own, and how it is written there."""
 
     def __init__(self, text: str, span: DateSpan) -> None:
@@ -161,7 +161,7 @@ def day_of(mtime: float, zone: tzinfo | None) -> date:
         return date(1970, 1, 1)
 
 
-def mend_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
+def repair_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
@@ -169,18 +169,18 @@ def mend_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozens
             continue
         day = day_of(page.mtime, zone)
         topic = page.topic
-        reading = _Reading(kinds, page, day)
+        reading = _PageDates(kinds, page, day)
         work = _Work()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
-            topic = topic.with_field(field, work.mended(text, list(reading.usable(text, "main"))))
+            topic = topic.with_field(field, work.repaired(text, list(reading.usable(text, "main"))))
         found = [
             replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
             for sentence in page.sentences
             for item in reading.usable(sentence.text, sentence.label)
             if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
         ]
-        topic = topic.with_body(work.mended(page.body, found))
+        topic = topic.with_body(work.repaired(page.body, found))
         if topic.data != page.data:
             done = ", ".join(sorted({f'"{item.words}" is {item.value}' for item in work.told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
@@ -199,7 +199,7 @@ class _Work:
         self.told: list[RelativeDate] = []
         self.gone: set[str] = set()
 
-    def mended(self, text: str, found: list[RelativeDate]) -> str:
+    def repaired(self, text: str, found: list[RelativeDate]) -> str:
         original = text
         for item in sorted(found, key=lambda item: -item.start):
             self.told.append(item)
@@ -224,7 +224,7 @@ def resolved(text: str, day: date) -> str | None:
     found = [item for item in relative_dates(text, day) if not _inside_quotes(text, item)]
     if any(not item.absolute for item in found):
         return None
-    text = _Work().mended(text, found)
+    text = _Work().repaired(text, found)
     for span in reversed(read_any(text, day)):
         if span.kind == "month day" and "Y" not in span.symbols:
             text = f"{text[: span.end]} ({nearest_year(span.days[0], day)}){text[span.end :]}"
@@ -232,7 +232,7 @@ def resolved(text: str, day: date) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _PageDates:
     """Reads the sentences of one page."""
 
     kinds: SentenceKinds

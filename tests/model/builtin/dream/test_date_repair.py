@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memdir.model.builtin.dream.mend_dates import relative_dates, resolved
+from memdir.model.builtin.dream.date_repair import relative_dates, resolved
 
 WEDNESDAY = date(2026, 5, 6)
 

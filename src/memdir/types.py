@@ -1,0 +1,37 @@
+"""Types that signatures name.
+
+Types that the signatures and fields of the public names mention, for annotations of one's own.
+"""
+
+from __future__ import annotations
+
+from memdir.agent.file_access import Files, FileState
+from memdir.agent.fork import ForkReport
+from memdir.agent.gate import Gate
+from memdir.agent.loop import AgentRun, Ending
+from memdir.agent.workspace import Draft
+from memdir.dream.dream import Confirm, DreamReport, DreamTask, NotDreamt, Phase
+from memdir.errors import ModelFailure
+from memdir.events import FieldValue, Sink
+from memdir.model.budget import AtCap, Budget
+from memdir.model.command import Program
+from memdir.model.failures import RetryPolicy
+from memdir.model.job import ChatJob, TypedJob
+from memdir.model.model import CachePolicy, ModelSettings, Provider, StopReason
+from memdir.model.openai import Dialect
+from memdir.model.raw import Form
+from memdir.model.scripted import Step
+from memdir.remember.compaction import Method
+from memdir.search.index_store import OnProgress
+from memdir.search.session_search import Hit, SessionSearch
+from memdir.store.history import FileChange
+from memdir.store.identity import Adoption, Identity, StoreRecord
+from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
+from memdir.transcript.message import Block, Json, Opaque, Role
+
+__all__ = ["Adoption", "AgentRun", "AtCap", "Block", "Budget", "CachePolicy", "ChatJob", "Confirm", "Dialect"]
+__all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
+__all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
+__all__ += ["ModelSettings", "NotDreamt", "OnProgress", "Opaque", "Phase", "Program", "Provider", "RetryPolicy"]
+__all__ += ["Role", "SessionSearch", "Sink", "Step", "StopReason", "StoreRecord", "Topic", "TypedJob"]

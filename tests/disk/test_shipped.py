@@ -1,0 +1,28 @@
+"""What the package ships is found from anywhere, also where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdir.disk.shipped import shipped_bytes, shipped_lines, shipped_map, shipped_path, shipped_text
+
+TABLE = "text/stop_words.txt"
+
+
+def test_a_file_is_found_whatever_the_working_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(shipped_path(TABLE)).is_absolute()
+    assert shipped_text(TABLE).encode() == shipped_bytes(TABLE) == bytes(shipped_map(TABLE))
+
+
+def test_a_table_has_no_comments_and_no_empty_lines() -> None:
+    lines = shipped_lines(TABLE)
+    assert lines and all(line.strip() and not line.startswith("#") for line in lines)
+    assert set(lines) < set(shipped_text(TABLE).split("\n"))
+
+
+def test_what_is_not_shipped_is_an_error_of_ours() -> None:
+    with pytest.raises(FileNotFoundError):
+        shipped_text("text/nothing.txt")

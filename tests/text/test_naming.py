@@ -1,0 +1,57 @@
+"""Names for a memory that came without (S6, S7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.disk.safe_path import is_key
+from memdir.text.naming import MAX_DESCRIPTION, MAX_STEM, MAX_TITLE, describe, file_stem, first_words, free_key, title
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("No mocks, ever!", "no_mocks_ever"),
+        ("Größe der Bäckerei", "grösse_der_bäckerei"),
+        ("デプロイの手順", "デプロイの手順"),
+        ("हिन्दी नोट", "हिन्दी_नोट"),
+        ("../../etc/passwd", "etc_passwd"),
+        ("!!!", "note"),
+        ("CON", "note_note"),
+    ],
+)
+def test_a_file_name_is_made_from_a_title_in_any_script(name: str, stem: str) -> None:
+    assert file_stem(name) == stem
+    assert is_key(f"{stem}.md")
+
+
+def test_a_file_name_stays_short_whole_words_first() -> None:
+    assert file_stem("word " * 40).endswith("_word")
+    assert len(file_stem("ö" * 400).encode()) <= MAX_STEM
+
+
+def test_a_kind_stands_before_the_name_once() -> None:
+    assert file_stem("Testing", "feedback") == "feedback_testing"
+    assert file_stem("feedback testing", "feedback") == "feedback_testing"
+
+
+def test_a_name_that_is_taken_gets_a_number() -> None:
+    assert free_key("a", {"a.md", "a_2.md"}.__contains__) == "a_3.md"
+
+
+def test_a_description_is_the_first_sentence_and_no_body() -> None:
+    assert describe("## Never mock the queue. It hid a bug.") == "Never mock the queue"
+    assert len(describe("word " * 400)) <= MAX_DESCRIPTION
+    assert describe("不要模拟队列。 它隐藏了一个错误。") == "不要模拟队列"
+    assert describe("") == ""
+
+
+def test_a_title_is_the_first_clause_that_says_something() -> None:
+    assert title("ok, so: run the linter on all changed files") == "Run the linter on all changed files"
+    long = title("use the staging database for all of the integration tests that need a queue and the cache")
+    assert len(long) <= MAX_TITLE and not long.endswith(("the", "…"))
+
+
+def test_the_first_words_of_a_text_end_at_a_pause() -> None:
+    assert first_words("Deploys are frozen, ask Ana") == "Deploys are frozen"
+    assert first_words("") == "memory"
