@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
 
 
+TYPES = ("user", "feedback", "project", "reference")
 HELP_WIDTH = 100  # the width the help texts and examples are written for
 
 

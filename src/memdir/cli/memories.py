@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from memdir.cli.context import add_limit, add_scope
+from memdir.cli.context import TYPES, add_limit, add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ class List:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--type", choices=("user", "feedback", "project", "reference", "none"), help="only this kind"
+            "--type", choices=(*TYPES, "none"), metavar="TYPE", help=f"only this kind: {', '.join(TYPES)} or none"
         )
         add_limit(parser, default=200)
         parser.add_argument("--all", action="store_true", help="all of them, however many")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_scope, text_of
+from memdir.cli.context import TYPES, add_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.errors import BadMemoryFile
 
@@ -23,7 +23,7 @@ EXAMPLES = (
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="TEXT", nargs="*", help="what to remember; - reads it from standard input")
     parser.add_argument(
-        "--type", choices=("user", "feedback", "project", "reference"), help="its kind (default: guessed)"
+        "--type", choices=TYPES, metavar="TYPE", help=f"its kind: {', '.join(TYPES)} (default: guessed)"
     )
     parser.add_argument("--name", default="", help="a short title (default: the first words)")
     parser.add_argument("--description", default="", help="one line to find it by (default: the first sentence)")

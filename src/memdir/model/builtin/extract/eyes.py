@@ -21,7 +21,7 @@ LEAST = 0.15  # less than that speaks for no type at all
 _CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\bgit (?:log|blame|history)\b")
 _PART = re.compile(r"\b(?:function|class|method|module|variable|constant|parameter)\b", re.IGNORECASE)
 _PATH = re.compile(r"[\w.-]*[/.][\w./-]+")
-_OWN = frozenset(("always", "because", "change", "decide", "durable", "event", "forbid", "incident", "owner", "want"))
+_OWN = frozenset(("always", "because", "change", "decide", "durable", "event", "forbid", "owner", "want"))
 
 
 @dataclass(frozen=True)
