@@ -29,6 +29,13 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
         assert (ROOT / target).exists(), f"{page.name} names {target}"
 
 
+def test_every_path_that_the_makefile_names_exists() -> None:
+    for target in re.findall(
+        r"\b(?:tests|examples|src|docs)/[\w./-]*\w", (ROOT / "Makefile").read_text(encoding="utf-8")
+    ):
+        assert (ROOT / target).exists(), f"the Makefile names {target}"
+
+
 def test_every_module_that_a_page_names_exists() -> None:
     """By its name or the end of its path; `app.py` is a file of the user's."""
     known = [path.as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts] + ["/app.py"]

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from memdir.memdir import open_memory
+from memdir import agent, open_memory
+from memdir import model as memdir_model
+from memdir.agent import DiskFiles, Toolbox, ToolContext, memory_gate, memory_tools, run_agent
+from memdir.model import BuiltinModel, Request
 from memdir.recall.recall_log import RecallLog
+from memdir.transcript import assistant, user
 from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, calls, says
 
@@ -137,6 +146,72 @@ def test_a_host_with_requests_of_its_own_gets_memories_and_is_learned_from(
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def test_the_program_in_the_readme_is_well_typed(tmp_path: Path) -> None:
+    (program,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    (tmp_path / "readme.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path / "readme.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+SNIPPETS = [
+    pytest.param(code, id=f"{page.stem}-{number}")
+    for page in sorted(ROOT.glob("docs/**/*.md"))
+    if page.name != "api.md"  # signatures
+    for number, code in enumerate(PYTHON.findall(page.read_text(encoding="utf-8")))
+]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+async def test_every_snippet_of_the_pages_runs(code: str, project: Path) -> None:
+    """With what its page speaks of: an open memory, a session, a request and its reply."""
+    flags = {"recall.encoder": "words", "model.provider": "builtin"}
+    memory = open_memory(project, flags=flags)
+    key = memory.add("Deploys are frozen until December.").memory.key
+    arguments = {"model": "m", "messages": [{"role": "user", "content": "Can I ship?"}]}
+    response = {"role": "assistant", "content": [{"type": "text", "text": "No."}]}
+    request = Request("builtin", messages=(user("Can I ship?", message_id="m1"),))
+    reply = assistant("No.", message_id="m2")
+    tools = Toolbox(memory_tools(), ToolContext(str(project), DiskFiles()))
+    gate, model = memory_gate([memory.place.root], cwd=str(project)), BuiltinModel()
+    run = await run_agent(request, model, tools, gate, max_turns=2)
+    is_of_hosts = "RawCall" in code
+    given = {
+        **{name: getattr(module, name) for module in (agent, memdir_model) for name in module.__all__},
+        "memory": memory,
+        "text": "Can I ship?",
+        "messages": [],
+        "system": (),
+        "request": request,
+        "reply": reply,
+        "open_memory": lambda _: memory,
+        "project": str(project),
+        "model": model,
+        "gate": gate,
+        "run": run,
+        "key": key,
+        "session": memory.session("beside"),
+        "session_id": "monday",
+        "recent": [],
+        "job": agent.Job("Go.", 2),
+        "tools": agent.ForkTools(model, tools, gate) if is_of_hosts else tools,
+        "arguments": arguments,
+        "response": SimpleNamespace(content=response["content"]),
+        "drafts": agent.Workspace([memory.store]),
+        "ask_your_model": lambda _: asyncio.sleep(0),
+        "now": datetime.now(UTC),
+        "instructions": "",
+        "existing": (),
+        "memory_directory": memory.place.root,
+        "index_folder": memory.place.derived,
+    }
+    compiled = compile(code, "snippet", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    found = FunctionType(compiled, given)()
+    if compiled.co_flags & inspect.CO_COROUTINE:
+        await found
+    await memory.close()
+
+
 def test_the_program_in_the_readme_runs(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one in the README, word by word, against a provider on this machine."""
     (program,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
@@ -152,4 +227,4 @@ def test_the_program_in_the_readme_runs(project: Path, tmp_path: Path, monkeypat
         (host,) = server.requests
     assert "Not before December." in out
     assert "# Memory" in host.body["system"]
-    assert len(program.splitlines()) <= 20
+    assert len(program.splitlines()) <= 21

@@ -274,13 +274,14 @@ async def test_a_host_whose_tools_can_write_shares_its_cache_with_the_fork(proje
     async with memory.session("a") as session:
         session.turn_ended(call, {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]})
     raw = model.requests[0].raw
-    assert raw is not None and raw.arguments is call
+    assert raw is not None and raw.arguments == call
     assert place.exists()
     await memory.close()
 
 
 async def test_a_conversation_that_memdir_keeps_is_compacted_when_it_is_time(project: Path) -> None:
-    model = ScriptedModel([model_says("A summary of it all.")] * 20)
+    summary = "## What the user wants\nA summary of it all.\n\n## Where things stand\nEvery file was looked at.\n"
+    model = ScriptedModel([model_says(summary)] * 20)
     flags = {"model.contextTokens": "2000", "recall.selector": "local", "dreamEnabled": "false", **WORDS}
     memory = open_memory(project, model=model, flags=flags)
     async with memory.session("a") as session:

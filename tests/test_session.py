@@ -6,15 +6,21 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memdir import session as session_module
+from memdir.agent.tools.tool import memory_tools
+from memdir.dream.dream import DreamTask, NotDreamt
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Request, Usage
+from memdir.model.model import Reply, Request, Usage
+from memdir.model.scripted import ScriptedModel, says
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState
 from memdir.session import Session
+from memdir.settings import Environment
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.resume import resume
@@ -109,7 +115,126 @@ async def test_a_session_that_a_crash_cut_off_is_learned_when_the_next_one_start
     await memory.close()
 
 
-async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened) -> None:
+async def test_a_process_that_ends_after_one_turn_still_catches_up(opened: Opened) -> None:
+    memory = opened()
+    SessionState("crashed", memory.layout).begin()
+    talk = talk_of(memory, "crashed")
+    talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
+    talk.add(Message("assistant", (Text("Understood."),)))
+    talk.transcript.close()
+    async with memory.session("next") as session:
+        session.turn_ended(Request("builtin", messages=(user("What time is it?"),)), Message("assistant", (Text("8"),)))
+    assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
+    await memory.close()
+
+
+async def due(memory: MemDir) -> Session:
+    """A session in which a dream has begun."""
+    for number in range(2):
+        talk = talk_of(memory, f"s{number}")
+        talk.add(user("hello"))
+        talk.transcript.close()
+    session = memory.session("now")
+    session.turn_ended(Request("builtin", messages=(user("Hi."),)), Message("assistant", (Text("Hello."),)))
+    assert session.dream_task is not None
+    return session
+
+
+def dreams(events: Events) -> list[object]:
+    return [event.fields["refused"] for event in events.events if event.name == "memory.dream"]
+
+
+DREAMY = {"dream.sessions": "1", "dream.hours": "0"}
+
+
+async def test_a_process_that_ends_after_one_turn_still_dreams(opened: Opened, events: Events) -> None:
+    memory = opened(**DREAMY)
+    await (await due(memory)).close()
+    assert dreams(events) == [""]
+    await memory.close()
+
+
+async def test_a_dream_that_closing_cut_short_is_not_said_to_be_the_users_doing(
+    project: Path, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(BuiltinModel):
+        async def complete(self, request: Request, **more: Any) -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr(session_module, "CLOSE_SECONDS", 0.0)
+    memory = open_memory(project, sink=events, flags=DREAMY, model=Slow())
+    memory.start()
+    await (await due(memory)).close()
+    assert dreams(events) == ["it was cut short, because the session was closed; it comes again"]
+    await memory.close()
+
+
+OFF = ("disabled", "bare", "remote", "setting", "toggled")
+
+
+@pytest.mark.parametrize("way", OFF)
+async def test_off_is_off(
+    project: Path, tmp_path: Path, events: Events, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """S5: nothing is extracted, noted, dreamt, recalled or created, whichever way it was switched off."""
+    for name in {"disabled": ["MEMDIR_DISABLE"], "remote": ["MEMDIR_REMOTE"]}.get(way, []):
+        monkeypatch.setenv(name, "1")
+    flags = {"memoryEnabled": "false", **DREAMY} if way == "setting" else DREAMY
+    environment = Environment.read(home=str(tmp_path / "home"), bare=way == "bare")
+    memory = open_memory(project, environment=environment, flags=flags, sink=events, model=BuiltinModel())
+    session = memory.session("one")
+    if way == "toggled":
+        assert await session.toggle(is_on=False) is False
+    before = sorted((tmp_path / "home").rglob("*"))
+    async with session:
+        pending = session.prefetch("Which port does the database listen on?")
+        await pending.wait(5)
+        assert [pending.ready(), session.prompt(), session.context()] == [[], "", ""]
+        rule = user("From now on never mock the database in tests: mocks hid a broken migration.")
+        session.turn_ended(
+            Request("builtin", messages=(rule,)), Message("assistant", (Text("Yes."),)), usage=Usage(50_000)
+        )
+        assert isinstance(await session.dream(DreamTask(0)), NotDreamt)
+        memory.start()
+    await memory.close()
+    told = ["memory.toggled"] if way == "toggled" else []
+    assert events.names == told
+    left = [path for path in (tmp_path / "home").rglob("*") if path not in before and path.suffix != ".jsonl"]
+    assert [path for path in left if path.name != "logs"] == []
+
+
+async def test_what_is_said_while_memory_is_off_is_never_learned(opened: Opened, events: Events) -> None:
+    memory = opened()
+    session = memory.session("one")
+    talk = session.conversation
+
+    def turn(said: str) -> None:
+        talk.add(user(said))
+        request = Request("builtin", messages=talk.messages)
+        session.turn_ended(request, talk.add(Message("assistant", (Text("Understood."),))))
+
+    turn("Please answer in short sentences.")
+    await session.extraction.drain()
+    await session.toggle(is_on=False)
+    turn("From now on never mock the database in tests: mocks hid a broken migration.")
+    await session.toggle(is_on=True)
+    assert session.prompt()
+    turn("From now on always write the tests before the code, it saves us rework.")
+    await session.close()
+    later = memory.session("later")
+    async with later:
+        assert later._catching_up is not None
+        await later._catching_up
+    texts = "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
+    assert "before the code" in texts and "mock" not in texts
+    assert [event.fields["is_on"] for event in events.events if event.name == "memory.toggled"] == [False, True]
+    await memory.close()
+
+
+async def test_closing_in_the_middle_of_catching_up_loses_nothing(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = opened()
     SessionState("crashed", memory.layout).begin()
     talk = talk_of(memory, "crashed")
@@ -118,7 +243,9 @@ async def test_closing_in_the_middle_of_catching_up_loses_nothing(opened: Opened
     talk.transcript.close()
     session = memory.session("next")
     await session.__aenter__()
-    await memory.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(session_module, "CLOSE_SECONDS", 0.0)
+        await memory.close()
     assert SessionState.load("crashed", memory.layout).extract_cursor == ""
     again = opened().session("after")
     await again.__aenter__()
@@ -136,3 +263,39 @@ async def test_a_subagents_turn_leaves_no_notes(opened: Opened) -> None:
     await settled(session)
     assert session.session_memory.notes() is None
     await memory.close()
+
+
+async def test_background_work_may_have_models_of_its_own_where_no_cache_is_shared(
+    project: Path, events: Events
+) -> None:
+    model = ScriptedModel([says("[]")] * 20)
+    names = {"recall.model": "small-chooser", "extract.model": "small-reader", "dream.model": "large-dreamer"}
+    flags = {**names, **DREAMY, "model.name": "usual", "recall.encoder": "words"}
+    memory = open_memory(project, sink=events, flags=flags, model=model)
+    memory.start()
+    memory.add("The staging database listens on port 5433.")
+    SessionState("crashed", memory.layout).begin()
+    talk = talk_of(memory, "crashed")
+    talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
+    talk.add(Message("assistant", (Text("Understood."),)))
+    talk.transcript.close()
+    async with memory.session("a") as session:
+        await session.recall("Which port does the staging database listen on?", wait=5)
+        host = Request("hosts-own", messages=(user("Please always answer in short sentences, it helps me."),))
+        session.turn_ended(host, Message("assistant", (Text("Yes."),)))
+    await memory.close()
+    used = {request.model: request.messages[-1].text[:24] for request in model.requests}
+    assert set(used) == {"small-chooser", "small-reader", "large-dreamer"}
+    assert used["large-dreamer"].startswith("[memdir job: dream]")
+
+
+async def test_a_fork_that_shares_the_hosts_cache_keeps_the_hosts_model(project: Path, events: Events) -> None:
+    """G1: tools and model are part of the cache key."""
+    model = ScriptedModel([says("Nothing.")] * 9)
+    memory = open_memory(project, sink=events, flags={"extract.model": "small", "dreamEnabled": "false"}, model=model)
+    tools = tuple(tool.spec for tool in memory_tools())
+    async with memory.session("a") as session:
+        host = Request("hosts-own", tools=tools, messages=(user("Please always answer in short sentences."),))
+        session.turn_ended(host, Message("assistant", (Text("Yes."),)))
+    await memory.close()
+    assert {request.model for request in model.requests} == {"hosts-own"}

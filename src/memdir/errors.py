@@ -1,7 +1,7 @@
 """Everything that can go wrong, as one tree.
 
 MemdirError              any failure a person can act on
-├─ UsageError            the command line is wrong, or there is no such scope
+├─ UsageError            a call or a command line is wrong: no such scope, type or option
 ├─ SettingsError         a settings file or value cannot be used
 ├─ PathEscape            a key or path from outside that may not be touched
 ├─ BadMemoryFile         a file that is not what a memory must be

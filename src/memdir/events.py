@@ -100,9 +100,15 @@ def session_caught_up(*, sessions: int, files: int, failed: int) -> Event:
     return Event("session.catch_up", sessions=sessions, files=files, failed=failed)
 
 
-def memory_recalled(*, files: int, characters: int, prompt_hash: str = "") -> Event:
-    """Memories were shown to a model, or none fitted (R5, O2). `prompt_hash` is there when a model chose them (R2)."""
-    return Event("memory.recall", files=files, characters=characters, prompt_hash=prompt_hash)
+def memory_recalled(*, files: int, characters: int, work: Mapping[str, FieldValue], prompt_hash: str = "") -> Event:
+    """Memories were shown to a model, or none fitted (R5, O2). `work`: how many were scanned and chosen, by which
+    chooser, for how many tokens, in how many ms. `prompt_hash` is there when a model chose them (R2)."""
+    return Event("memory.recall", files=files, characters=characters, **work, prompt_hash=prompt_hash)
+
+
+def memory_toggled(*, session: str, is_on: bool) -> Event:
+    """A session switched memory on or off (S5)."""
+    return Event("memory.toggled", session=session, is_on=is_on)
 
 
 def history_failed(*, reason: str) -> Event:

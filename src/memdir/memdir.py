@@ -8,7 +8,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import BadMemoryFile, MemdirError, UsageError
-from memdir.layout import Layout, Place
+from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
 
@@ -82,7 +82,7 @@ class MemDir:
         self._choosers: dict[str, LocalChooser] = {}
         self._recallers: dict[tuple[str, bool], Recaller] = {}
         self._threads: RecallThreads | None = None
-        self._shown = ShownBySession()
+        self._shown = ShownBySession(lambda session: layout.shown(session) if is_session_id(session) else "")
 
     # Memories
 
@@ -109,7 +109,7 @@ class MemDir:
         from memdir.store.taxonomy import parse_type
 
         if not text.strip():
-            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy='memdir remember "some text"')
+            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
@@ -204,7 +204,7 @@ class MemDir:
         if session_id not in self._sessions:
             from memdir.session import Session
 
-            if self.settings.enabled and not self._is_started:
+            if not self._is_started:
                 self.start()
             shown = self._shown.of(session_id)
             self._sessions[session_id] = Session(
@@ -267,7 +267,10 @@ class MemDir:
         return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
 
     def start(self) -> Adoption | None:
-        """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write."""
+        """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
+        Nothing where memory is off (S5)."""
+        if not self.settings.enabled:
+            return None
         self._is_started = True
         adoption = self.find_lost_store()
         self.store.ensure()
@@ -352,7 +355,7 @@ class MemDir:
             self.chooser(scope),
             self.store_for(scope),
             open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
-            name=self.model_name,
+            name=self.settings.recall_model or self.model_name,
             sink=self,
             overrides=self.layout.prompts,
         )
@@ -519,7 +522,7 @@ def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
     from memdir.events import FanOut, LateSink, careful_sink
 
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
-    if settings.event_log:
+    if settings.event_log and settings.enabled:  # off, nothing is created (S5)
         sinks.append(LateSink(lambda: _event_log(layout, settings)))
     return FanOut(sinks)
 

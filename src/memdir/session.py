@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from memdir.agent.gate import WRITING
 from memdir.agent.tools.tool import memory_tools
@@ -18,7 +19,7 @@ from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTa
 from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
-from memdir.events import memory_dreamt, request_refused, tell
+from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
 from memdir.model.raw import Form, conversation_of, finished_call, host_message, tools_of
 from memdir.model.window import context_tokens, window_of
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
 
+CLOSE_SECONDS = 120.0  # how long closing waits for what runs behind the session, all of it together (X10)
+TOO_LATE = "cut short, because the session was closed; it comes again"
+SWITCHED_OFF = "stopped, because memory was switched off"
+
+
 class Session:
     """One conversation. `async with` begins and closes it; without, the first turn that ends begins it."""
 
@@ -54,12 +60,14 @@ class Session:
         self.id = session_id
         self._memory = memory
         self._shown = shown
+        self._is_on = memory.settings.enabled
         self._form: Form = form or "memdir"
         self._on_saved = on_saved
         self._on_closed = on_closed
         self._prompt: str | None = None
         self._own_request: Request | None = None
         self._late: Prefetch | None = None
+        self._recalls: WeakSet[Prefetch] = WeakSet()
         self._last: tuple[Request, Message, Usage | None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._dreaming: asyncio.Task[None] | None = None
@@ -75,26 +83,28 @@ class Session:
     # What joins the conversation
 
     def prompt(self) -> str:
-        """The memory section of the system prompt: the same text until `clear` or `compact` (P6)."""
+        """The memory section of the system prompt: the same text until `clear`, `compact` or `toggle` (P6)."""
         if self._prompt is None:
-            self._prompt = self._memory.prompt()
+            self._prompt = self._memory.prompt() if self._is_on else ""
         return self._prompt
 
     def context(self) -> str:
         """The index for the first user message (P6); empty when there is none."""
-        return self._memory.context()
+        return self._memory.context() if self._is_on else ""
 
     def prefetch(self, text: str, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
         shape = form or self._form
-        return Prefetch(
-            self._memory.recaller if self._memory.settings.enabled else None,
+        pending = Prefetch(
+            self._memory.recaller if self._is_on else None,
             self._memory.threads(),
             text,
             shown=self._shown,
             recent_tools=recent_tools,
             as_message=lambda found: host_message(found, shape),
         )
+        self._recalls.add(pending)
+        return pending
 
     async def recall(
         self, text: str, wait: float = 0.0, *, form: Form | None = None, recent_tools: Sequence[str] = ()
@@ -117,6 +127,24 @@ class Session:
         self._prompt = self._own_request = None
         self._shown.forget()
 
+    @property
+    def is_on(self) -> bool:
+        """Whether memory is on for this session (S5)."""
+        return self._is_on
+
+    async def toggle(self, *, is_on: bool) -> bool:
+        """Switch memory off for this session, or on again (S5); gives whether it is on. Off, what runs behind it is
+        stopped, nothing is recalled, and what is said meanwhile is never learned. What the settings turned off stays
+        off."""
+        is_on = is_on and self._memory.settings.enabled
+        if is_on != self._is_on:
+            self._is_on = self.state.memory_is_on = is_on
+            self._prompt = self._own_request = None
+            if not is_on:
+                await self._stop(0.0, SWITCHED_OFF)
+            self._memory.emit(memory_toggled(session=self.id, is_on=is_on))
+        return self._is_on
+
     # What is learned from it
 
     def turn_ended(
@@ -134,14 +162,21 @@ class Session:
         """
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         self._last = (turn.request, turn.reply, usage or counted)
-        if not self._memory.settings.enabled:
-            return
         try:
+            if not self._is_on:
+                self._pass_over(turn)
+                return
             self._begin()
-            self._learn(replace(turn, request=self._for_forks(turn.request)), usage or counted)
+            self._learn(turn, usage or counted)
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
             reason = getattr(error, "kind", type(error).__name__)
             self._memory.emit(request_refused(what="learning from a turn", reason=reason))
+
+    def _pass_over(self, turn: FinishedTurn) -> None:
+        """What is said while memory is off is not caught up on either. Nothing is written about a session that memory
+        never attended to."""
+        if not turn.is_subagent and SessionState.was_begun(self.id, self._memory.layout):
+            self.state.move_cursor(turn.reply.id)
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
@@ -156,34 +191,39 @@ class Session:
         self._form = "anthropic" if raw.provider == "anthropic" else "openai"
         return FinishedTurn(Request(self._memory.model_name, raw=raw), answer.message, is_subagent), answer.usage
 
-    def _for_forks(self, request: Request) -> Request:
-        """What forks start from: the host's request, whose cache they share; a request of their own where its list of
-        tools holds none that writes."""
-        if any(tool.name in WRITING for tool in tools_of(request)):
-            return request
-        return replace(self.own_request(), messages=conversation_of(request))
+    def _for_forks(self, turn: FinishedTurn, model: str | None = None) -> FinishedTurn:
+        """What forks start from: the host's request, whose cache they share; a request of their own, to the model that
+        the settings name for it, where the host's list of tools holds none that writes."""
+        if any(tool.name in WRITING for tool in tools_of(turn.request)):
+            return turn
+        return replace(turn, request=replace(self.own_request(model), messages=conversation_of(turn.request)))
 
     def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
-        self.session_memory.after_sampling(turn, usage)
+        settings = self._memory.settings
+        self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
-        self.extraction.turn_ended(turn)
+        self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
         if turn.is_subagent or self._dreaming is not None:
             return
         due = self._gates.check()
         if isinstance(due, Due):
             self.dream_task = DreamTask(len(due.sessions))
-            work = self._dream(turn.request, due, self.dream_task)
+            own = settings.dream_model
+            parent = self.own_request(own) if own else self._for_forks(turn).request
+            work = self._dream(parent, due, self.dream_task)
             self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
 
     @property
     def should_compact(self) -> bool:
-        """Whether the conversation fills so much of the model's window that it should be compacted now (N7)."""
+        """Whether the conversation fills so much of the model's window that it should be compacted now (N7). A host
+        that keeps its conversation itself shortens that itself, and then calls `clear`."""
         return self._last is not None and self.compaction.is_due(context_tokens(*self._last))
 
     async def compact(self, *, keep: str = "", is_automatic: bool = False) -> Compacted | Skipped:
         """Put a summary in the place of what `conversation` holds, and behind it its last messages (N7). `keep` is what
-        the user wants kept in particular."""
+        the user wants kept in particular. Of a host that keeps its conversation itself there is nothing to summarise:
+        `Skipped("nothing_said")`."""
         request = self._last[0] if self._last else self.own_request()
         trigger: Trigger = "auto" if is_automatic else "manual"
         outcome = await self.compaction.compact(self.conversation, request, keep=keep, trigger=trigger)
@@ -203,34 +243,40 @@ class Session:
         return Conversation.resume(self.transcript)
 
     async def close(self) -> None:
-        """Wait for the last turn's memories; stop a dream that is under way, it will come again (X10)."""
+        """Wait for what runs behind it, no longer than a limit: the last turn's memories, what earlier sessions left,
+        a dream. What is not done by then comes again (X10)."""
         try:
-            await self._end()
+            await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
+            if "transcript" in vars(self):
+                self.transcript.close()
         finally:
             self._on_closed(self.id)
 
-    async def _end(self) -> None:
-        parts = vars(self)  # what was never needed was never made
-        if self._late is not None:
-            self._late.cancel()
-        if "extraction" in parts:
-            await self.extraction.drain(0.0 if self._is_at_cap() else DRAIN_SECONDS)
-        if "session_memory" in parts:
-            await self.session_memory.close()
-        if self._catching_up is not None:
+    async def _stop(self, wait_seconds: float, reason: str) -> None:
+        """End what runs, after a wait for what is worth it; what was never needed was never made."""
+        until = asyncio.get_running_loop().time() + wait_seconds
+        for pending in list(self._recalls):
+            pending.cancel()
+        if (extraction := vars(self).pop("extraction", None)) is not None:
+            await extraction.drain(min(wait_seconds, DRAIN_SECONDS))
+        if (notes := vars(self).pop("session_memory", None)) is not None:
+            vars(self).pop("compaction", None)
+            await notes.close()
+        running = [task for task in (self._catching_up, self._dreaming) if task is not None and not task.done()]
+        left = max(0.0, until - asyncio.get_running_loop().time())
+        if running and left:
+            await asyncio.wait(running, timeout=left)
+        if self._catching_up in running:
             self._catching_up.cancel()  # its cursors move only after success
-            await asyncio.gather(self._catching_up, return_exceptions=True)
-        if self._dreaming is not None and self.dream_task is not None:
-            self.dream_task.kill()
-            await asyncio.gather(self._dreaming, return_exceptions=True)
-        if "transcript" in parts:
-            self.transcript.close()
+        if self.dream_task is not None:
+            self.dream_task.abort.set(reason)
+        await asyncio.gather(*running, return_exceptions=True)
 
     # What runs behind it
 
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
-        if self._catching_up is None and self._memory.settings.enabled:
+        if self._catching_up is None and self._is_on:
             loop = asyncio.get_running_loop()
             self.state.begin()
             self._catching_up = loop.create_task(self._catch_up(), name="memdir catch-up")
@@ -239,7 +285,7 @@ class Session:
     def state(self) -> SessionState:
         """How far the work behind the conversation has come."""
         memory = self._memory
-        return SessionState.load(self.id, memory.layout, memory_is_on=memory.settings.enabled)
+        return SessionState.load(self.id, memory.layout, memory_is_on=self._is_on)
 
     @cached_property
     def _plan(self) -> ExtractionPlan:
@@ -301,18 +347,22 @@ class Session:
     ) -> DreamReport | NotDreamt:
         """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
         memory = self._memory
+        if not self._is_on:
+            return NotDreamt("memory is off")
         from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
         task.sessions = len(sessions)
-        return await self._dreamer(sessions, confirm).dream(self.own_request(), task, is_dry=is_dry)
+        request = self.own_request(memory.settings.dream_model)
+        return await self._dreamer(sessions, confirm).dream(request, task, is_dry=is_dry)
 
-    def own_request(self) -> Request:
-        """The request of a fork that has no conversation to start from; the same until `clear`."""
+    def own_request(self, model: str | None = None) -> Request:
+        """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
+        than the usual."""
         if self._own_request is None:
             tools = tuple(tool.spec for tool in memory_tools())
             system = (SystemBlock(self.prompt(), ends_prefix=True),)
             self._own_request = Request(self._memory.model_name, system, tools)
-        return self._own_request
+        return replace(self._own_request, model=model) if model else self._own_request
 
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
@@ -341,7 +391,8 @@ class Session:
         memory = self._memory
         try:
             model = memory.model_for("extract")
-            machine = CatchUp(memory.layout, self._plan, model, memory.model_name, memory.sink, memory.clock)
+            name = memory.settings.extract_model or memory.model_name
+            machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock)
             files = await machine.run(self.id)
         except MemdirError:
             return

@@ -112,10 +112,13 @@ class Settings:
     event_log_max_bytes: int
     recall_selector: str
     recall_encoder: str
+    recall_model: str | None
     extract_every_turns: int
+    extract_model: str | None
     dream_hours: int
     dream_sessions: int
     dream_max_lost_percent: int
+    dream_model: str | None
     model_provider: str
     model_name: str | None
     model_base_url: str | None
@@ -179,7 +182,7 @@ def load_settings(
     refused: list[Refusal] = []
     paths: dict[Layer, str] = {
         "managed": managed_path if managed_path is not None else managed_settings_path(),
-        "flags": "the command line",
+        "flags": "the flags (--set, or flags= of open_memory)",
         "local": layout.local_settings,
         "user": layout.user_settings,
         "project": layout.project_settings,
@@ -258,7 +261,9 @@ def _why_off(
 
 def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
     if layer in ("managed", "flags"):
-        return "That is a policy of this machine" if layer == "managed" else "Leave --set memoryEnabled=false out"
+        return (
+            "That is a policy of this machine" if layer == "managed" else "Leave memoryEnabled=false out of the flags"
+        )
     stronger = "" if layer == "local" else f', or say "memoryEnabled": true in {paths["local"]}, which goes before it'
     return f"Take it out of {paths[layer]}{stronger}"
 

@@ -125,3 +125,24 @@ def test_a_command_is_judged_in_the_folder_where_it_will_run(gate: MemoryGate, p
     (project / ".env").write_text("x", encoding="utf-8")
     (project / "notes.txt").symlink_to(".env")
     assert isinstance(gate(call("Bash", command="cat ./*.txt")), Deny)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("Bash", {"command": "rm /m/a.md"}),
+        ("Bash", {"command": "cd /m && git rm a.md"}),
+        ("Bash", {"command": "unlink /m/a.md"}),
+        ("Delete", {"file_path": "/m/a.md"}),
+        ("DeleteFile", {"path": "/m/a.md"}),
+        ("remove_file", {}),
+    ],
+)
+def test_who_would_delete_is_told_how(gate: MemoryGate, name: str, arguments: dict[str, str]) -> None:
+    verdict = gate(call(name, **arguments))
+    assert isinstance(verdict, Deny) and "<!-- delete: the reason -->" in verdict.reason
+
+
+def test_a_write_elsewhere_is_told_its_place(gate: MemoryGate, root: Path) -> None:
+    verdict = gate(call("Write", file_path="/memories/a.md"))
+    assert isinstance(verdict, Deny) and str(root / "a.md") in verdict.reason

@@ -164,6 +164,103 @@ def test_what_was_written_and_taken_back_is_no_change(workspace: Workspace, stor
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["a.md", "./a.md", "a", "ROOT/a", "memory/a.md", "`ROOT/a.md`", "ROOT/a.MD", "ROOT/a.markdown", "file://ROOT/a.md"],
+)
+def test_a_path_that_comes_near_a_memory_means_it(workspace: Workspace, root: Path, project: Path, path: str) -> None:
+    assert workspace.meant(path.replace("ROOT", str(root)), str(project)) == str(root / "a.md")
+
+
+@pytest.mark.parametrize("path", ["../a.md", "/etc/a.md", "src/a.md", "ROOT/../a.md", "~/a.md"])
+def test_a_path_elsewhere_is_not_taken_for_a_memory(workspace: Workspace, root: Path, project: Path, path: str) -> None:
+    path = path.replace("ROOT", str(root))
+    assert workspace.meant(path, str(project)) == os.path.join(project, path)
+
+
+def test_a_file_of_the_project_is_meant_where_there_is_one(workspace: Workspace, root: Path, project: Path) -> None:
+    (project / "README.md").write_text("x")
+    assert workspace.meant("README.md", str(project)) == str(project / "README.md")
+    assert workspace.meant("memory", str(project)) == str(root / "MEMORY.md")
+
+
+async def test_arguments_under_other_names_are_understood_and_what_is_too_much_is_left_out(
+    workspace: Workspace, root: Path
+) -> None:
+    tools = box(root).forked(workspace)
+    text = topic("A").decode()
+    for use in (
+        ToolUse("1", "Write", {"path": "a.md", "content": text}),
+        ToolUse("2", "write_file", {"filePath": "b.md", "text": text, "overwrite": True}),
+        ToolUse(
+            "3", "Edit", {"file": "a.md", "old_str": "     7\ttext", "new_str": "     7\twords", "replace_all": "false"}
+        ),
+    ):
+        assert not (await tools.run(use)).is_error
+    assert workspace.read(str(root / "a.md")) == topic("A", "words")
+    assert workspace.read(str(root / "b.md")) == topic("A")
+
+
+INDEX = (
+    "# Memories of our team\n\n- [Old](old.md) — about Old\nAsk Ann before you change these.\n"
+    "- [Two](two.md) — about Two\n"
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "- [A](a.md) — about A\n",
+        "```markdown\n- [Old](old.md) — about Old\n```\n",
+        "Here is the new index:\n\n- [Two](two.md) — about Two\n- [Gone](gone.md) — no file\n",
+        "- [A](a.md) — about A\n- [A](a.md) — about A\n- [Old](old.md) — about Old\n",
+        f"- [A](a.md) — {'very long ' * 40}\n",
+        "* old.md: about Old\n* a.md: about A\n",
+    ],
+)
+def test_the_index_is_the_store_s_whatever_a_fork_makes_of_it(workspace: Workspace, root: Path, written: str) -> None:
+    """S7: lines of living files and of people stay; dangling, double and overlong ones go."""
+    for name in ("old", "two"):
+        (root / f"{name}.md").write_bytes(topic(name.title()))
+    (root / "MEMORY.md").write_text(INDEX)
+    workspace.write(str(root / "a.md"), topic("A"))
+    workspace.write(str(root / "MEMORY.md"), written.encode())
+    workspace.commit(ORIGIN, "x")
+    lines = index(root).splitlines()
+    assert [sum(f"({name}.md)" in line for line in lines) for name in ("a", "old", "two", "gone")] == [1, 1, 1, 0]
+    assert max(map(len, lines)) <= 150
+    assert {line for line in lines if line and not line.startswith("- [")} == {
+        "# Memories of our team",
+        "Ask Ann before you change these.",
+    }
+
+
+def test_a_fork_may_put_the_lines_of_an_index_in_another_order_and_under_headings(
+    workspace: Workspace, root: Path
+) -> None:
+    for name in ("old", "two"):
+        (root / f"{name}.md").write_bytes(topic(name.title()))
+    (root / "MEMORY.md").write_text("- [Old](old.md) — about Old\n- [Two](two.md) — about Two\n")
+    wanted = "## First\n\n- [Two](two.md) — about Two\n\n## Then\n\n- [Old](old.md) — about Old\n"
+    workspace.write(str(root / "MEMORY.md"), wanted.encode())
+    workspace.commit(ORIGIN, "x")
+    assert index(root) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "DELETED", "<!-- delete: x -->\n\nBut keep this."])
+def test_a_near_miss_of_a_deletion_is_answered_and_the_file_stays(workspace: Workspace, root: Path, text: str) -> None:
+    (root / "a.md").write_bytes(topic("A"))
+    with pytest.raises(BadMemoryFile):
+        workspace.write(str(root / "a.md"), text.encode())
+    assert workspace.changed() == []
+
+
+def test_what_is_not_there_cannot_be_deleted(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(MemoryNotFound):
+        workspace.write(str(root / "a.md"), b"<!-- delete: over -->")
+
+
+@pytest.mark.parametrize(
     "name", ["../outside.md", "/etc/passwd", "a.txt", ".hidden.md", "CLAUDE.md", "sub/../../x.md", "con.md", "a\\b.md"]
 )
 def test_nothing_is_drafted_outside_or_under_a_forbidden_name(workspace: Workspace, root: Path, name: str) -> None:
@@ -254,11 +351,11 @@ async def test_the_tools_do_not_know_the_difference(workspace: Workspace, root: 
     async def run(tool: str, **arguments: str) -> str:
         return (await tools.run(ToolUse("1", tool, arguments))).content
 
-    await run("Write", file_path=path, content="needle in a draft\n")
+    await run("Write", file_path=path, content=topic("Draft", "needle in a draft").decode())
     await run("Edit", file_path=path, old_string="a draft", new_string="the draft")
-    assert await run("Read", file_path=path) == "     1\tneedle in the draft"
+    assert (await run("Read", file_path=path)).endswith("     7\tneedle in the draft")
     found = await run("Grep", pattern="needle", path=str(root))
-    assert found.splitlines() == [f"{root}/disk.md:7:needle on disk", f"{path}:1:needle in the draft"]
+    assert found.splitlines() == [f"{root}/disk.md:7:needle on disk", f"{path}:7:needle in the draft"]
     assert (await run("Grep", pattern="needle", path=path)).startswith(path)
     assert (await run("Glob", pattern="*.md", path=str(root))).splitlines() == [path, f"{root}/disk.md"]
     await run("Read", file_path=str(root / "disk.md"))

@@ -324,3 +324,15 @@ def test_what_was_shown_of_the_team_is_not_called_never_shown(memdir: Memdir, ba
     assert "team/real_oven.md" in json.loads(memdir("check", "--json").out)["neverShown"]
     assert "real_oven.md" in memdir("recall", OVEN, "--scope", "team", "--render").out
     assert "team/real_oven.md" not in json.loads(memdir("check", "--json").out)["neverShown"]
+
+
+def test_explain_tells_of_both_scopes(memdir: Memdir, project: Path) -> None:
+    own = Path(open_memory(project).place_of("user").root)
+    own.mkdir(parents=True)
+    head = "---\nname: Tests\ndescription: likes oven tests with real temperatures\ntype: user\n---\n"
+    (own / "ovens.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
+    out = memdir("recall", OVEN, "--explain").out
+    mine = out.partition("of your memories for all projects:")[2]
+    assert "ovens.md" in mine and "meaning" in mine and "real_oven.md" not in mine
+    found = json.loads(memdir("recall", OVEN, "--json").out)
+    assert [one["file"] for one in found["candidatesOfUser"]] == ["ovens.md"]

@@ -16,6 +16,8 @@ from docs.generate import PUBLIC, fields_of, is_value, public_names
 
 import memdir
 from memdir import open_memory
+from memdir.errors import BadMemoryFile, MemoryNotFound, SecretRefused, SettingsError, UsageError
+from tests.security.fakes import github_token
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
@@ -95,3 +97,17 @@ def test_what_the_verbs_give_prints_as_what_it_is(project: Path) -> None:
     ]
     for one in shown:
         assert "staging" in repr(one) and " object at " not in repr(one)
+
+
+def test_what_a_program_is_told_to_do_it_can_do(project: Path) -> None:
+    memory = open_memory(project)
+    with pytest.raises(MemoryNotFound, match=r"`memory\.list\(\)`"):
+        memory.get("nothing")
+    with pytest.raises(BadMemoryFile, match="Say what to remember"):
+        memory.add(" ")
+    with pytest.raises(SecretRefused, match=r"allow_secret=True for `memory\.add`"):
+        memory.add(f"The token is {github_token()}.")
+    with pytest.raises(SettingsError, match="flags= of open_memory"):
+        open_memory(project, flags={"nothing.of": "ours"})
+    with pytest.raises(UsageError, match=r"of a stream its final message.*`\.parse\(\)`"):
+        memory.session("one").turn_ended({"model": "m", "messages": []}, iter(()))

@@ -143,32 +143,85 @@ def test_a_dream_cannot_launder_low_trust_by_other_words(
     assert store.read("mocks.md").topic.fields["trust"] == "web"
 
 
-@pytest.mark.parametrize("case", ["deletes everything", "no reason", "pinned", "secret", "secret in the index"])
-def test_what_a_dream_may_not_do_is_refused_as_a_whole_and_kept_for_inspection(
-    dream: Dream, root: Path, clock: Clock, case: str
+SECRET = "ghp" + "_" + secrets.token_hex(18)
+NEW = topic("Deploys", "We deploy on Tuesdays only.", "project")
+
+
+@pytest.mark.parametrize("case", ["no reason", "pinned", "secret", "secret in the index"])
+def test_what_a_dream_may_not_do_is_answered_at_the_write_and_costs_no_other_file(
+    dream: Dream, root: Path, case: str
 ) -> None:
-    wipe = "<!-- delete: tidy -->"
-    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md", "MEMORY.md")))
-    writes = {
-        "deletes everything": (("tests.md", wipe), ("testing.md", wipe)),
-        "no reason": (("testing.md", "<!-- delete: -->"), ("tests.md", BOTH)),
-        "pinned": (("tests.md", BOTH),),
-        "secret in the index": (("MEMORY.md", "- [Tests](tests.md) — ghp" + "_" + secrets.token_hex(18) + "\n"),),
-        "secret": (("tests.md", BOTH + "The token is ghp" + "_" + secrets.token_hex(18)),),
+    heard: list[str] = []
+    bad = {
+        "no reason": ("testing.md", "<!-- delete -->"),
+        "pinned": ("tests.md", BOTH),
+        "secret in the index": ("MEMORY.md", f"- [Tests](tests.md) — {SECRET}\n"),
+        "secret": ("tests.md", f"{BOTH}The token is {SECRET}"),
     }[case]
     if case == "pinned":
         (root / "tests.md").write_text(ONE.replace("type:", "pinned: true\ntype:"))
-    outcome = dream(
-        [
-            reads,
-            calls(*(("Write", {"file_path": str(root / name), "content": text}) for name, text in writes)),
-            says("Done."),
-        ]
+    before = (root / bad[0]).read_bytes()
+
+    def listens(request: Request) -> Reply:
+        heard.extend(result.content for result in request.messages[-1].tool_results if result.is_error)
+        return says("Done.")
+
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md", "MEMORY.md")))
+    writes = calls(
+        *(
+            ("Write", {"file_path": str(root / name), "content": text})
+            for name, text in (bad, ("project_deploys.md", NEW))
+        )
     )
+    outcome = dream([reads, writes, listens])
+    assert isinstance(outcome, DreamReport)
+    assert len(heard) == len(outcome.refused) == 1 and SECRET not in heard[0]
+    assert (root / "project_deploys.md").read_text() == NEW
+    assert bad[0] == "MEMORY.md" or (root / bad[0]).read_bytes() == before
+    assert SECRET not in (root / "MEMORY.md").read_text()
+
+
+def test_drafts_that_lose_facts_are_given_up_and_kept_for_inspection_and_the_others_written(
+    dream: Dream, root: Path
+) -> None:
+    wipe = "<!-- delete: tidy -->"
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
+    files = (("tests.md", wipe), ("testing.md", wipe), ("project_deploys.md", NEW))
+    writes = calls(*(("Write", {"file_path": str(root / name), "content": text}) for name, text in files))
+    outcome = dream([reads, writes, says("Done.")])
+    assert isinstance(outcome, DreamReport)
+    assert sorted(os.listdir(outcome.kept)) == ["testing.md", "tests.md"]
+    assert (root / "testing.md").read_text() == TWO and (root / "tests.md").read_text() == ONE
+    assert (root / "project_deploys.md").read_text() == NEW
+    assert "(tests.md)" in (root / "MEMORY.md").read_text()
+
+
+def test_a_dream_of_which_nothing_is_left_is_none(dream: Dream, root: Path, clock: Clock) -> None:
+    wipe = "<!-- delete: tidy -->"
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
+    files = ("tests.md", "testing.md")
+    writes = calls(*(("Write", {"file_path": str(root / name), "content": wipe}) for name in files))
+    outcome = dream([reads, writes, says("Done.")])
     assert isinstance(outcome, NotDreamt)
-    assert os.path.isdir(outcome.kept)
+    assert "lose facts" in outcome.reason and os.path.isdir(outcome.kept)
     assert (root / "testing.md").read_text() == TWO
     assert last_dream(str(root), clock.now) is None, "the next session may try again"
+
+
+def test_at_the_turn_limit_a_dream_keeps_what_loses_nothing(dream: Dream, root: Path) -> None:
+    """What it had deleted and not yet written elsewhere stays."""
+    steps: list[Step] = [
+        calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md"))),
+        calls(
+            ("Write", {"file_path": str(root / "testing.md"), "content": "<!-- delete: merged; source: tests.md -->"}),
+            ("Write", {"file_path": str(root / "project_deploys.md"), "content": NEW}),
+        ),
+        *[calls(("Glob", {"pattern": "*"}))] * 99,
+    ]
+    outcome = dream(steps)
+    assert isinstance(outcome, DreamReport)
+    assert (root / "testing.md").read_text() == TWO
+    assert (root / "project_deploys.md").read_text() == NEW
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "compact/continued.md": {"summary": "The summary.", "transcript": f"{HOME}/one.jsonl"},
     "compact/keep.md": {"wish": "the numbers"},
+    "compact/last_words.md": {"summary": "The summary.", "words": "Which port is free?"},
     "compact/summary.md": {"keep": ""},
     "dream/consolidate.md": {
         "bash": BASH,
@@ -46,6 +47,9 @@ VALUES: dict[str, dict[str, str]] = {
         "index_bytes": "25,000",
     },
     "extract/bash.md": {},
+    "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
+    "extract/nudge.md": {},
+    "extract/earlier.md": {"times": '- Monday, 2026-03-02 14:05: "The freeze ends on Friday."'},
     "extract/combined.md": {
         "bash": BASH,
         "new_messages": "4",

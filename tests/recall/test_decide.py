@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
+from memdir.search.document import Document
 from memdir.search.minilm import SENTENCE_DIMENSIONS
 from memdir.search.question import Question
 from memdir.search.ranking import Ranking, rank
 from memdir.search.segment import Segment
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import DIMENSIONS, open_table
-from tests.search.worlds import BAKERY, NOW_DAY, segment_of
+from tests.search.worlds import BAKERY, NOW_DAY, memory, segment_of
 
 LEARNED = load_calibration("words")
 
@@ -95,3 +96,59 @@ def test_every_signal_and_every_dimension_has_a_weight(encoder: str, dimensions:
     learned = load_calibration(encoder)
     assert len(learned.weights) == len(NAMES)
     assert len(learned.empty_direction) == dimensions
+
+
+EVERYDAY = """\
+fix the failing test in src/api.py
+what time is it in Tokyo?
+Please refactor the login form to use hooks
+How do I center a div?
+Rename the variable foo to bar everywhere
+write a function that reverses a linked list
+thanks, that works
+why does npm install fail with EACCES
+add a dark mode toggle to the settings page
+explain the difference between TCP and UDP
+Can you review my pull request?
+deploy the service to staging
+the build is red again
+let's write documentation for the new endpoint
+What did we decide about the database schema?
+Update the README with installation instructions
+run the linter
+Which port does postgres use?
+please translate this text to French
+I want to migrate from webpack to vite
+how many users signed up last week?
+make the button bigger
+what is the capital of France
+optimise this SQL query
+create a new branch for the hotfix
+what's our policy on code review?
+who owns the billing service?
+set up CI with GitHub Actions
+tell me a joke
+when is the next release?
+""".splitlines()
+
+ALONE = [
+    memory("plants.md", "project", "Office plants", "the office plants are watered on Mondays by Ann"),
+    memory("role.md", "user", "Role", "a senior backend engineer who prefers short answers"),
+    memory("pots.md", "feedback", "No succulents", "never buy succulents: they rot in the kitchen"),
+    memory("care.md", "reference", "Plant care", "the guide for plants lies in Notion"),
+]
+
+
+@pytest.mark.parametrize("only", ALONE, ids=lambda only: only.kind)
+def test_the_only_memory_is_not_shown_for_whatever_is_said(encoder: WordEncoder, only: Document) -> None:
+    """R3: no shared word and no nearness, not shown, however small the store."""
+    alone = segment_of([only], encoder)
+    assert [text for text in EVERYDAY if ask(encoder, alone, text)[1].chosen] == []
+
+
+def test_the_only_memory_is_shown_for_what_it_is_about(encoder: WordEncoder) -> None:
+    alone = segment_of(ALONE[:1], encoder)
+    ranking, decision = ask(encoder, alone, "who waters the office plants on Mondays?")
+    assert decision.chosen == ["plants.md"]
+    ranking, decision = ask(encoder, alone, "deploy the service to staging")
+    assert "shares no word and is not near in meaning" in decision.verdicts[0].reasons(ranking)

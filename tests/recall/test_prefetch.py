@@ -85,6 +85,44 @@ async def test_each_session_is_shown_a_memory_once(project: Path) -> None:
     assert [len(texts) for texts in found] == [1, 1, 0, 0]
 
 
+async def test_what_a_session_was_shown_and_its_limit_outlive_the_process(project: Path) -> None:
+    """R1, R7."""
+    memory = opened(project)
+    assert len(await joined(memory.session("a").prefetch(PORT))) == 1
+    used = memory.session("a")._shown.characters
+    await memory.close()
+    again = opened(project, files=())
+    assert await joined(again.session("a").prefetch(PORT)) == []
+    assert again.session("a")._shown.characters == used > 0
+    again.session("a").clear()
+    third = opened(project, files=())
+    assert len(await joined(third.session("a").prefetch(PORT))) == 1, "the context was emptied"
+
+
+async def test_a_memory_that_changed_since_it_was_shown_is_announced_again(project: Path) -> None:
+    memory = opened(project)
+    (first,) = await joined(memory.session("a").prefetch(PORT))
+    Path(memory.place.root, "port.md").touch()
+    assert await joined(memory.session("a").prefetch(PORT)) == [], "the same words are no news"
+    write(memory, "port.md", more="Since Monday it is 5434.\n")
+    later = opened(project, files=())
+    (text,) = await joined(later.session("a").prefetch("Thanks, go on."))
+    assert "5434" in text
+    assert "has changed since it was shown" in text and "has changed" not in first
+    assert await joined(later.session("a").prefetch(PORT)) == []
+    Path(memory.place.root, "port.md").unlink()
+    assert await joined(later.session("a").prefetch(PORT)) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"characters": "x", "shown": {}}', '{"shown": [1]}', "\0" * 99])
+async def test_what_is_kept_of_a_session_may_be_damaged(project: Path, text: str) -> None:
+    memory = opened(project)
+    path = Path(memory.layout.shown("a"))
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert len(await joined(memory.session("a").prefetch(PORT))) == 1
+
+
 async def test_two_recalls_in_flight_bring_a_memory_once(project: Path) -> None:
     memory = opened(project)
     first, second = memory.session("a").prefetch(PORT), memory.session("a").prefetch(PORT)

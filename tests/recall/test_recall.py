@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Model, Reply, Request
+from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, says
-from memdir.recall import model_select
+from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module
 from memdir.recall.inject import MAX_SESSION_CHARACTERS
 from memdir.recall.model_select import ModelChooser
@@ -21,6 +22,7 @@ from memdir.recall.recall import Recaller, RecallRequest, Shown, ShownBySession
 from memdir.recall.recall_log import Injection, Pin, RecallLog
 from memdir.recall.selection import LocalChooser, LocalSelector, Selection
 from memdir.recall.warm_selector import WarmSelector
+from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from tests.conftest import NOW, Events
 from tests.search.worlds import BAKERY
@@ -146,6 +148,68 @@ def test_a_list_of_names_is_found_however_it_is_dressed(bench: Bench, answer: st
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "freeze",
+        "Freeze.MD",
+        "./freeze.md",
+        "/home/ann/.memdir/projects/-p/memory/freeze.md",
+        "~/.memdir/projects/-p/memory/freeze",
+        "memory\\\\freeze.md",
+        "[project] freeze.md",
+        "- [project] freeze.md (2026-03-01T10:00:00Z): the release is frozen",
+        "1. `freeze.md`",
+        "[freeze.md](freeze.md)",
+        "freeze.md: it says when the freeze begins",
+        "freeze - it fits",
+        "  'freeze.md' ",
+    ],
+)
+def test_a_name_is_known_however_a_model_writes_it(bench: Bench, name: str) -> None:
+    written = name.replace("'", "`")
+    objects = f'{{"selected_memories": [{{"file": "{written}", "reason": "it fits"}}]}}'
+    assert by_model(bench, [says(objects)]) == ["freeze.md"]
+    assert by_model(bench, [says(f'{{"Selected_Memories": ["{written}", "none such"]}}')]) == ["freeze.md"]
+    assert by_model(bench, [says(f'{{"selected_memories": "{written}"}}')]) == ["freeze.md"]
+    assert by_model(bench, [says(f'{{"selected_memories": {{"{written}": "it fits"}}}}')]) == ["freeze.md"]
+
+
+def test_names_that_differ_by_case_or_folder_only_are_told_apart(bench: Bench, store: MemoryStore) -> None:
+    for folder, name in (("", "Freeze.md"), ("old", "freeze.md"), ("old", "plan.md")):
+        Path(store.root, folder).mkdir(exist_ok=True)
+        Path(store.root, folder, name).write_text("---\nname: n\ndescription: d\ntype: project\n---\n\nx\n")
+    for name, key in (("Freeze.md", "Freeze.md"), ("old/freeze", "old/freeze.md"), ("plan", "old/plan.md")):
+        assert by_model(bench, [says(f'["{name}"]')]) == [key]
+
+
+def test_one_name_a_line_is_a_list_too(bench: Bench) -> None:
+    assert by_model(bench, [says("These help:\n- freeze.md\n- [project] real_oven.md: tests\n")]) == [
+        "freeze.md",
+        "real_oven.md",
+    ]
+
+
+def test_where_nothing_it_named_is_there_this_machine_chooses(bench: Bench, events: Events) -> None:
+    assert by_model(bench, [says('{"selected_memories": ["oven_rules.md", "42"]}')]) == bench.choose() != []
+    assert ("recall by a model", "bad_reply") in [
+        (event.fields["what"], event.fields["reason"]) for event in events.events if event.name == "memory.refused"
+    ]
+
+
+def test_of_more_memories_than_a_model_is_shown_the_nearest_are_among_them(bench: Bench, store: MemoryStore) -> None:
+    for number in range(MAX_RETURNED + 20):
+        text = f"---\nname: Plant {number}\ndescription: how plant {number} is watered\ntype: project\n---\n\nx\n"
+        Path(store.root, f"plant{number}.md").write_text(text)
+    for key in ("real_oven.md", "freeze.md"):
+        os.utime(Path(store.root, key), (NOW - 900 * 86400, NOW - 900 * 86400))
+    model = ScriptedModel([says('["real_oven.md"]')])
+    assert bench.by_model(model) == ["real_oven.md"]
+    asked = model.requests[0].messages[0].text
+    assert asked.count("\n- [") == MAX_RETURNED
+    assert f"({len(store.scan(limit=None).headers) - MAX_RETURNED} more are not listed" in asked
+
+
+@pytest.mark.parametrize(
     "answer", ['{"selected_memories": []}', 'None fits: {"selected_memories": []}', "[]", "```\n[]\n```"]
 )
 def test_an_empty_list_means_that_no_memory_helps(bench: Bench, answer: str) -> None:
@@ -173,14 +237,14 @@ def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(bench: Bench
 def test_what_was_shown_is_not_offered_to_the_model(bench: Bench) -> None:
     bench.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])
-    assert bench.by_model(model) == []
+    assert "freeze.md" not in bench.by_model(model)
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
 def test_what_cannot_be_read_is_not_offered_to_the_model(bench: Bench, store: MemoryStore, tmp_path: Path) -> None:
     (tmp_path / "second name").hardlink_to(Path(store.root, "freeze.md"))
     model = ScriptedModel([says(FREEZE)])
-    assert bench.by_model(model) == []
+    assert "freeze.md" not in bench.by_model(model)
     assert "freeze.md" not in str(model.requests[0].messages)
 
 
@@ -260,3 +324,29 @@ def test_damaged_lines_of_the_log_cost_only_themselves(tmp_path: Path) -> None:
         file.write(b'{"time": 2.0, "sess\n[1]\n{"time": "x", "session": "s", "keys": []}\n')
     log.add(Injection(3.0, "s", ("b.md",)))
     assert [one.keys for one in log.injections()] == [("a.md",), ("b.md",)]
+
+
+def test_the_log_is_rotated_and_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_log, "MAX_LOG_BYTES", 300)
+    log = RecallLog(str(tmp_path))
+    for number in range(40):
+        log.add(Injection(float(number), "s", (f"m{number}.md",), message="Which port?"))
+    kept = [int(injection.time) for injection in log.injections()]
+    assert kept == list(range(kept[0], 40)) and 4 < len(kept) < 40
+    assert len(list(tmp_path.glob("recalled*.jsonl"))) == 4
+    assert all(path.stat().st_size < 500 for path in tmp_path.glob("recalled*.jsonl"))
+
+
+def test_the_event_tells_who_chose_from_how_many_and_what_it_cost(bench: Bench, events: Events) -> None:
+    """R1, O2."""
+    model = ScriptedModel([says('["freeze.md", "real_oven.md"]', usage=Usage(900, 12))])
+    by_model = ModelChooser(bench.local, bench.store, open_model=lambda: model, name="any", sink=events)
+    for chooser, expected in ((bench.local, ("words", 0)), (by_model, ("model", 912))):
+        recaller, request = bench.over(chooser), RecallRequest(OVEN, shown=Shown("s"))
+        recaller.show(recaller.prepare(request, recaller.choose(request)))
+        told = events.events[-1].fields
+        assert events.events[-1].name == "memory.recall"
+        assert (told["chooser"], told["tokens"]) == expected
+        assert told["scanned"] == len(BAKERY)
+        assert told["chosen"] == told["files"] != 0
+        assert isinstance(told["ms"], float) and told["ms"] > 0

@@ -37,13 +37,20 @@ class Talk:
         return self._finish(reply)
 
     def uses_tool(
-        self, text: str, tool: str, arguments: dict[str, object], result: str, reply: str = "Done."
+        self,
+        text: str,
+        tool: str,
+        arguments: dict[str, object],
+        result: str,
+        reply: str = "Done.",
+        *,
+        is_error: bool = False,
     ) -> FinishedTurn:
         """One turn in which the assistant calls a tool."""
         self._add("user", Text(text))
         call = f"t{len(self.messages)}"
         self._add("assistant", ToolUse(call, tool, arguments))  # type: ignore[arg-type]
-        self._add("user", ToolResult(call, result))
+        self._add("user", ToolResult(call, result, is_error))
         return self._finish(reply)
 
     def _add(self, role: str, block: Text | ToolUse | ToolResult, *, is_meta: bool = False) -> Message:

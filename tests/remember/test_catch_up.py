@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from memdir.errors import ModelError
 from memdir.layout import Layout
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request
 from memdir.model.scripted import ScriptedModel, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
@@ -189,3 +191,36 @@ async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
     second.transcript.close()
     assert len(model.requests) == 1
     assert not SessionState.load("two", layout).extract_cursor
+
+
+async def test_dates_count_from_the_day_on_which_they_were_said(
+    layout: Layout, machine: Callable[[Model], CatchUp], clock: Clock
+) -> None:
+    """What is caught up on weeks later was said weeks ago, and each day of it has its own "tomorrow"."""
+    SessionState("old", layout).begin()
+    transcript = Transcript(layout.session("old"), session_id="old", cwd="/app", clock=clock)
+    talk, first_day = Conversation(transcript), clock.now
+    for text in ("The freeze begins tomorrow.", "The audit is on Friday, as I was told."):
+        talk.add(user(text))
+        talk.add(Message("assistant", (Text("Noted, as you say."),)))
+        clock.now += 3 * 86_400
+    transcript.close()
+    clock.now += 40 * 86_400
+    model = ScriptedModel([says("Nothing."), says("Nothing.")])
+    await machine(model).run("now")
+    days = [datetime.fromtimestamp(first_day + days * 86_400).astimezone() for days in (0, 3)]
+    for day, request, text in zip(days, model.requests, ("The freeze begins", "The audit is on Friday"), strict=True):
+        job = request.messages[-1].text
+        assert f'- {day:%A, %Y-%m-%d %H:%M}: "{text}' in job
+        assert job.splitlines()[-1].startswith(f"Now it is {day:%A}, {day:%Y-%m-%d}")
+    assert SessionState.load("old", layout).extract_cursor == talk.messages[-1].id
+
+
+async def test_the_built_in_model_counts_from_there_too(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], clock: Clock, store: MemoryStore
+) -> None:
+    talk("old", text="We freeze all merges tomorrow, because the mobile team cuts a release branch.")
+    tomorrow = datetime.fromtimestamp(clock.now + 86_400).astimezone()
+    clock.now += 40 * 86_400
+    (file,) = await machine(BuiltinModel()).run("now")
+    assert f"{tomorrow:%Y-%m-%d}" in Path(store.root, file).read_text(encoding="utf-8")

@@ -27,6 +27,8 @@ from tests.remember.working import Work, fix_rounding
 
 TEMPLATE = load_prompt("session_memory/template.md").text
 NOTES = TEMPLATE.replace("\n\n# Current State", "\nRounding of invoices\n\n# Current State")
+REST = "## Where things stand\n" + "A question was asked, lines were found, an answer was given. " * 15
+SHORT = f"## What the user wants\nShort.\n\n{REST}"
 PLAN = CompactionPlan(window_tokens=20_000, percent=80)
 
 
@@ -94,7 +96,7 @@ async def test_a_model_writes_the_summary_when_there_are_no_notes(
 ) -> None:
     long_talk(work)
     before = work.talk.messages
-    model = ScriptedModel([says("## What the user wants\nAnswers.")])
+    model = ScriptedModel([says(f"## What the user wants\nAnswers.\n\n{REST}")])
     request = Request("scripted", system=(SystemBlock("You help."),), messages=before)
     outcome = await compaction(model).compact(work.talk, request)
     assert isinstance(outcome, Compacted) and outcome.method == "model"
@@ -112,7 +114,7 @@ async def test_what_the_user_wants_kept_is_told_to_the_model_first(
     """`/compact keep the numbers`: the notes were written without that wish."""
     long_talk(work)
     keep_notes(layout, session, work.talk.messages[-1].id)
-    model = ScriptedModel([says("The numbers are 1 and 2.")])
+    model = ScriptedModel([says(f"## What the user wants\nThe numbers are 1 and 2.\n\n{REST}")])
     outcome = await compaction(model).compact(work.talk, work.request(), keep="the numbers")
     assert isinstance(outcome, Compacted) and outcome.method == "model"
     assert "the numbers" in model.requests[0].messages[-1].text
@@ -135,7 +137,11 @@ async def test_a_failing_model_falls_back_to_the_notes(
         ([says("")], "empty_summary"),
         ([says("  \n")], "empty_summary"),
         ([calls(("Read", {"file_path": "x"}))] * 2, "empty_summary"),
-        ([says("long " * 40_000)], "summary_larger_than_what_it_replaces"),
+        ([says("I'm sorry, I cannot help with that.")], "summary_too_short"),
+        ([says("Done.")], "summary_too_short"),
+        ([says("Let me write the summary now. " * 40)], "summary_without_headings"),
+        ([calls(("Read", {"file_path": "x"}), text=SHORT), says("Done.")], "summary_too_short"),
+        ([says(SHORT + "long " * 40_000)], "summary_larger_than_what_it_replaces"),
         ([ModelError("x", kind="context_too_long")] * 3, "empty_summary"),
     ],
 )
@@ -157,7 +163,7 @@ async def test_a_result_that_would_not_fit_is_not_used(work: Work, compaction: C
     long_talk(work)
     before = work.talk.messages
     full = Request("scripted", system=(SystemBlock("x" * 80_000),), messages=before)
-    outcome = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, full)
+    outcome = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, full)
     assert outcome == Skipped("no_session_memory; would_not_fit")
     assert work.talk.messages == before
 
@@ -173,7 +179,7 @@ async def test_a_disk_that_refuses_the_boundary_changes_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(work.talk.transcript, "append", full)
-        outcome = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, work.request())
+        outcome = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, work.request())
     assert outcome == Skipped("no_session_memory; failed: DiskError")
     assert work.talk.messages == before == resume(work.talk.transcript.path).messages
 
@@ -182,7 +188,7 @@ async def test_a_conversation_too_long_to_be_summarised_is_summarised_from_its_n
     work: Work, compaction: Callable[..., Compaction]
 ) -> None:
     long_talk(work)
-    model = ScriptedModel([ModelError("x", kind="context_too_long"), says("The newer half.")])
+    model = ScriptedModel([ModelError("x", kind="context_too_long"), says(SHORT)])
     outcome = await compaction(model).compact(work.talk, work.request())
     assert isinstance(outcome, Compacted)
     first, second = (request.messages[:-1] for request in model.requests)
@@ -206,11 +212,11 @@ async def test_notes_that_cover_nobody_knows_what_are_not_trusted(
 ) -> None:
     long_talk(work)
     keep_notes(layout, session, "a message of another branch")
-    outcome = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, work.request())
+    outcome = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, work.request())
     assert isinstance(outcome, Compacted) and outcome.method == "model"
     keep_notes(layout, session, "x", text=TEMPLATE)
     long_talk(work)
-    again = await compaction(ScriptedModel([says("Short.")])).compact(work.talk, work.request())
+    again = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, work.request())
     assert isinstance(again, Compacted) and again.method == "model", "an empty form is no summary"
 
 
@@ -229,7 +235,7 @@ async def test_it_is_due_at_a_share_of_the_window_and_gives_up_after_three_failu
 
 
 async def test_a_conversation_is_compacted_again_and_again(work: Work, compaction: Callable[..., Compaction]) -> None:
-    model = ScriptedModel([says(f"Summary {number}.") for number in range(4)])
+    model = ScriptedModel([says(f"## What the user wants\nSummary {number}.\n\n{REST}") for number in range(4)])
     machine = compaction(model)
     for number in range(4):
         long_talk(work)
@@ -272,3 +278,30 @@ def test_a_tail_has_a_floor_a_ceiling_and_whole_calls() -> None:
     assert tail_start(messages, 2, Tail(0, 0, 0)) == 1, "what is not covered stays, whatever it costs"
     assert whole_calls(messages, 2) == 1
     assert Tail.within(8_000) == Tail(400, 5, 1_600)
+
+
+@pytest.mark.parametrize("way", ["model", "session-memory"])
+async def test_the_question_that_is_still_open_is_kept_word_for_word(
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction], way: str
+) -> None:
+    long_talk(work)
+    work.ask("Which of the 3 ports is free, and why not 8081?")
+    for number in range(40):
+        work.call("Grep", {"pattern": str(number)}, "found a line\n" * 80)
+    work.reply("I am still looking.")
+    if way == "session-memory":
+        keep_notes(layout, session, work.talk.messages[-1].id)
+    outcome = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, work.request())
+    assert isinstance(outcome, Compacted) and outcome.method == way
+    assert "Which of the 3 ports is free, and why not 8081?" in work.talk.messages[0].text
+
+
+async def test_headings_of_a_summary_may_be_written_in_any_way(
+    work: Work, compaction: Callable[..., Compaction]
+) -> None:
+    long_talk(work)
+    sloppy = SHORT.replace("## What the user wants", "### 1. WHAT THE USER WANTS:").replace("## Where", "**Where", 1)
+    outcome = await compaction(ScriptedModel([says(sloppy.replace("stand\n", "stand**\n"))])).compact(
+        work.talk, work.request()
+    )
+    assert isinstance(outcome, Compacted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -402,3 +403,28 @@ async def test_the_built_in_model_adds_to_its_notes_and_keeps_what_the_context_h
     files = notes.body("Files and Functions").splitlines()
     assert files == ["- `src/invoice.py`: read, edited (`total`)", "- `tests/test_tax2.py`: written (`test_tax`)"]
     assert len(notes.body("Worklog").splitlines()) == 3
+
+
+SLOPPY = {
+    "levels": lambda text: text.replace("\n# ", "\n### "),
+    "case": lambda text: "\n".join(line.upper() if line.startswith("# ") else line for line in text.split("\n")),
+    "order": lambda text: "\n\n".join(["# " + part.strip() for part in text.split("# ")[1:]][::-1]),
+    "bold, colons, numbers": lambda text: re.sub(r"(?m)^# (.+)$", r"## 3. **\1:**", text),
+    "no sign": lambda text: re.sub(r"(?m)^# (.+)$", r"**\1**", text),
+    "words for signs": lambda text: text.replace("Errors & Corrections", "Errors and corrections"),
+    "a fence": lambda text: f"```markdown\n{text}\n```",
+    "words before it": lambda text: f"Here are the notes:\n\n{text}",
+    "no hints": lambda text: re.sub(r"(?m)^_.*_\n", "", text),
+    "other hints": lambda text: re.sub(r"(?m)^_(.*)_$", r"*\1*", text),
+}
+
+
+@pytest.mark.parametrize("kind", SLOPPY)
+async def test_headings_may_be_written_in_any_way_and_the_file_keeps_its_form(
+    keep: Callable[..., SessionMemory], layout: Layout, kind: str
+) -> None:
+    path = layout.session_memory("one")
+    memory = keep(ScriptedModel(writes(SLOPPY[kind](FILLED), path)))
+    memory.after_sampling(turn(1), usage(12_000))
+    await memory.settle()
+    assert Path(path).read_text(encoding="utf-8") == FILLED

@@ -11,17 +11,14 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.workspace import Workspace
-from memdir.dream.dream_check import faults_of_dream
-from memdir.errors import SecretRefused
+from memdir.errors import BadMemoryFile, SecretRefused
 from memdir.layout import Layout
-from memdir.remember.lineage import weigh
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.undo import undo
-from memdir.transcript.message import user
 from tests.conftest import Events, Ran
 from tests.security.fakes import drawn, github_token, key_block, password
 
@@ -85,7 +82,7 @@ def test_a_person_may_insist_for_this_machine_and_never_for_others(memdir: Memdi
 def test_the_error_for_programs_holds_no_value(memdir: Memdir) -> None:
     ran = memdir("remember", f"Token {github_token()}", "--json")
     told = json.loads(ran.out)
-    assert told["kind"] == "SecretRefused"
+    assert told["error"]["kind"] == "SecretRefused"
     assert github_token() not in ran.out
 
 
@@ -226,20 +223,23 @@ def test_a_text_saved_by_hand_is_reported_by_the_next_command_and_by_the_doctor(
 
 
 def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) -> None:
-    """What the store would refuse is given up before: a run that failed would come again with the same messages."""
+    """It is refused at the write, with its kind and never its value: the other drafts stand."""
     token = github_token()
     hidden = f"extra: >\n  {token[:20]}\n  {token[20:]}"
+    workspace = Workspace([store])
+    form = "---\nname: n\ndescription: d\ntype: project\n"
+    workspace.write(os.path.join(store.root, "fine.md"), f"{form}---\n\nText.\n".encode())
     for key, text in {
-        "body.md": f"---\nname: n\ndescription: d\n---\n\n{token}\n",
-        "field.md": f"---\nname: n\ndescription: d\n{hidden}\n---\n\nText.\n",
-        f"{token}.md": "---\nname: n\ndescription: d\n---\n\nText.\n",
+        "body.md": f"{form}---\n\n{token}\n",
+        "field.md": f"{form}{hidden}\n---\n\nText.\n",
+        f"{token}.md": f"{form}---\n\nText.\n",
+        "MEMORY.md": f"- [Tests](fine.md) — {token}\n",
     }.items():
-        workspace = Workspace([store])
-        workspace.write(os.path.join(store.root, key), text.encode())
-        assert faults_of_dream(workspace, max_lost_share=1.0)
-        with pytest.raises(SecretRefused):
-            workspace.commit(Origin("extract"), "extract")
-        assert weigh(workspace, [user("The text.")]).refused == 1 and not workspace.changed()
+        with pytest.raises(BadMemoryFile, match="github-token") as refused:
+            workspace.write(os.path.join(store.root, key), text.encode())
+        assert token not in str(refused.value)
+    assert len(workspace.refused) == 4
+    assert [draft.key for draft in workspace.commit(Origin("extract"), "extract")] == ["fine.md"]
 
 
 def test_an_event_says_what_kind_was_saved_where(store: MemoryStore, events: Events) -> None:

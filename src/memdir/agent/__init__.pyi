@@ -13,6 +13,7 @@ from memdir.agent.tools.tool import Tool as Tool
 from memdir.agent.tools.tool import Toolbox as Toolbox
 from memdir.agent.tools.tool import ToolContext as ToolContext
 from memdir.agent.tools.tool import memory_tools as memory_tools
+from memdir.agent.workspace import Ruling as Ruling
 from memdir.agent.workspace import Workspace as Workspace
 from memdir.store.history import Origin as Origin
 

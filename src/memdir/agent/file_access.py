@@ -55,7 +55,13 @@ class Files(Protocol):
         """The bytes of a plain file. MemoryNotFound or BadMemoryFile when there is none to read."""
         ...
 
-    def write(self, path: str, data: bytes) -> None: ...
+    async def put(self, path: str, data: bytes) -> str:
+        """Write a file. Returns what was changed about the text on the way, in words; mostly nothing."""
+        ...
+
+    def meant(self, path: str, cwd: str) -> str:
+        """The file that a model means by a path, which may be a near miss."""
+        ...
 
     def walk(self, folder: str) -> Iterator[str]:
         """Every plain file below a folder, in order; hidden ones, links, pipes and devices left out."""
@@ -88,6 +94,14 @@ class DiskFiles:
             ) from None
         except OSError as error:
             raise disk_error(error, "read", path) from error
+
+    async def put(self, path: str, data: bytes) -> str:
+        self.write(path, data)
+        return ""
+
+    def meant(self, path: str, cwd: str) -> str:
+        del cwd
+        return path
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there, or its new content; its mode stays, a link to it stays a link."""
@@ -149,6 +163,14 @@ class SingleFile:
             return DiskFiles().read(self.path)
         except MemoryNotFound:
             return self.template
+
+    async def put(self, path: str, data: bytes) -> str:
+        self.write(path, data)
+        return ""
+
+    def meant(self, path: str, cwd: str) -> str:
+        """Its bare name means the file at hand."""
+        return self.path if path.removeprefix("./") == os.path.basename(self.path) else os.path.join(cwd, path)
 
     def write(self, path: str, data: bytes) -> None:
         self._require(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,18 @@ from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
 from memdir.model.job import TypedJob
 from memdir.model.model import CachePolicy, Model, Request, Usage
+from memdir.prompts.compose import load_prompt
 from memdir.transcript.message import Message, user
+
+# A file, a call in words, or an announcement in the place of a call.
+_TOLD = re.compile(
+    r"^[ \t]*(?:description|type)[ \t]*[:=]|</?(?:tool_call|function|invoke|tool_use|write)\b"
+    r"|\"(?:file_path|arguments)\"\s*:"
+    r"|\b(?:Write|Edit)\s*\(|\b(?:i'?ll|i will|i'm going to|let me|i(?:'ve| have)?)\s+(?:now\s+|just\s+)?"
+    r"(?:sav|wr[io]t|record|stor|creat|updat|remember|add|not(?:e|ed)\b|merg|delet|remov|keep|kept)"
+    r"|\b(?:saved|wrote|written|created|updated|recorded|stored|added|merged|deleted)\b[^\n]*\.md\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,8 @@ class Job:
     max_turns: int  # replies it may take
     prompt_hash: str = ""  # of the prompt that the text was rendered from
     typed: TypedJob | None = None  # the same as data, for the built-in model
+    spare_turns: int = 0  # for a model that reads or writes one file a turn
+    is_writing: bool = False  # its files are what counts: words that tell of some, or hold one, are answered once
 
 
 @dataclass(frozen=True)
@@ -59,8 +73,8 @@ class ForkReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model came to an end of its own."""
-        return self.run.ending == "done"
+        """Whether the model came to an end of its own, and not for want of words."""
+        return not self.run.failure
 
 
 def fork_request(parent: Request, text: str, *, since: Sequence[Message] = (), job: TypedJob | None = None) -> Request:
@@ -92,5 +106,14 @@ async def run_fork(
         max_turns=job.max_turns,
         abort=abort,
         on_message=on_progress,
+        spare_turns=job.spare_turns,
+        nudge=_nudge if job.is_writing else None,
     )
     return ForkReport(job, run)
+
+
+def _nudge(run: AgentRun) -> str:
+    """What to answer where a model told what it would write instead of writing it."""
+    if run.files_touched or run.failure or not _TOLD.search(run.final_text):
+        return ""
+    return load_prompt("extract/nudge.md").text.rstrip("\n")

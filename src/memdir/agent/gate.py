@@ -6,15 +6,22 @@ A fork keeps its parent's list of tools, because tools are part of the cache key
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
+from memdir.store.form import HOW_TO_DELETE
 from memdir.transcript.message import ToolUse
 
 READING = frozenset(("Read", "Grep", "Glob"))
 WRITING = frozenset(("Write", "Edit"))
+FILE_TOOLS = WRITING | {"Read"}
+# A command or the name of a tool that would delete a file.
+_DELETING = re.compile(
+    r"(?:^|[;&|]|\bgit |\bsudo )\s*(?:rm|unlink|rmdir|del|trash|shred)\s|^(?i:delete|remove|unlink|rm)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,8 @@ class MemoryGate:
             return self._judge_write(call)
         if call.name == "Bash":
             return self._judge_command(call)
+        if _DELETING.search(call.name):
+            return Deny(f"{call.name} is not available here. {HOW_TO_DELETE}")
         shell = "" if self.no_bash else "read-only Bash, "
         return Deny(
             f"{call.name} is not available here: only Read, Grep, Glob, {shell}and Edit or Write inside "
@@ -63,9 +72,13 @@ class MemoryGate:
         real = os.path.realpath(os.path.join(self.cwd, path))
         if any(real.startswith(os.path.realpath(root) + os.sep) for root in self.roots):
             return Allow()
-        return Deny(f"{path} is outside the memory directory: write only below {self._places()}")
+        name = os.path.basename(path.rstrip("/")) or "name.md"
+        there = os.path.join(self.roots[0], name)
+        return Deny(f"{path} is outside the memory directory: write only below {self._places()}, this as {there}")
 
     def _judge_command(self, call: ToolUse) -> Allow | Deny:
+        if _DELETING.search(str(call.input.get("command", ""))):
+            return Deny(f"commands that delete are not available here. {HOW_TO_DELETE}")
         if self.no_bash:
             return Deny(f"Bash is not available here, because {self.no_bash}: use Read, Grep and Glob")
         from memdir.agent.bash.shell_judge import judge

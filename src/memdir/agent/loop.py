@@ -6,17 +6,16 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Literal, TypeVar
 
-from memdir.agent.gate import WRITING, Allow, Deny, Gate
+from memdir.agent.gate import FILE_TOOLS, WRITING, Allow, Deny, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.events import tell
 from memdir.model.careful import ask
-from memdir.model.model import Model, Request, Usage
+from memdir.model.model import Model, Request, StopReason, Usage
 from memdir.model.raw import tools_of
 from memdir.prompts.door import shown
-from memdir.transcript.message import Message, ToolResult, ToolUse
+from memdir.transcript.message import Message, ToolResult, ToolUse, user
 
 Result = TypeVar("Result")
 INTERRUPTED = "Interrupted before it had finished."
@@ -28,19 +27,18 @@ class Aborted(Exception):
 
 
 class Abort:
-    """Set once; whoever waits under it stops at once."""
+    """Set once; whoever waits under it stops at once. It belongs to no loop: a session may live over several."""
 
     def __init__(self) -> None:
-        self._event = asyncio.Event()
+        self._guarded: set[asyncio.Event] = set()
+        self.is_set = False
         self.reason = ""
-
-    @property
-    def is_set(self) -> bool:
-        return self._event.is_set()
 
     def set(self, reason: str) -> None:
         self.reason = self.reason or reason
-        self._event.set()
+        self.is_set = True
+        for signal in self._guarded:
+            signal.set()
 
     def check(self) -> None:
         """Aborted when the signal has been given."""
@@ -49,14 +47,17 @@ class Abort:
 
     async def guard(self, work: Awaitable[Result]) -> Result:
         """The result of `work`, or Aborted as soon as the signal is given; the work is cancelled and waited for."""
-        task = asyncio.ensure_future(work)
-        signal = asyncio.ensure_future(self._event.wait())
+        task, given = asyncio.ensure_future(work), asyncio.Event()
+        signal = asyncio.ensure_future(given.wait())
+        self._guarded.add(given)
         try:
+            self.check()
             await asyncio.wait((task, signal), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             raise Aborted(self.reason)
         finally:
+            self._guarded.discard(given)
             for pending in (task, signal):
                 pending.cancel()
             await asyncio.gather(task, signal, return_exceptions=True)
@@ -76,6 +77,8 @@ class AgentRun:
     turns: int  # replies of the model
     refusals: int  # calls that the gate refused
     last_request: Request  # the request that got the last reply
+    files_touched: tuple[str, ...] = ()  # that were written or edited with success (G3)
+    stop_reason: StopReason = "end_turn"  # of the last reply
 
     @property
     def since(self) -> tuple[Message, ...]:
@@ -88,14 +91,14 @@ class AgentRun:
         return self.messages[-1].text if self.messages and self.messages[-1].role == "assistant" else ""
 
     @property
-    def files_touched(self) -> tuple[str, ...]:
-        """The paths that were written or edited with success, as the model named them (G3)."""
-        paths: dict[str, None] = {}
-        for asked, answered in pairwise(self.messages):
-            done = {result.tool_use_id for result in answered.tool_results if not result.is_error}
-            uses = (use for use in asked.tool_uses if use.name in WRITING and use.id in done)
-            paths.update((str(use.input["file_path"]), None) for use in uses)
-        return tuple(paths)
+    def failure(self) -> str:
+        """Why what it said last is no answer: it broke off, or there is nothing; empty when it is one. After work that
+        was done a model may end without a word."""
+        if self.ending != "done":
+            return self.ending
+        if self.stop_reason in ("max_tokens", "refusal"):
+            return self.stop_reason
+        return "" if self.final_text.strip() or self.files_touched else "empty"
 
 
 async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
@@ -108,13 +111,24 @@ async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
     abort: Abort | None = None,
     on_message: Callable[[Message], None] | None = None,
     on_text: Callable[[str], None] | None = None,
+    spare_turns: int = 0,
+    nudge: Callable[[AgentRun], str] | None = None,
 ) -> AgentRun:
-    """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError."""
+    """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError.
+
+    A turn that read or wrote one file more and did nothing else is not counted, up to `spare_turns` of them: some
+    models call one tool at a time. `nudge` may answer the final reply, once, with what else is to be done.
+    """
     turn = _Run(request, model, tools, gate, abort or Abort(), on_message)
-    while turn.turns < max_turns:
+    while turn.turns - min(turn.small_turns, spare_turns) < max_turns:
         try:
             if await turn.step(on_text):
-                return turn.result("done")
+                done = turn.result("done")
+                more = nudge(done) if nudge else ""
+                if not more:
+                    return done
+                nudge = None
+                turn.say(more)
         except Aborted:
             return turn.result("aborted")
     return turn.result("max_turns")
@@ -135,6 +149,9 @@ class _Run:
     refusals: int = 0
     added: tuple[Message, ...] = ()
     answered: Request | None = None
+    small_turns: int = 0
+    stop_reason: StopReason = "end_turn"
+    steps: dict[tuple[str, str], None] = field(default_factory=dict)  # files read and written with success
 
     async def step(self, on_text: Callable[[str], None] | None) -> bool:
         """One request and the tools it calls; True when the model is done."""
@@ -144,17 +161,24 @@ class _Run:
         self.answered = asked
         self.turns += 1
         self.usage += reply.usage
+        self.stop_reason = reply.stop_reason
         self._add(reply.message)
         uses = reply.message.tool_uses
         if not uses:
             return True
         results = [ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses]
+        steps = len(self.steps)
         try:
             await self.abort.guard(self._run_tools(uses, results))
         finally:
             # Also when it is stopped: a call without a result makes a conversation unusable for every provider.
             self._add(Message("user", tuple(results)))
+        self.small_turns += len(uses) == 1 and len(self.steps) > steps
         return False
+
+    def say(self, text: str) -> None:
+        """Something more for the model, from the host's side."""
+        self._add(user(text, is_meta=True))
 
     async def _run_tools(self, uses: tuple[ToolUse, ...], results: list[ToolResult]) -> None:
         """All calls at once, results in the order of the calls; one that is cancelled takes the others with it."""
@@ -168,12 +192,16 @@ class _Run:
                 group.create_task(run(at, use))
 
     async def _run_tool(self, use: ToolUse, room: int) -> ToolResult:
+        use = self.tools.understood(use)
         if self._is_offered(use.name) and not use.fault:
             verdict = await self._judge(use)
             if not isinstance(verdict, Allow):
                 self.refusals += 1
                 return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
-        return await self.tools.run(use, room=room)
+        result = await self.tools.run(use, room=room)
+        if use.name in FILE_TOOLS and not result.is_error:
+            self.steps[use.name, str(use.input.get("file_path"))] = None
+        return result
 
     def _is_offered(self, name: str) -> bool:
         """Whether the model was told of this tool: a fork keeps its parent's list, and may have fewer itself (G1)."""
@@ -195,4 +223,6 @@ class _Run:
         tell(self.on_message, message)
 
     def result(self, ending: Ending) -> AgentRun:
-        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, self.answered or self.request)
+        last = self.answered or self.request
+        touched = tuple(dict.fromkeys(path for tool, path in self.steps if tool in WRITING))
+        return AgentRun(self.added, ending, self.usage, self.turns, self.refusals, last, touched, self.stop_reason)

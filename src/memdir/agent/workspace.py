@@ -6,24 +6,24 @@ a run is undone by one command, and what others changed meanwhile is merged, nev
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from memdir.agent.file_access import DiskFiles, walking_order
-from memdir.disk.safe_path import INDEX_NAME, is_index
-from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
+from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
+from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
+from memdir.store.form import deletion_in, well_formed
 from memdir.store.history import Origin
-from memdir.store.index import MAX_LINES, Index, merge_index
+from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import most_bytes, too_large
+from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
-
-# A fork has no tool to delete, since it must keep its parent's list of tools (G1): it writes this instead.
-TOMBSTONE = re.compile(rb"^\s*<!--\s*delete:\s*(?P<reason>.*?)\s*-->\s*$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,50 @@ class Draft:
         return self.store.place.prefix + self.key
 
 
+@dataclass(frozen=True)
+class Ruling:
+    """What a job's rules say of a draft: why it may not be kept, or what will be left out of it."""
+
+    refusal: str = ""  # told to the model; the draft is not kept
+    note: str = ""  # told beside the success
+
+
 @dataclass
 class Workspace:
-    """Memory directories seen through a fork's drafts; everything else on disk can be read and not written."""
+    """Memory directories seen through a fork's drafts; everything else on disk can be read and not written.
+
+    Form and rules answer at the write, where the model can still act on it: `rule` is what the job has to say besides.
+    A draft that is refused costs no other; `refused` keeps the reasons of those that were not written again.
+    """
 
     stores: Sequence[MemoryStore]
+    rule: Callable[[Workspace, Draft], Ruling] | None = None
     drafts: dict[str, Draft] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     _disk: DiskFiles = field(default_factory=DiskFiles)
+    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_draft(self, path: str) -> bool:
         return os.path.realpath(path) in self.drafts
+
+    def meant(self, path: str, cwd: str) -> str:
+        """The file that a model means by a bare name, a path from the memory directory, or one without its ending."""
+        text = path.strip().strip("`'\"").removeprefix("file://")
+        full = os.path.join(cwd, text)
+        if os.path.lexists(full) or "\0" in text:
+            return full
+        root = self.stores[0].root
+        if os.path.isabs(text) or text.startswith("~"):
+            found = os.path.expanduser(text)
+        else:
+            parts = [part for part in text.split("/") if part not in ("", ".")]
+            while len(parts) > 1 and parts[0] != "team" and parts[0] in root.split(os.sep):
+                parts = parts[1:]  # memory/a.md, or the whole way from the home
+            is_ours = len(parts) == 1 or os.path.isdir(os.path.join(root, *parts[:1]))
+            found = os.path.join(root, *parts) if is_ours and ".." not in parts else full
+        if not any(is_inside(found, store.root) for store in self.stores):
+            return full
+        return _with_ending(found)
 
     def read(self, path: str) -> bytes:
         draft = self.drafts.get(os.path.realpath(path))
@@ -61,7 +95,13 @@ class Workspace:
             raise MemoryNotFound(f"there is no file {path}: you deleted it")
         return draft.after
 
-    def write(self, path: str, data: bytes) -> None:
+    async def put(self, path: str, data: bytes) -> str:
+        """Write beside the host's loop, one file after the other in the order of the calls."""
+        async with self._in_turn:
+            return await asyncio.to_thread(self.write, path, data)
+
+    def write(self, path: str, data: bytes) -> str:
+        """Draft a file, in the form of a memory. Returns what was mended; BadMemoryFile says what to do instead."""
         store, key = self.locate(path)
         if len(data) > most_bytes(key):
             raise BadMemoryFile(
@@ -70,18 +110,29 @@ class Workspace:
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
-        tombstone = TOMBSTONE.match(data)
-        if tombstone and is_index(key):
-            raise BadMemoryFile(f"{path} is the index and stays", remedy="Delete the lines that are not needed")
-        if tombstone:
-            self.drafts[real] = Draft(store, key, before, None, tombstone["reason"].decode("utf-8", "replace"))
-        else:
-            self.drafts[real] = Draft(store, key, before, data)
+        draft, told = _drafted(store, key, before, data)
+        if draft.after is None and before is None and known is None:
+            raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
+        ruling = self._ruling(draft)
+        if ruling.refusal:
+            self.refused[real] = ruling.refusal
+            raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
+        self.refused.pop(real, None)
+        self.drafts[real] = draft
+        return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def _ruling(self, draft: Draft) -> Ruling:
+        if draft.after is not None:
+            kinds, told = secrets_in(draft.key, draft.after, draft.before)
+            if kinds:
+                name = harmless_name(draft.key, draft.after)
+                return Ruling(f"{name} would hold a secret: {told}. Leave it out and say where it is kept instead")
+        return self.rule(self, draft) if self.rule else Ruling()
 
     def walk(self, folder: str) -> Iterator[str]:
         found = set(self._disk.walk(folder))
         prefix = os.path.realpath(folder) + os.sep
-        for path, draft in self.drafts.items():
+        for path, draft in list(self.drafts.items()):
             if path.startswith(prefix):
                 named = os.path.join(folder, path.removeprefix(prefix))  # as the caller names it, links or not
                 (found.discard if draft.after is None else found.add)(named)
@@ -153,13 +204,14 @@ class Workspace:
             # The fork's own lines first: the index is completed only where it forgot one.
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
-                _put(change, draft, prefix, times)
+                keys = [one.key for one in drafts if one.store is draft.store and one.key != INDEX_NAME]
+                _put(change, draft, prefix, times, keys)
 
 
-def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None) -> None:
+def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None, changed: Sequence[str]) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
     if draft.key == INDEX_NAME:
-        change.edit_index(_merger(draft), key=index_key)
+        change.edit_index(_merger(change, draft, prefix, changed), key=index_key)
         return
     _refuse_clash(draft, change.read(key))
     if draft.after is None:
@@ -190,21 +242,64 @@ def _refuse_clash(draft: Draft, current: bytes | None) -> None:
         raise EditConflict(f"{draft.key} was {verb} by someone else meanwhile", remedy="Read it again, then decide")
 
 
-def _merger(draft: Draft) -> Callable[[Index], Index]:
-    """Brings a fork's own edit of the index into the index as it stands now."""
-    return lambda current: Index(merge_index(draft.before or b"", draft.after or b"", current.data))
+def _merger(change: ChangeSet, draft: Draft, prefix: str, changed: Sequence[str]) -> Callable[[Index], Index]:
+    """Brings a fork's own edit of the index into the index as it stands now: it is the store's (S7)."""
+
+    def is_living(key: str) -> bool:
+        try:
+            return change.read(prefix + key) is not None
+        except MemdirError:
+            return True  # somebody's file that cannot be read now, and is not ours to judge
+
+    @cache
+    def told() -> str:
+        keys = (header.key for header in draft.store.scan(limit=None).headers)
+        texts = (change.read(prefix + key) or b"" for key in dict.fromkeys((*keys, *changed)) if is_key(key))
+        return " ".join(b"\n".join(texts).decode("utf-8", "replace").split())
+
+    def is_told(line: bytes) -> bool:
+        return " ".join(line.decode("utf-8", "replace").split()).lstrip("# ") in told()
+
+    edit = (draft.before or b"", draft.after or b"")
+    return lambda current: with_edits(current, edit, is_living=is_living, is_told=is_told)
 
 
 def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index]:
     """Gives a memory the line that its writer forgot, and one that still tells the old description the new one; a
     line that somebody worded otherwise stays as it is."""
     entry = entry_for(draft.key, topic)
-    old = Topic(draft.before or b"")
-    outdated = entry_for(draft.key, old).render()
+    outdated = parse_entry(entry_for(draft.key, Topic(draft.before or b"")).render().encode())
+    old_hook = outdated.hook if outdated and draft.before else ""
 
     def complete(index: Index) -> Index:
-        line = next((known.render() for known in index.entries() if known.key == draft.key), None)
-        is_forgotten = line is None and index.data.count(b"\n") < room
-        return index.with_entries([entry]) if is_forgotten or line == outdated else index
+        known = next((known for known in index.entries() if known.key == draft.key), None)
+        if known is None:
+            return index.with_entries([entry]) if index.data.count(b"\n") < room else index
+        return index.with_entries([entry]) if old_hook and known.hook == old_hook != entry.hook else index
 
     return complete
+
+
+def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) -> tuple[Draft, tuple[str, ...]]:
+    """What a model's text makes of a file, and what was mended about it. A fork has no tool to delete, since it must
+    keep its parent's list of tools (G1): it writes a line that says so."""
+    reason = deletion_in(data)
+    if is_index(key):
+        if reason is not None:
+            raise BadMemoryFile(f"{key} is the index and stays", remedy="It is kept in step with the files by itself")
+        return Draft(store, key, before, data), ()
+    if reason is not None:
+        return Draft(store, key, before, None, reason), ("it is deleted when your work is done",)
+    after, told = well_formed(key, data, before)
+    return Draft(store, key, before, after), told
+
+
+def _with_ending(path: str) -> str:
+    """A path with the ending of a memory where a model left it out or spelled it otherwise; the index by its name."""
+    folder, name = os.path.split(path)
+    stem, ending = os.path.splitext(name)
+    if name.lower() in (INDEX_NAME.lower(), INDEX_NAME.lower()[:-3]):
+        return os.path.join(folder, INDEX_NAME)
+    if ending.lower() in (".md", ".markdown", ".mdx"):
+        return os.path.join(folder, stem + ".md")
+    return path if os.path.isdir(path) or (ending[1:].isalpha() and ending) else path + ".md"

@@ -1,7 +1,7 @@
 """Consolidate memories: merge duplicates, correct what was disproved, make dates absolute, prune, rebuild the index.
 
-Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). A dream that would lose facts is
-refused. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
+Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). What would lose facts is
+not written. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
 
 from __future__ import annotations
 
@@ -93,6 +93,8 @@ def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: 
         return
     if with_patches:
         _print_patches(outcome, context)
+    for reason in outcome.refused:
+        terminal.line(f"{terminal.style('Left as it is', 'yellow')}: {clean(reason)}")
     for key in outcome.kept_theirs:
         terminal.line(f"{clean(key)} was changed by someone meanwhile and stays as they left it.")
     count = len(outcome.written)
@@ -136,6 +138,7 @@ def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
             for draft in outcome.written
         ],
         "keptTheirs": list(outcome.kept_theirs),
+        "refused": list(outcome.refused),
         "words": outcome.words,
         "usage": outcome.fork.counts(),
     }

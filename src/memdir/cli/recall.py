@@ -71,7 +71,9 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if options.pin:
         _pin(options, tuple(choice.keys) if expected is None else expected, context)
     if options.json:
-        context.print_json({**_plain(options.text, choice, explained), "recalledOfUser": own})
+        others = [verdict for selection in selections[1:] for verdict in _candidates(selection.explained)]
+        found = _plain(options.text, choice, explained)
+        context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
         for text in recaller.show(recaller.prepare(request, selections)):
             context.terminal.line(clean(text, keep_newlines=True))
@@ -79,6 +81,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:
         _print(options, choice, explained, own, context)
+        for selection in selections[1:] if options.explain else ():
+            _explain_other(selection, context)
     return 0
 
 
@@ -168,6 +172,14 @@ def _explain(choice: Selection, recalled: Recalled, context: Context) -> None:
     )
 
 
+def _explain_other(selection: Selection, context: Context) -> None:
+    """The ranking of the memories of another scope, which is always by words."""
+    if selection.explained is not None and selection.explained.decision.verdicts:
+        context.terminal.line(context.terminal.dim("of your memories for all projects:"))
+        for verdict in selection.explained.decision.verdicts[:EXPLAINED]:
+            _print_verdict(verdict, selection.explained, context, margin="  ")
+
+
 def _print_verdict(verdict: Judgement, recalled: Recalled, context: Context, *, margin: str) -> None:
     terminal = context.terminal
     mark = terminal.style("+", "green") if verdict.is_chosen else terminal.dim("-")
@@ -194,13 +206,18 @@ def _plain(text: str, choice: Selection, recalled: Recalled) -> dict[str, object
         "chosenBy": choice.by,
         "insteadOfModel": choice.instead_of_model,
         "emptiness": round(recalled.decision.emptiness, 3),
-        "candidates": [
-            {
-                "file": verdict.candidate.key,
-                "chosen": verdict.is_chosen,
-                "certainty": round(verdict.certainty, 3),
-                "reasons": verdict.reasons(recalled.ranking),
-            }
-            for verdict in recalled.decision.verdicts[:EXPLAINED]
-        ],
+        "candidates": _candidates(recalled),
     }
+
+
+def _candidates(recalled: Recalled | None) -> list[dict[str, object]]:
+    return [
+        {
+            "file": verdict.candidate.key,
+            "chosen": verdict.is_chosen,
+            "certainty": round(verdict.certainty, 3),
+            "reasons": verdict.reasons(recalled.ranking),
+        }
+        for verdict in (recalled.decision.verdicts[:EXPLAINED] if recalled else ())
+        if recalled
+    ]

@@ -18,7 +18,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.dream_check import MAX_LOST_SHARE, faults_of_dream, times_of, trace_sources
+from memdir.dream.dream_check import MAX_LOST_SHARE, rule_of_dream, spare_facts, times_of, trace_sources
 from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt, tell
@@ -66,6 +66,8 @@ class DreamReport:
     words: str  # what the model says it did
     fork: ForkReport  # what it cost
     is_dry: bool = False  # whether nothing was written
+    refused: tuple[str, ...] = ()  # why other files were left as they are
+    kept: str = ""  # where drafts that were given up wait to be looked at
 
 
 @dataclass(frozen=True)
@@ -139,23 +141,27 @@ class Dreamer:
     async def _under_lock(
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
-        workspace = Workspace(self.plan.stores)
+        workspace = Workspace(self.plan.stores, rule_of_dream)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
-        if not report.is_complete:
-            return NotDreamt(f"the model did not come to an end ({report.run.ending})")
+        is_cut_short = report.run.ending == "max_turns" and bool(workspace.changed())
+        if not report.is_complete and not is_cut_short:
+            return NotDreamt(f"the model did not come to an end ({report.run.failure})")
+        # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
+        given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
+        kept = self._keep_aside(given_up)
+        refused = tuple(dict.fromkeys(workspace.refused.values()))
+        if refused and not workspace.changed():
+            return NotDreamt("; ".join(refused), kept)
         derived = trace_sources(workspace)
-        faults = faults_of_dream(workspace, max_lost_share=self.plan.max_lost_share)
-        if faults:
-            return NotDreamt("; ".join(faults), self._keep_aside(workspace))
-        proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, is_dry=True)
+        proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, True, refused, kept)
         if is_dry:
             return proposal
         if self.confirm and proposal.written and not await self._is_confirmed(self.confirm, proposal):
             return NotDreamt("it was declined")
         if not lock.is_mine():
-            return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace))
+            return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace.changed()))
         kept_theirs = workspace.drop_conflicts()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
@@ -164,7 +170,8 @@ class Dreamer:
         subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
         times = times_of(workspace, derived)
         written = workspace.commit(origin, subject, times=times, Derived=tell_derived(derived))
-        return DreamReport(tuple(written), tuple(kept_theirs), report.run.final_text, report)
+        words = report.run.final_text
+        return DreamReport(tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept)
 
     async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
         """Only True says yes: a host's function that breaks, or answers something else, has not."""
@@ -200,18 +207,18 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job)
+        return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
-    def _keep_aside(self, workspace: Workspace) -> str:
-        """A refused change set stays where a person can look at it."""
+    def _keep_aside(self, drafts: Sequence[Draft]) -> str:
+        """What is refused stays where a person can look at it."""
         moment = datetime.fromtimestamp(self.clock()).astimezone()
         folder = os.path.join(self.plan.stores[0].place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
-        for draft in workspace.changed():
+        for draft in drafts:
             path = os.path.join(folder, draft.store.place.prefix + draft.key)
             make_folder(os.path.dirname(path))
             deleted = f"(deleted: {draft.reason})\n".encode()
             write_bytes_atomic(path, deleted if draft.after is None else draft.after)
-        return folder if workspace.changed() else ""
+        return folder if drafts else ""
 
     def _end(self, task: DreamTask, outcome: DreamReport | NotDreamt) -> DreamReport | NotDreamt:
         if isinstance(outcome, NotDreamt):
@@ -225,7 +232,7 @@ class Dreamer:
             "sessions": task.sessions,
             "files": len(topics),
             "deleted": sum(draft.after is None for draft in topics),
-            "refusals": outcome.fork.run.refusals,
+            "refusals": outcome.fork.run.refusals + len(outcome.refused),
         }
         self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
         return outcome

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
-from memdir.agent.workspace import Draft, Workspace
+from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.store.secrets.refuse import harmless_name, secrets_in
+from memdir.store.form import HOW_TO_DELETE
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
@@ -39,15 +39,40 @@ ABROAD = 0.1  # more is asked where only the meaning can tell
 Runs = frozenset[tuple[str, ...]]
 
 
-def faults_of_dream(workspace: Workspace, *, max_lost_share: float) -> list[str]:
-    """Why a dream's drafts may not be written; nothing when they may."""
-    reasons = [reason for draft in workspace.changed() for reason in _faults_of_draft(draft)]
+def rule_of_dream(workspace: Workspace, draft: Draft) -> Ruling:
+    """What a dream may not do to a file, told when it tries."""
+    del workspace
+    if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
+        return Ruling(f"{draft.key} is pinned by a person and may not be touched")
+    if draft.after is None and not draft.reason:
+        return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+    return Ruling()
+
+
+def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:
+    """Give up the drafts by which facts would be lost, where those are too many of a store's: the others are written.
+    Returns what was given up."""
+    given_up = []
     for store in workspace.stores:
-        lost = lost_share(store, workspace, enough=max_lost_share)
-        if lost > max_lost_share:
-            allowed = f"(at most {max_lost_share:.0%} are allowed)"
-            reasons.append(f"it would lose {lost:.0%} of the facts in {store.root} {allowed}")
-    return reasons
+        while lost_share(store, workspace, enough=max_lost_share) > max_lost_share:
+            losing = [
+                path for path, draft in workspace.drafts.items() if draft.store is store and _loses(draft, workspace)
+            ]
+            for path in losing:
+                given_up.append(workspace.drafts[path])
+                workspace.give_up(path)
+                workspace.refused[path] = f"{given_up[-1].key} would lose facts that stand nowhere else"
+            if not losing:
+                break
+    return given_up
+
+
+def _loses(draft: Draft, workspace: Workspace) -> bool:
+    """Whether something that a file says stands in no draft."""
+    if draft.key == INDEX_NAME or draft.before in (None, draft.after):
+        return False
+    written = (other.after for other in workspace.changed() if other.after and other.key != INDEX_NAME)
+    return bool(missing_from(facts_of(draft.before or b""), written))
 
 
 def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> float:
@@ -70,19 +95,6 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
     everything = all_facts(data for (other, _), data in texts.items() if other is store)
     elsewhere = (data for place, data in texts.items() if place not in touched_keys)
     return len(missing_from(lost, elsewhere)) / max(1, len(everything))
-
-
-def _faults_of_draft(draft: Draft) -> list[str]:
-    found = []
-    if draft.after is not None and any(secrets_in(draft.key, draft.after, draft.before)):
-        found.append(f"{harmless_name(draft.key, draft.after)} would hold a secret")
-    if draft.key == INDEX_NAME:
-        return found
-    if draft.before is not None and Topic(draft.before).is_pinned:
-        found.append(f"{draft.key} is pinned and may not be touched")
-    if draft.after is None and not draft.reason:
-        found.append(f"{draft.key} would be deleted without a reason")
-    return found
 
 
 @cache

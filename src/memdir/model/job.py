@@ -6,9 +6,11 @@ any of it, and nobody reads the prose back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from memdir.search.index_store import nearest_headers
 from memdir.store.scan import MAX_RETURNED, Header
 from memdir.store.store import MemoryStore
 from memdir.transcript.tokens import estimate_text
@@ -16,7 +18,8 @@ from memdir.transcript.tokens import estimate_text
 
 @dataclass(frozen=True)
 class MemoryFolder:
-    """A memory directory, and what it holds already: the newest memories, and how many there are besides."""
+    """A memory directory, and what it holds already: the memories nearest to what the job is about and the newest, and
+    how many there are besides."""
 
     root: str
     scope: str
@@ -24,10 +27,12 @@ class MemoryFolder:
     older: int = 0
 
     @staticmethod
-    def of(store: MemoryStore, *, limit: int = MAX_RETURNED, without: tuple[str, ...] = ()) -> MemoryFolder:
-        found = store.scan(limit=limit)
-        headers = tuple(header for header in found.headers if not header.key.startswith(without))
-        return MemoryFolder(store.root, store.scope, headers, found.total - len(found.headers))
+    def of(
+        store: MemoryStore, *, limit: int = MAX_RETURNED, without: tuple[str, ...] = (), near: Sequence[str] = ()
+    ) -> MemoryFolder:
+        found = [header for header in store.scan(limit=None).headers if not header.key.startswith(without)]
+        headers, more = nearest_headers(store, found, near, limit=limit)
+        return MemoryFolder(store.root, store.scope, tuple(headers), more)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class ExtractJob:
     folders: tuple[MemoryFolder, ...]
     now: datetime
     instructions: str = ""  # what the host's instruction files say already
+    saved: tuple[str, ...] = ()  # what the main agent wrote down itself in these messages
 
 
 @dataclass(frozen=True)

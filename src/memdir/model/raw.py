@@ -1,14 +1,16 @@
 """A host's own SDK arguments as messages of ours, for those who have to understand a conversation and not only send it.
 
-The bytes that are sent again are never made from these. A message's id is made from its place and its content, so that
-it is the same each time the host hands in the conversation, longer by a turn (X4).
+The bytes that are sent again are never made from these. A message's id is made from its content and from all that was
+said before it: it is the same each time the host hands in the conversation, longer by a turn (X4), and another when
+the same words come elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -32,7 +34,7 @@ from memdir.transcript.record import blocks_from, content_text
 
 Form = Literal["memdir", "anthropic", "openai"]  # how a host writes its messages
 
-_ID_DIGITS = 12  # enough to keep two messages of one place apart
+_ID_DIGITS = 16  # enough to keep any two messages of a session apart
 
 
 def conversation_of(request: Request) -> tuple[Message, ...]:
@@ -77,7 +79,17 @@ def _items(raw: RawCall) -> list[dict[str, Any]]:
 
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
     """The conversation in a host's arguments; system and developer messages are not a part of it."""
-    return tuple(_message(raw.provider, item, at) for at, item in enumerate(_items(raw)) if _is_said(item))
+    return _chained([_message(raw.provider, item) for item in _items(raw) if _is_said(item)])
+
+
+def _chained(messages: Sequence[Message], before: str = "") -> tuple[Message, ...]:
+    """Messages with their ids. `before` is the id of the last one that was said before them."""
+    named = []
+    for message in messages:
+        said = repr((before, message.role, message.content)).encode("utf-8", "replace")
+        named.append(replace(message, id=f"raw-{hashlib.sha256(said).hexdigest()[:_ID_DIGITS]}"))
+        before = before if message.is_meta else named[-1].id  # what the host put in may be gone next time
+    return tuple(named)
 
 
 def finished_call(arguments: Mapping[str, object], response: object) -> tuple[RawCall, Reply]:
@@ -90,13 +102,16 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
         if not isinstance(found, dict):
             raise TypeError(f"{type(response).__name__} is no response")
         provider = _provider(found)
-        raw = RawCall(provider, arguments)
+        # As it is now: a host's list grows while a fork is at work.
+        raw = RawCall(provider, {k: deepcopy(v) if k in ("input", "messages") else v for k, v in arguments.items()})
         usage = usage_of(found.get("usage") or {})
         message = reply_of(raw, found)
+        plain_request(Request("", raw=raw))  # all that is read of it later can be read
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise UsageError(
             f"this is no call of the Anthropic or OpenAI SDK and its response ({type(error).__name__}: {error})",
-            remedy="Pass the keyword arguments of the call and the response as they are, or memdir's Request and Reply",
+            remedy="Pass the call's keyword arguments and the response as they are (of a stream its final message, "
+            "of `with_raw_response` what `.parse()` gives), or memdir's Request and Reply",
         ) from error
     stop: StopReason = "tool_use" if message.tool_uses else "end_turn"
     return raw, Reply(message, stop, usage, str(found.get("model", "")))
@@ -107,10 +122,10 @@ def reply_of(raw: RawCall, reply: object) -> Message:
     its last part will have when the host sends it again."""
     found = plain_json(reply)
     parts: list[Any] = [found["choices"][0]["message"]] if "choices" in found else found.get("output", [found])
-    at = len(_items(raw))
-    messages = [_message(raw.provider, part, at + more) for more, part in enumerate(parts)]
+    before = next((message.id for message in reversed(messages_of(raw)) if not message.is_meta), "")
+    messages = _chained([_message(raw.provider, part) for part in parts] or [Message("assistant", ())], before)
     content = tuple(block for message in messages for block in message.content)
-    return replace(messages[-1], content=content) if messages else Message("assistant", (), f"raw{at}-")
+    return replace(messages[-1], content=content)
 
 
 def _provider(response: Mapping[str, Any]) -> Provider:
@@ -147,13 +162,11 @@ def host_message(text: str, form: Form) -> Message | dict[str, Any]:
     return user(text, is_meta=True) if form == "memdir" else {"role": "user", "content": text}
 
 
-def _message(provider: Provider, item: Mapping[str, Any], at: int) -> Message:
+def _message(provider: Provider, item: Mapping[str, Any]) -> Message:
     is_assistant = item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
     role: Role = "assistant" if is_assistant else "user"
     content = blocks_of(provider, item)
-    message = Message(role, content)
-    digest = hashlib.sha256(repr((role, content)).encode("utf-8", "replace")).hexdigest()
-    return replace(message, id=f"raw{at}-{digest[:_ID_DIGITS]}", is_meta=role == "user" and _is_put_in(content))
+    return Message(role, content, is_meta=role == "user" and _is_put_in(content))
 
 
 def blocks_of(provider: Provider, item: Mapping[str, Any]) -> tuple[Block, ...]:

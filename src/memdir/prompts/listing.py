@@ -35,6 +35,11 @@ def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
     return "\n".join(lines)
 
 
+def more_than_listed(more: int) -> str:
+    """What a manifest that is not the whole of a directory says at its end."""
+    return f"\n({more:,} more are not listed: they are further from what this is about, or older)" if more else ""
+
+
 def told_now(moment: datetime) -> str:
     """The last line of a job's prose: earlier ones are the same on every day."""
     return f"Now it is {moment:%A}, {moment.isoformat(timespec='minutes')}.\n"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
 LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
+LEAST_NEAR = 0.16  # of meaning, for a memory that shares no word with the message: less is no relation at all,
+LEAST_NEAR_OF_FEW = 0.25  # and more is asked for where there are too few others to stand out from
+FEW = 10
 NEAR_DAYS = 20.0  # a date this far off still counts about a third
 
 _TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
@@ -194,7 +197,11 @@ def decide(
         weighed = list(map(mul, own, signals(asked, ranking, place, today=today, tools=tools)))
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
-    _choose(verdicts, asked.emptiness, tools, learned)
+    least = LEAST_NEAR_OF_FEW if ranking.documents < FEW else LEAST_NEAR
+    related = [verdict for verdict in verdicts if verdict.candidate.matched or verdict.candidate.similarity >= least]
+    for verdict in verdicts:
+        verdict.remark = "" if verdict in related else "shares no word and is not near in meaning"
+    _choose(related, asked.emptiness, tools, learned)
     return Decision(verdicts, asked.emptiness)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MAX_MEMORY_CHARACTERS = 8_000  # of one memory: about 2,000 tokens
 MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
 LEAST_SHOWN = 200  # fewer are hardly more than the file's head
+CHANGED = "This memory has changed since it was shown in this conversation: what follows takes the place of that."
 NO_ROOM = "[not shown: this session has had as much of memories as it may; read the file if it can help]"
 
 
@@ -25,6 +26,7 @@ def render_memory(
     missing: Sequence[Missing] = (),
     room: int = MAX_MEMORY_CHARACTERS,
     scope: str = "project",
+    has_changed: bool = False,
 ) -> str:
     """One memory as the model gets it, between reminder tags that mark it as put there by the host (L4)."""
     body = memory.topic.data.decode("utf-8", "replace").strip()
@@ -33,6 +35,8 @@ def render_memory(
         return f"<system-reminder>\n{_header(memory, now)}\n{NO_ROOM}\n</system-reminder>"
     told = _told(_doubt(memory, scope), body[:limit].rstrip())
     parts = [*_cautions(memory, now, missing), _header(memory, now), told]
+    if has_changed:
+        parts.insert(0, CHANGED)
     if len(body) > limit:
         parts.append(f"… [{len(body) - limit:,} characters cut; read the rest in {_path(memory)}]")
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"

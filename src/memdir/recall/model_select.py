@@ -1,23 +1,28 @@
-"""The model selector (R2): one side request over the manifest, told to be choosy; names it made up are dropped.
+"""The model selector (R2): one side request over the manifest, told to be choosy.
 
-Whatever goes wrong with it leaves the choice to this machine.
+A name is understood however it is dressed; names it made up are dropped. Whatever goes wrong with it, and an answer
+that names nothing there is, leaves the choice to this machine.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from memdir.errors import MemdirError, ModelError
 from memdir.events import request_refused
+from memdir.layout import nfc
 from memdir.model.model import Model, ModelSettings, Reply, Request, SystemBlock
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown, shown_line
-from memdir.prompts.listing import keys_by_name, manifest
+from memdir.prompts.listing import keys_by_name, manifest, more_than_listed
 from memdir.recall.recall import MAX_RECALLED, RecallRequest, Stopped
 from memdir.recall.selection import LocalChooser, Selection, is_readable
+from memdir.search.index_store import nearest_headers
 from memdir.store.scan import Header
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Json, user
@@ -38,6 +43,13 @@ SCHEMA: dict[str, Json] = {
 }
 
 _DECODER = json.JSONDecoder()
+# What models put around a name: a bullet, a number, the type, quotes, a link; and behind it the time or a reason.
+_BEFORE = re.compile(r"(?:[-*•]|\d+[.)])\s+")
+_TYPE = re.compile(r"\[[^\]]*\]\s*")
+_DRESS = " \t\r\n`'\"<>()*,;"
+_NAME = re.compile(r".*?\.md(?![\w-])", re.IGNORECASE)
+_LINE = re.compile(rf"\s*(?:{_BEFORE.pattern})?(?:{_TYPE.pattern})?[`'\"<(*]*[^\s\[\]]+\.md(?![\w-]).*", re.IGNORECASE)
+_REASON = re.compile(r"\s+\(|:\s|\s+[-–—]\s")
 
 
 class ModelChooser:
@@ -64,12 +76,17 @@ class ModelChooser:
 
     def choose(self, request: RecallRequest) -> Selection:
         """The model's choice; the local one when it fails, is late or answers something else."""
+        tokens = 0
         try:
             prompt = load_prompt("recall/select.md", overrides=self._overrides)  # the user's own comes first (P8)
-            headers = self._headers(request)
-            asked = select_request(request.text, headers, prompt, name=self._name, recent_tools=request.recent_tools)
+            headers, more = self._headers(request)
+            asked = select_request(
+                request.text, headers, prompt, name=self._name, recent_tools=request.recent_tools, more=more
+            )
             reply = (request.ask or ask_alone)(self._open_model(), asked, MODEL_SECONDS)
-            return Selection(self.scope, selected(reply, headers), "model", prompt_hash=prompt.hash)
+            tokens = reply.usage.total
+            selection = Selection(self.scope, selected(reply, headers), "model", prompt_hash=prompt.hash)
+            selection.scanned = len(headers) + more
         except Stopped:
             raise
         except Exception as error:  # noqa: BLE001 - a model is a host's own code, and none may cost the turn
@@ -77,13 +94,15 @@ class ModelChooser:
             self._sink.emit(request_refused(what="recall by a model", reason=reason))  # an error may quote the request
             selection = self._local.choose(request)
             selection.instead_of_model = _told(error)
-            return selection
+        selection.tokens = tokens
+        return selection
 
-    def _headers(self, request: RecallRequest) -> list[Header]:
-        """What a model may choose from."""
+    def _headers(self, request: RecallRequest) -> tuple[list[Header], int]:
+        """What a model may choose from, and how many more there are."""
         surfaced = request.shown.keys(self.scope)
-        found = self._store.scan().headers
-        return [one for one in found if one.key not in surfaced and is_readable(self.root, one.key)]
+        found = [one for one in self._store.scan(limit=None).headers if one.key not in surfaced]
+        nearest, more = nearest_headers(self._store, found, [request.text])
+        return [one for one in nearest if is_readable(self.root, one.key)], more
 
 
 def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
@@ -99,23 +118,69 @@ def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
 
 
 def select_request(
-    query: str, headers: Sequence[Header], prompt: Prompt, *, name: str, recent_tools: Sequence[str] = ()
+    query: str,
+    headers: Sequence[Header],
+    prompt: Prompt,
+    *,
+    name: str,
+    recent_tools: Sequence[str] = (),
+    more: int = 0,
 ) -> Request:
     """The side request that asks for the memories the model is certain about."""
     used = ", ".join([shown_line(tool) for tool in recent_tools])
     tools = f"\n\nRecently used tools: {used}" if used else ""
+    listed = manifest(headers) + more_than_listed(more)
     return Request(
         name,
         (SystemBlock(prompt.render()),),
-        messages=(user(f"Message:\n{shown(query)}\n\nMemories:\n{manifest(headers)}{tools}"),),
+        messages=(user(f"Message:\n{shown(query)}\n\nMemories:\n{listed}{tools}"),),
         settings=ModelSettings(max_tokens=MAX_TOKENS, json_schema=SCHEMA, timeout_seconds=TIMEOUT_SECONDS),
     )
 
 
 def selected(reply: Reply, headers: Sequence[Header]) -> list[str]:
-    """The keys that an answer names. ModelError for an answer that holds no list of names."""
+    """The keys that an answer names. ModelError for an answer that holds no list of names, or none that is known."""
     known = keys_by_name(headers)
-    return [known[name] for name in _names(reply.message.text) if name in known][:MAX_RECALLED]
+    alike = {_folded(name): key for name, key in reversed(known.items())}
+    tails = {tail: key for name, key in alike.items() if (tail := name.rpartition("/")[2]) not in alike}
+    named = _names(reply.message.text)
+    found = [next((key for text in _texts(item) if (key := _key(text, known, tails | alike))), "") for item in named]
+    if named and not any(found):
+        raise ModelError("the model named no memory that there is", kind="bad_reply")
+    return list(dict.fromkeys(key for key in found if key))[:MAX_RECALLED]
+
+
+def _texts(item: object) -> Iterator[str]:
+    """The texts in an item of a list, of which one should be a name."""
+    for part in item.values() if isinstance(item, dict) else [item]:
+        if isinstance(part, str):
+            yield part
+
+
+def _key(text: str, known: dict[str, str], alike: dict[str, str]) -> str:
+    """The key of a name as a model wrote it; empty for one that nobody knows."""
+    if text in known:
+        return known[text]
+    for name in _undressed(text):
+        parts = _folded(name).removesuffix(".md").split("/")
+        for first in range(len(parts)):  # the whole path, then what is left without the folders before it
+            if key := alike.get("/".join(parts[first:]) + ".md"):
+                return key
+    return ""
+
+
+def _undressed(text: str) -> Iterator[str]:
+    """A name without what stands around it, the mildest guess first."""
+    for bare in (text, _TYPE.sub("", _BEFORE.sub("", text.strip(), count=1), count=1)):
+        plain = bare.strip(_DRESS)
+        yield plain
+        if found := _NAME.match(plain):
+            yield found[0]
+        yield _REASON.split(plain, maxsplit=1)[0].strip(_DRESS)
+
+
+def _folded(name: str) -> str:
+    return nfc(normpath(name.replace("\\", "/").removeprefix("file://"))).casefold()
 
 
 def _told(error: Exception) -> str:
@@ -125,12 +190,15 @@ def _told(error: Exception) -> str:
     return str(error) if isinstance(error, MemdirError) else f"{type(error).__name__}: {error}"
 
 
-def _names(text: str) -> list[str]:
-    """The names in an answer: what was asked for, in prose or a fence too, or a bare list. ModelError without any."""
+def _names(text: str) -> list[object]:
+    """What an answer lists: what was asked for, in prose or a fence too, a bare list, or one a line. ModelError without
+    any."""
     found = _found_in(text[:MAX_READ])
     if found is None:
-        raise ModelError("the model's answer holds no list of memories", kind="bad_reply")
-    return list(dict.fromkeys(name for name in found if isinstance(name, str)))
+        found = [line.strip() for line in text[:MAX_READ].splitlines() if _LINE.fullmatch(line)]
+        if not found:
+            raise ModelError("the model's answer holds no list of memories", kind="bad_reply")
+    return [item for item in found if isinstance(item, str | dict)]
 
 
 def _found_in(text: str) -> list[object] | None:
@@ -144,8 +212,8 @@ def _found_in(text: str) -> list[object] | None:
         except (ValueError, RecursionError):
             at += 1
             continue
-        if isinstance(value, dict) and isinstance(value.get("selected_memories"), list):
-            answer, at = value["selected_memories"], end
+        if isinstance(value, dict) and (listed := _listed(value)) is not None:
+            answer, at = listed, end
         elif isinstance(value, list):
             bare = value if _is_list_of_names(value, beside=text[:at] + text[end:]) else bare
             at = end
@@ -154,10 +222,18 @@ def _found_in(text: str) -> list[object] | None:
     return bare if answer is None else answer
 
 
+def _listed(found: dict[str, object]) -> list[object] | None:
+    """What an object holds under the name that was asked for: a list, one name, or names with reasons."""
+    wanted = next((value for name, value in found.items() if name.casefold() == "selected_memories"), None)
+    if isinstance(wanted, str):
+        return [wanted]
+    return list(wanted) if isinstance(wanted, list | dict) else None
+
+
 def _next_opening(text: str, start: int) -> int:
     return min((at for mark in "{[" if (at := text.find(mark, start)) >= 0), default=-1)
 
 
 def _is_list_of_names(found: list[object], *, beside: str) -> bool:
     """An empty list answers only when it stands alone: in the midst of prose it may be a piece of code."""
-    return any(isinstance(item, str) for item in found) if found else not beside.strip(FENCE)
+    return any(isinstance(item, str | dict) for item in found) if found else not beside.strip(FENCE)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 MAX_RECALLED = 5  # R1
+MAX_SHOWN_BYTES = 1 << 20  # of what is kept about one session
 MAX_SESSIONS = 1_000  # a host that serves more starts the oldest again
 
 
@@ -44,37 +45,101 @@ class Stopped(Exception):
 
 
 class Shown:
-    """What one session has been shown, of whatever scope: never twice, and never more than fits (R1, R7)."""
+    """What one session has been shown, of whatever scope: never twice as it is, and never more than fits (R1, R7).
 
-    __slots__ = ("_shown", "characters", "session")
+    With a `path` it outlives the process. A file that cannot be read or written costs no more than showing twice.
+    """
 
-    def __init__(self, session: str = "") -> None:
+    __slots__ = ("_path", "_shown", "characters", "session")
+
+    def __init__(self, session: str = "", path: str = "") -> None:
         self.session = session
-        self._shown: set[tuple[str, str]] = set()
+        self._path = path
+        self._shown: dict[str, dict[str, int]] = {}  # by scope and key, a checksum of what was shown
         self.characters = 0
+        if path and os.path.exists(path):
+            self._load()
 
     def keys(self, scope: str) -> frozenset[str]:
         """The memories of a scope that were shown."""
-        return frozenset([key for of, key in self._shown if of == scope])
+        return frozenset(self._shown.get(scope, ()))
 
-    def add(self, scope: str, key: str, characters: int) -> None:
-        self._shown.add((scope, key))
+    def holds(self, scope: str, key: str, data: bytes) -> bool:
+        """Whether a memory was shown as it is now."""
+        return self._shown.get(scope, {}).get(key) == _checksum(data)
+
+    def changed(self, scope: str, root: str) -> list[str]:
+        """The memories of a scope that say something else than when they were shown; what is gone is not among them."""
+        from memdir.disk.plain_file import read_plain
+        from memdir.store.scan import MAX_MEMORY_BYTES
+
+        found = []
+        for key in self._shown.get(scope, ()):
+            try:
+                data = read_plain(os.path.join(root, key), max_bytes=MAX_MEMORY_BYTES, follow=False)
+            except OSError:
+                continue
+            if not self.holds(scope, key, data):
+                found.append(key)
+        return found
+
+    def add(self, scope: str, key: str, characters: int, data: bytes = b"") -> None:
+        self._shown.setdefault(scope, {})[key] = _checksum(data)
         self.characters += characters
 
     def forget(self) -> None:
         """The context was emptied: what had been shown may come again."""
         self._shown.clear()
         self.characters = 0
+        if self._path and os.path.exists(self._path):
+            self.save()
+
+    def save(self) -> None:
+        """Keep it for a process that goes on with the session."""
+        if not self._path:
+            return
+        import json
+
+        from memdir.disk.atomic import make_folder, write_bytes_atomic
+
+        data = json.dumps({"characters": self.characters, "shown": self._shown}).encode("ascii") + b"\n"
+        try:
+            make_folder(os.path.dirname(self._path))
+            write_bytes_atomic(self._path, data)
+        except DiskError:
+            return
+
+    def _load(self) -> None:
+        import json
+
+        from memdir.disk.plain_file import read_plain
+
+        try:
+            found = json.loads(read_plain(self._path, max_bytes=MAX_SHOWN_BYTES))
+            shown = {str(scope): {str(k): int(v) for k, v in keys.items()} for scope, keys in found["shown"].items()}
+            self.characters, self._shown = int(found["characters"]), shown
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return
+
+
+def _checksum(data: bytes) -> int:
+    from zlib import crc32
+
+    return crc32(data)
 
 
 class ShownBySession:
     """What each session of a host was shown; a session that is opened again goes on with its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, path_of: Callable[[str], str] | None = None) -> None:
         self._sessions: dict[str, Shown] = {}
+        self._path_of = path_of
 
     def of(self, session: str) -> Shown:
-        found = self._sessions[session] = self._sessions.pop(session, Shown(session))
+        found = self._sessions.pop(session, None)
+        if found is None:
+            found = Shown(session, self._path_of(session) if self._path_of else "")
+        self._sessions[session] = found
         if len(self._sessions) > MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return found
@@ -144,16 +209,21 @@ class Recaller:
 
     def choose(self, request: RecallRequest) -> list[Selection]:
         """Which memories help, scope by scope."""
-        found = [self._chooser.choose(request)]
+        found = [_timed(self._chooser, request)]
         for other in self._others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
             if room > 0 and os.path.isdir(other.root):
                 try:
-                    selection = other.choose(request)
+                    selection = _timed(other, request)
                 except (MemdirError, OSError):  # what is wrong with the user's memories costs the project's nothing
                     continue
                 selection.keys = selection.keys[:room]
                 found.append(selection)
+        roots = {chooser.scope: chooser.root for chooser in (self._chooser, *self._others)}
+        for selection in found:
+            # What the session holds in another wording is told first: it would go on with what is no longer so.
+            changed = request.shown.changed(selection.scope, roots[selection.scope])
+            selection.keys = [*changed, *[key for key in selection.keys if key not in changed]][:MAX_RECALLED]
         return found
 
     def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
@@ -183,13 +253,18 @@ class Recaller:
         shown: list[str] = []
         so_far, scope = request.shown, selection.scope
         for memory, missing in ready:
-            if memory.key in so_far.keys(scope) or not os.path.exists(memory.path):
+            data = memory.topic.data
+            if so_far.holds(scope, memory.key, data) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
-            room = MAX_SESSION_CHARACTERS - so_far.characters
-            text = render_memory(memory, now=self._clock(), missing=missing, room=room, scope=scope)
-            so_far.add(scope, memory.key, len(text))
+            room, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
+            text = render_memory(
+                memory, now=self._clock(), missing=missing, room=room, scope=scope, has_changed=is_news
+            )
+            so_far.add(scope, memory.key, len(text), data)
             rendered.append(text)
             shown.append(memory.key)
+        if shown:
+            so_far.save()
         self._tell(request, selection, shown)
         return rendered
 
@@ -197,8 +272,15 @@ class Recaller:
         from memdir.events import memory_recalled, request_refused
         from memdir.recall.recall_log import Injection, RecallLog
 
-        characters = request.shown.characters
-        self._sink.emit(memory_recalled(files=len(shown), characters=characters, prompt_hash=selection.prompt_hash))
+        work = {
+            "scanned": selection.scanned,
+            "chosen": len(selection.keys),
+            "chooser": selection.by,
+            "tokens": selection.tokens,
+            "ms": round(selection.ms, 1),
+        }
+        characters, told = request.shown.characters, selection.prompt_hash
+        self._sink.emit(memory_recalled(files=len(shown), characters=characters, work=work, prompt_hash=told))
         if not shown:
             return
         place = self._store_for(selection.scope).place
@@ -209,6 +291,13 @@ class Recaller:
         except DiskError as error:  # full or read-only: a log must never cost the memory
             self.not_logged = str(error)
             self._sink.emit(request_refused(what="the recall log", reason=error.message))
+
+
+def _timed(chooser: Chooser, request: RecallRequest) -> Selection:
+    started = time.perf_counter()
+    selection = chooser.choose(request)
+    selection.ms = (time.perf_counter() - started) * 1000
+    return selection
 
 
 def _read(store: MemoryStore, key: str) -> Memory | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.atomic import append_bytes, disk_error, make_folder
 from memdir.disk.plain_file import open_plain
+from memdir.errors import LockBusy
+from memdir.telemetry.jsonl import rotate_if_full, rotated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
 LOG_NAME = "recalled.jsonl"
 PINS_NAME = "pinned-recalls.jsonl"
+MAX_LOG_BYTES = 1_000_000  # about 4,000 messages; then it is rotated, and three old ones are kept
 MESSAGE_CHARACTERS = 80  # of a message: enough to know it again
 LOOKED_AT = 500  # characters of a message from which those are taken, line breaks and blanks among them
 
@@ -45,11 +49,13 @@ class RecallLog:
 
     def add(self, injection: Injection) -> None:
         """Append it, with the beginning of its message."""
+        with suppress(OSError, LockBusy):  # the next one tries again
+            rotate_if_full(os.path.join(self._folder, LOG_NAME), max_bytes=MAX_LOG_BYTES)
         shown = {"time": injection.time, "session": injection.session, "keys": injection.keys}
         self._append(LOG_NAME, {**shown, "message": _beginning(injection.message), "by": injection.by})
 
     def injections(self) -> Iterator[Injection]:
-        for line in self._lines(LOG_NAME):
+        for line in (line for name in reversed(rotated(LOG_NAME)) for line in self._lines(name)):
             try:
                 message, by = str(line.get("message", "")), str(line.get("by", ""))
                 shown = float(str(line["time"])), str(line["session"]), _texts(line["keys"])

@@ -48,7 +48,7 @@ class Selection:
     """The memories of one scope that were chosen: by the table of words, by the sentence model beside it, or by a
     model. `explained` is there when this machine chose."""
 
-    __slots__ = ("by", "explained", "instead_of_model", "keys", "prompt_hash", "scope")
+    __slots__ = ("by", "explained", "instead_of_model", "keys", "ms", "prompt_hash", "scanned", "scope", "tokens")
 
     def __init__(
         self,
@@ -65,6 +65,8 @@ class Selection:
         self.explained = explained
         self.prompt_hash = prompt_hash  # what a model was told
         self.instead_of_model = ""  # why the model that should have chosen did not
+        self.scanned = explained.ranking.documents if explained is not None else 0
+        self.tokens, self.ms = 0, 0.0  # what a model was sent and said; how long choosing took
 
 
 class LocalSelector(MemoryIndex):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
-from memdir.events import session_caught_up
+from memdir.events import memory_extracted, session_caught_up
 from memdir.layout import Layout, is_session_id
+from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
-from memdir.remember.extract import Extracted, Extraction, ExtractionPlan
+from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.resume import resume
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_SESSIONS = 5  # at one start: catching up must not eat the day's budget (B2)
-MAX_FAILURES = 3  # of one session; then it is left alone
+MAX_DAYS = 7  # of one session at one start; the next start goes on
 IDLE_SECONDS = 600.0  # after which another agent's session counts as over: it holds no lock that would tell
 
 
@@ -65,7 +67,7 @@ class CatchUp:
         for ref in reversed(list(newest_first(refs))):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
-                if session.catch_up_failures < MAX_FAILURES and self._is_behind(ref, session):
+                if self._is_behind(ref, session):
                     found.append(session)
         return found[:MAX_SESSIONS]
 
@@ -80,42 +82,65 @@ class CatchUp:
             return is_left
 
     async def _extract(self, session: SessionState) -> Sequence[str] | None:
-        """The files that were written; None when it failed and shall be tried again."""
-        turn = self._turn(session)
-        if turn is None:
-            return ()
+        """The files that were written; None when it failed and shall be tried again. What was said on several days is
+        extracted day by day: dates count from the day on which they were said."""
+        files: list[str] = []
+        for _ in range(MAX_DAYS):
+            before, turn = session.extract_cursor, self._turn(session)
+            if turn is None:
+                break
+            written = await self._extract_day(session, turn)
+            if written is None:
+                return files or None
+            files += written
+            if session.extract_cursor == before:
+                break
+        return files
+
+    async def _extract_day(self, session: SessionState, turn: FinishedTurn) -> Sequence[str] | None:
+        moment = next((at for message in reversed(turn.messages) if (at := said_at(message)) is not None), self.clock())
         try:
-            outcome = await Extraction(session, self.plan, self.model, self.sink, self.clock).extract(turn)
-        except MemdirError:
-            session.count_failure()
+            extraction = Extraction(session, self.plan, self.model, self.sink, lambda: moment)
+            outcome = await extraction.extract(turn)
+        except MemdirError as error:
+            if comes_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
+                session.move_cursor(session.failed_up_to)
+                self.sink.emit(memory_extracted(work={}, skipped=PASSED_OVER))
             return None
         if isinstance(outcome, Extracted):
             return outcome.files
         if outcome.reason in ("no_prose", "nothing_new"):
-            last = _last_message(self.layout.session(session.id))
-            session.move_cursor(last.uuid if last else turn.reply.id)  # it is over: nothing will be added to these
+            session.move_cursor(turn.reply.id)  # it is over: nothing will be added to these
         elif outcome.reason.startswith("not_finished"):
-            session.count_failure()
             return None
         return ()
 
     def _turn(self, session: SessionState) -> FinishedTurn | None:
-        """The messages after the cursor as a finished turn; None when there are none."""
+        """The messages of the first day after the cursor as a finished turn; None when there are none."""
         messages = resume(self.layout.session(session.id)).messages
-        while messages and messages[-1].tool_uses:
-            messages = messages[:-1]  # a call that was never answered
-        if not messages:
+        done = _done(messages, session.extract_cursor)
+        end = _end_of_day(messages, done, self.plan.zone)
+        while end > done and messages[end - 1].tool_uses:
+            end -= 1  # a call that was never answered
+        if end == done:
+            self._pass_over(session)
             return None
-        new = messages[_start(messages, session.extract_cursor) :]
+        new = messages[_start(messages, done) : end]
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
-        return FinishedTurn(Request(self.model_name, tools=tools.specs, messages=new[:-1]), new[-1])
+        return FinishedTurn(Request(self.model_name, tools=tools.specs, messages=new[:-1]), new[-1], is_past=True)
+
+    def _pass_over(self, session: SessionState) -> None:
+        """What comes after the last message that says something, such as an unanswered call, is done too."""
+        last = _last_message(self.layout.session(session.id))
+        if last is not None and last.uuid != session.extract_cursor:
+            session.move_cursor(last.uuid)
 
 
 def _last_message(path: str) -> Record | None:
     """The last message of a transcript, from its end."""
     try:
         for raw in lines_backwards(path):
-            for record in reversed(read_line(raw).records):
+            for record in read_line(raw).records[::-1]:
                 if record.type in MESSAGE_TYPES and not record.is_sidechain:
                     return record
     except OSError:
@@ -123,10 +148,32 @@ def _last_message(path: str) -> Record | None:
     return None
 
 
-def _start(messages: Sequence[Message], cursor: str) -> int:
+def _done(messages: Sequence[Message], cursor: str) -> int:
+    """How many of the messages are done."""
+    return next((at + 1 for at, message in enumerate(messages) if cursor and message.id == cursor), 0)
+
+
+def _start(messages: Sequence[Message], done: int) -> int:
     """Where to begin: a whole turn before the first new message, since no cache is shared and no more is needed."""
-    at = next((at + 1 for at, message in enumerate(messages) if cursor and message.id == cursor), 0)
-    at = min(at, len(messages) - 1)
-    while at > 0 and (messages[at].role != "user" or messages[at].is_meta or messages[at].tool_results):
+    at = min(done, len(messages) - 1)
+    while at > 0 and not _is_asked(messages[at]):
         at -= 1
     return at
+
+
+def _end_of_day(messages: Sequence[Message], done: int, zone: tzinfo | None) -> int:
+    """Where the user first says something on another day than before."""
+    day = None
+    for at in range(done, len(messages)):
+        moment = said_at(messages[at]) if _is_asked(messages[at]) else None
+        if moment is None:
+            continue
+        said = minute_of(moment, zone).date()
+        if day is not None and said != day:
+            return at
+        day = said
+    return len(messages)
+
+
+def _is_asked(message: Message) -> bool:
+    return message.role == "user" and not message.is_meta and not message.tool_results

@@ -5,6 +5,7 @@ Whatever goes wrong, the conversation stays as it is: the only thing that change
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -18,17 +19,21 @@ from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import load_prompt
-from memdir.remember.session_memory import SessionMemory
+from memdir.remember.session_memory import SessionMemory, headings_in
 from memdir.remember.turn import Skipped
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
-from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, tail_start, whole_calls
+from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, estimate_text, tail_start, whole_calls
 
 if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would burn tokens every turn (B2)
 MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
+LEAST_SHARE = 200  # a summary has at least this part of the tokens that it replaces,
+MOST_NEEDED = 300  # but so many are always enough
+LEAST_HEADINGS = 2  # of those that were asked for
+MAX_LAST_WORDS = 4_000  # characters of the user's last message
 MAX_TURNS = 2  # the summary, and one more for a model that tried to call a tool
 Trigger = Literal["auto", "manual"]
 Method = Literal["session-memory", "model"]
@@ -64,9 +69,11 @@ class _Proposal:
     """A summary and the messages that would stay."""
 
     method: Method
+    text: str
     summary: Message
     kept: tuple[Message, ...]
     prompt_hash: str = ""
+    titles: tuple[str, ...] = ()  # the headings that were asked for
 
 
 @dataclass
@@ -119,6 +126,8 @@ class Compaction:
         replaced = conversation.messages[: len(conversation.messages) - len(proposal.kept)]
         if not replaced:
             return Skipped("nothing_to_replace")
+        if proposal.method == "model" and (missing := _missing(proposal, replaced)):
+            return Skipped(missing)
         if estimate_message(proposal.summary) >= estimate_messages(replaced):
             return Skipped("summary_larger_than_what_it_replaces")
         before = overhead_tokens(request) + estimate_messages(conversation.messages)
@@ -140,8 +149,8 @@ class Compaction:
         if covered not in ids:
             return Skipped("session_memory_covers_unknown")
         start = tail_start(conversation.messages, ids.index(covered) + 1, Tail.within(self.plan.window_tokens))
-        summary = _message(notes.shortened(self.memory.path), conversation)
-        return _Proposal("session-memory", summary, conversation.messages[start:])
+        text, kept = notes.shortened(self.memory.path), conversation.messages[start:]
+        return _Proposal("session-memory", text, _message(text, conversation, kept), kept)
 
     async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
         """A summary that the model writes now."""
@@ -153,7 +162,8 @@ class Compaction:
         if not text.strip():
             return Skipped("empty_summary")
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
-        return _Proposal("model", _message(text, conversation), messages[start:], prompt.hash)
+        kept = messages[start:]
+        return _Proposal("model", text, _message(text, conversation, kept), kept, prompt.hash, _titles(prompt.text))
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
@@ -175,6 +185,29 @@ def _why_not(conversation: Conversation) -> str:
     return "in_a_call" if conversation.messages[-1].tool_uses else ""
 
 
-def _message(summary: str, conversation: Conversation) -> Message:
-    text = load_prompt("compact/continued.md").render(summary=summary, transcript=conversation.transcript.path)
-    return user(text, is_meta=True)
+def _titles(prompt: str) -> tuple[str, ...]:
+    return tuple(line.lstrip("# ") for line in prompt.splitlines() if line.startswith("#"))
+
+
+def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:
+    """What a summary lacks to stand for what it replaces: an apology, a "Done." or a plan to write one is none."""
+    least = min(MOST_NEEDED, estimate_messages(replaced) // LEAST_SHARE)
+    if estimate_text(proposal.text) < least:
+        return "summary_too_short"
+    has = len(headings_in(proposal.text, proposal.titles))
+    return "summary_without_headings" if has < min(LEAST_HEADINGS, len(proposal.titles)) else ""
+
+
+def _message(summary: str, conversation: Conversation, kept: Sequence[Message]) -> Message:
+    """The summary as the model gets it, with the user's last words, which may be a question that is still open."""
+    path = conversation.transcript.path
+    asked = next((message for message in reversed(conversation.messages) if _is_asked(message)), None)
+    if asked is not None and asked.id not in [message.id for message in kept] and asked.text.strip() not in summary:
+        summary = load_prompt("compact/last_words.md").render(
+            summary=summary, words=asked.text.strip()[:MAX_LAST_WORDS]
+        )
+    return user(load_prompt("compact/continued.md").render(summary=summary, transcript=path), is_meta=True)
+
+
+def _is_asked(message: Message) -> bool:
+    return message.role == "user" and not message.is_meta and bool(message.text.strip())

@@ -11,33 +11,41 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.file_access import DiskFiles
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
-from memdir.errors import MemdirError
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.errors import BudgetReached, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model
 from memdir.prompts.compose import Prompt, load_prompt
-from memdir.prompts.listing import manifest, told_now
+from memdir.prompts.door import shown_line
+from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
-from memdir.remember.lineage import Lineage, weigh
+from memdir.remember.lineage import DraftJudge, Lineage, weigh
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, Skipped, instructions_in, messages_after, wrote_below
+from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, said_at
 
 if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_TURNS = 5  # two are normal: read, write (X8)
+SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
+MAX_FAILURES = 3  # of one range of messages; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
+LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
+PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
+TOLD_CHARACTERS = 80  # of a message: enough to know it again
+MAX_NEAR = 20  # of the newest messages: what is near to one of them is listed before what is newer
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Extraction:
     clock: Callable[[], float]
     on_saved: Callable[[Sequence[str]], None] | None = None
     _running: asyncio.Task[None] | None = None
-    _stashed: FinishedTurn | None = None
+    _waiting: list[FinishedTurn] = field(default_factory=list)
     _abort: Abort = field(default_factory=Abort)
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
@@ -80,7 +88,8 @@ class Extraction:
         if reason:
             return self._skip(reason)
         if self._running is not None:
-            self._stashed = turn  # the newest replaces older ones: it covers their messages too (X5)
+            # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
+            self._waiting = [*(one for one in self._waiting if not one.said() <= turn.said()), turn]
             return None
         self.session.turns_since_extraction += 1
         if self.session.turns_since_extraction < self.plan.every_turns:
@@ -91,13 +100,13 @@ class Extraction:
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
         """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
-        while self._running is not None:
+        while (running := self._running) is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self._running), wait_seconds)
+                await asyncio.wait_for(asyncio.shield(running), wait_seconds)
             except TimeoutError:
-                self._stashed = None
+                self._waiting.clear()
                 self._abort.set("shutdown")
-                await asyncio.gather(self._running, return_exceptions=True)
+                await asyncio.gather(running, return_exceptions=True)
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -112,8 +121,8 @@ class Extraction:
         """One run, then one trailing run over what came meanwhile, and so on until nothing is stashed (X5)."""
         try:
             await self._guarded(turn)
-            while (pending := self._stashed) is not None:
-                self._stashed = None
+            while self._waiting:
+                pending = self._waiting.pop(0)
                 if not self.session.memory_is_on:
                     self._skip("memory_off")
                     return
@@ -126,7 +135,9 @@ class Extraction:
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
-            self._skip(f"failed: {type(error).__name__}")
+            reason = f"failed: {type(error).__name__}"
+            new = messages_after(turn.messages, self.session.extract_cursor)
+            _ = self._failed(reason, new) if comes_again(error) else self._skip(reason)
             return
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
@@ -137,17 +148,19 @@ class Extraction:
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        if wrote_below(new, roots, self.plan.cwd):
+        saved = saved_below(new, roots, self.plan.cwd)
+        if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
         if not has_prose(new):
             return self._skip("no_prose")
-        workspace = Workspace(self.plan.stores)
-        report = await self._fork(turn, new, workspace)
-        if not report.is_complete:
-            return self._skip(f"not_finished: {report.run.ending}")
+        judge = DraftJudge(self.plan.stores, turn.messages)
+        workspace = Workspace(self.plan.stores, judge.rule)
+        report = await self._fork(turn, new, workspace, saved)
+        if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
+            return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
-        weighed = await asyncio.to_thread(weigh, workspace, turn.messages)
+        weighed = await asyncio.to_thread(weigh, workspace, judge)
         subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
         written = workspace.commit(_origin(self.session.id, weighed.lineages), subject)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
@@ -163,29 +176,68 @@ class Extraction:
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
 
-    async def _fork(self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace) -> ForkReport:
+    async def _fork(
+        self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
+    ) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         hands = ForkTools(self.model, tools, gate)
-        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,)) for store in self.plan.stores)
+        said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
+        folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
-        job = ExtractJob(len(new), folders, now, instructions_in(turn.request))
+        job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
-        asked = Job(_rendered(prompt, job, tools), MAX_TURNS, prompt.hash, job)
+        told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
+        asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
+
+    def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
+        """The same messages come again; those that failed three times are passed over, and that is told (X4)."""
+        skipped = self._skip(reason)
+        if not self._abort.is_set and self.session.count_failure(new[-1].id) >= MAX_FAILURES:
+            self.session.move_cursor(self.session.failed_up_to)
+            self._skip(PASSED_OVER)
+        return skipped
 
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
 
 
-def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox) -> str:
+def comes_again(error: MemdirError) -> bool:
+    """Whether the same messages would fail in the same way: what a network, a provider or a cap did passes."""
+    return not isinstance(error, BudgetReached) and not (isinstance(error, ModelError) and error.kind not in LASTING)
+
+
+def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
+    """When the messages of the user were said; nothing where nobody wrote that down."""
+    said = [(said_at(message), message.text) for message in new if message.role == "user" and not message.is_meta]
+    lines = [
+        f'- {minute_of(moment, zone):%A, %Y-%m-%d %H:%M}: "{shown_line(" ".join(text.split()), room=TOLD_CHARACTERS)}"'
+        for moment, text in said[-MAX_NEAR:]
+        if moment is not None and text.strip()
+    ]
+    return load_prompt("extract/earlier.md").render(times="\n".join(lines)) if lines else ""
+
+
+def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
     values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
     for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
         values[f"{prefix}directory"] = folder.root
-        values[f"{prefix}manifest"] = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
-    return f"{prompt.render(**values)}\n{told_now(job.now)}"
+        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
+        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
+    paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
+    saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
+    return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
+
+
+def _text_of(path: str) -> str:
+    """What a memory says, as far as it can be read; its index line is no memory."""
+    try:
+        return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
+    except MemdirError:
+        return ""
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:

@@ -1,7 +1,7 @@
 """Session memory: a rolling summary of one session, kept by a fork, so that the session survives compaction (N1–N6).
 
-The headings of the template are the sections of the notes. A line that looks like a heading but is none of them is part
-of the text.
+The headings of the template are the sections of the notes, whatever their case, level and order in what a model wrote:
+the file is kept in the template's form. A line that looks like a heading but is none of them is part of the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import SingleFile
@@ -41,6 +41,8 @@ MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
 SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under way
 SECTION_TOKENS = 2_000  # of one section; more crowds out the others
 TOTAL_TOKENS = 12_000  # of the notes: what a context after compaction can well afford
+_HEADING = re.compile(r"#{1,6}\s*(.+?)\s*#*|(?:\*\*|__)(.+?)(?:\*\*|__):?")
+_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)  # around the whole of it
 CUT = "… (cut here: the rest is in {path})"
 
 
@@ -83,7 +85,9 @@ class SessionMemory:
             await asyncio.gather(self._running, return_exceptions=True)
 
     def notes(self) -> Notes | None:
-        """The notes as they are on disk; None when there are none, or nothing in them."""
+        """The notes as they are on disk; None when there are none, or nothing in them, or memory is off."""
+        if not self.session.memory_is_on:
+            return None
         try:
             text = read_plain(self.path, max_bytes=MAX_STATE_BYTES).decode("utf-8", "replace")
             notes = Notes.parse(text, self._template())
@@ -139,7 +143,7 @@ class SessionMemory:
         if notes.is_empty or not notes.has_form(template):
             return self._skip("form_lost")
         make_folder(os.path.dirname(self.path))
-        write_bytes_atomic(self.path, redact(text).encode("utf-8", "replace"))
+        write_bytes_atomic(self.path, redact(notes.in_form(template)).encode("utf-8", "replace"))
         covered = (*turn.messages[:-1], *since)
         self.session.mark_summarized(covered[-1].id if covered else "", tokens)
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}
@@ -190,8 +194,13 @@ class Notes:
         return next((section.body for section in self.sections if section.title == title), "")
 
     def has_form(self, template: str) -> bool:
-        """Whether every section of the template is there, in order."""
-        return [section.title for section in self.sections] == titles_of(template)
+        """Whether every section of the template is there."""
+        return {section.title for section in self.sections} == set(titles_of(template))
+
+    def in_form(self, template: str) -> str:
+        """The notes as the template has them."""
+        form = Notes.parse(template, template)
+        return "\n".join(replace(section, body=self.body(section.title)).text for section in form.sections)
 
     def shortened(self, path: str) -> str:
         """The notes for a context, each section within its limit."""
@@ -215,12 +224,37 @@ def titles_of(template: str) -> list[str]:
     return [line[2:].strip() for line in template.splitlines() if line.startswith("# ")]
 
 
+def headings_in(text: str, titles: Sequence[str]) -> dict[int, str]:
+    """The lines that are headings, by number, and which of the titles each is. One that is written as it should be
+    counts before any that only looks like it, and outside of code only these are looked for."""
+    found: dict[str, tuple[bool, int]] = {}
+    known = {_plain(title): title for title in titles}
+    is_code = False
+    for at, line in enumerate(text.split("\n")):
+        is_code ^= line.lstrip().startswith("```")
+        match = _HEADING.fullmatch(line.strip())
+        title = known.get(_plain(match[1] or match[2])) if match else None
+        if title is None:
+            continue
+        is_exact = line.rstrip() == f"# {title}"
+        if (is_exact or not is_code) and (title not in found or (is_exact and not found[title][0])):
+            found[title] = is_exact, at
+    return {at: title for title, (_, at) in sorted(found.items(), key=lambda item: item[1][1])}
+
+
+def _plain(title: str) -> str:
+    """A heading without case, marks, numbers before it and the ways to write "and"."""
+    return " ".join(re.sub(r"[\W_]+", " ", title.replace("&", " and ")).split()).casefold().lstrip("0123456789 ")
+
+
 def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
-    heading = re.compile(rf"^# +({'|'.join(map(re.escape, titles))})\s*$" if titles else r"(?!)", re.MULTILINE)
-    _, *found = heading.split(text)
-    for title, noted in zip(found[::2], found[1::2], strict=True):
+    fenced = _FENCED.fullmatch(text.strip())
+    text = fenced[1] if fenced else text
+    lines, headings = text.split("\n"), headings_in(text, titles)
+    for (at, title), end in zip(headings.items(), [*list(headings)[1:], len(lines)], strict=False):
+        noted = "\n".join(lines[at + 1 : end])
         first, _, rest = noted.strip("\n").partition("\n")
-        has_hint = first.startswith("_") and first.rstrip().endswith("_")
+        has_hint = first[:1] in ("_", "*") and first.rstrip().endswith(first[0]) and not first.startswith("**")
         yield NotesSection(title, first if has_hint else "", (rest if has_hint else noted).strip())
 
 

@@ -28,7 +28,8 @@ class SessionState:
     turns_since_extraction: int = 0
     summarized_up_to: str = ""
     tokens_at_summary: int = 0
-    catch_up_failures: int = 0
+    failures: int = 0  # in a row, to extract what comes after the cursor
+    failed_up_to: str = ""  # the last message of the range that failed first
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -41,7 +42,8 @@ class SessionState:
                 extract_cursor=str(found["extractCursor"]),
                 summarized_up_to=str(found["summarizedUpTo"]),
                 tokens_at_summary=int(found["tokensAtSummary"]),
-                catch_up_failures=int(found["catchUpFailures"]),
+                failures=int(found.get("failures", 0)),
+                failed_up_to=str(found.get("failedUpTo", "")),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -59,13 +61,15 @@ class SessionState:
     def move_cursor(self, message_id: str) -> None:
         """Messages up to this one are done. Written after the memories are: a crash repeats, it never loses."""
         self.extract_cursor = message_id
-        self.catch_up_failures = 0
+        self.failures, self.failed_up_to = 0, ""
         self._save()
 
-    def count_failure(self) -> None:
-        """Catching up with this session failed once more."""
-        self.catch_up_failures += 1
+    def count_failure(self, last: str) -> int:
+        """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
+        self.failures += 1
+        self.failed_up_to = self.failed_up_to or last
         self._save()
+        return self.failures
 
     def mark_summarized(self, message_id: str, tokens: int) -> None:
         """The session memory covers the messages up to this one, written when the context had so many tokens."""
@@ -80,7 +84,8 @@ class SessionState:
             "extractCursor": self.extract_cursor,
             "summarizedUpTo": self.summarized_up_to,
             "tokensAtSummary": self.tokens_at_summary,
-            "catchUpFailures": self.catch_up_failures,
+            "failures": self.failures,
+            "failedUpTo": self.failed_up_to,
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -102,6 +107,7 @@ def fork_session(
     if before.summarized_up_to in ids:
         fork.summarized_up_to, fork.tokens_at_summary = before.summarized_up_to, before.tokens_at_summary
         _copy(layout.session_memory(origin), layout.session_memory(fork.id))
+    _copy(layout.shown(origin), layout.shown(fork.id))
     fork._save()
     branch.copy_files(layout.file_history(origin), layout.file_history(fork.id))
     branch.write()

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdir.agent.gate import WRITING
+from memdir.agent.gate import READING
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
-from memdir.transcript.message import Message
+from memdir.text.nearness import Sentence
+from memdir.text.sentences import sentences_of
+from memdir.transcript.message import Message, ToolUse
 
 # How hosts put an instruction file into a conversation.
 _INSTRUCTIONS = re.compile(
     r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
 )
+MAX_PATH = 4096  # longer is a text
+_COMMANDS = re.compile(r"[|;&\n]")
+_WRITTEN_BY = re.compile(r">\s*([^\s<>]+)")
+_WRITES = re.compile(r"^\s*(?:sudo )?(?:tee|mv|cp|rm|touch|install|sed -i)\b")
 
 
 @dataclass(frozen=True)
@@ -25,10 +31,15 @@ class FinishedTurn:
     request: Request
     reply: Message
     is_subagent: bool = False
+    is_past: bool = False  # said earlier: its messages tell when
 
     @property
     def messages(self) -> tuple[Message, ...]:
         return (*conversation_of(self.request), self.reply)
+
+    def said(self) -> set[str]:
+        """What was said in it: a host may send no history, or a window."""
+        return {message.id or repr(message.content) for message in self.messages if not message.is_meta}
 
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:
@@ -38,11 +49,40 @@ def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, .
     return tuple(messages[start:])
 
 
-def wrote_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> bool:
-    """Whether the main agent itself wrote into a memory directory in these messages (X3)."""
-    written = [use.input.get("file_path") for message in messages for use in message.tool_uses if use.name in WRITING]
-    real = [os.path.realpath(os.path.join(cwd, path)) for path in written if isinstance(path, str)]
-    return any(path.startswith(os.path.realpath(root) + os.sep) for root in roots for path in real)
+def saved_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> tuple[str, ...]:
+    """The files in a memory directory that the main agent itself wrote in these messages, with whatever tool; a write
+    that failed, or that nobody answered, does not count (X3)."""
+    done = {result.tool_use_id for message in messages for result in message.tool_results if not result.is_error}
+    uses = (use for message in messages for use in message.tool_uses if use.id in done and use.name not in READING)
+    inside = [os.path.realpath(root) + os.sep for root in roots]
+    found: dict[str, None] = {}
+    for path in (path for use in uses for path in _paths_in(use)):
+        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+        if real.startswith(tuple(inside)):
+            found[real] = None
+    return tuple(found)
+
+
+def _paths_in(use: ToolUse) -> Iterator[str]:
+    """What a call may have written to: any path that it names; in a command what stands behind a word that writes."""
+    for name, value in use.input.items():
+        if not isinstance(value, str) or "\0" in value:
+            continue
+        if name == "command":
+            commands = _COMMANDS.split(value.replace("'", "").replace('"', ""))
+            yield from (path for part in commands for path in _WRITTEN_BY.findall(part))
+            yield from (path for part in commands if _WRITES.search(part) for path in part.split())
+        elif len(value) < MAX_PATH and "\n" not in value:
+            yield value
+
+
+def has_more_than(messages: Sequence[Message], saved: str) -> bool:
+    """Whether the user said something else than what was saved of it: a sentence that shares less than half of its
+    words with it."""
+    known = Sentence(saved).terms
+    told = (message.text for message in messages if message.role == "user" and not message.is_meta)
+    sentences = (Sentence(text) for words in told for text in sentences_of(words))
+    return any(len(one.terms & known) * 2 < len(one.terms) for one in sentences)
 
 
 def instructions_in(request: Request) -> str:

@@ -20,17 +20,19 @@ from memdir.search.question import Question
 from memdir.search.ranking import KEPT, rank
 from memdir.search.segment import Segment, kept_stamp, packed_size
 from memdir.search.vectors import WordEncoder
-from memdir.store.scan import MAX_MEMORY_BYTES, walk
+from memdir.store.scan import MAX_MEMORY_BYTES, MAX_RETURNED, walk
 from memdir.text.embedding import open_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     from memdir.search.document import IndexedDocument
     from memdir.search.ranking import Ranking
     from memdir.search.vectors import Encoder
+    from memdir.store.scan import Header
+    from memdir.store.store import MemoryStore
 
     Stamp = tuple[int, int]  # of a document: its mtime in ns, size
     Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
@@ -256,6 +258,21 @@ class MemoryIndex(IndexStore):
             mtime_ns=status.st_mtime_ns,
             size=status.st_size,
         )
+
+
+def nearest_headers(
+    store: MemoryStore, headers: Sequence[Header], texts: Iterable[str], *, limit: int = MAX_RETURNED
+) -> tuple[list[Header], int]:
+    """What a model is shown of a store, and how many more there are: all where they fit (S10), else those nearest to
+    one of the texts and, as far as there is room, the newest; in the order in which they were given."""
+    if len(headers) <= limit:
+        return list(headers), 0
+    index = MemoryIndex(store.root, store.place.derived)
+    index.refresh()
+    found = [index.search(text, limit=limit) for text in texts]
+    first = {key: at for keys in reversed(found) for at, key in enumerate(keys)}
+    kept = {header.key for header in sorted(headers, key=lambda header: first.get(header.key, limit))[:limit]}
+    return [header for header in headers if header.key in kept], len(headers) - limit
 
 
 def _segment(data: bytes | memoryview) -> Segment | None:

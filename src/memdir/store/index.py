@@ -21,6 +21,7 @@ MAX_BYTES = 25_000
 MAX_ENTRY_CHARACTERS = 150  # a catalogue line, not a container
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
+_REMARK = re.compile(rb"(?!\d+[.)])[^\s>*+-]")  # what is no detail below an entry
 _ENTRY = re.compile(
     r"^\s*[-*+]\s+\[(?P<title>(?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?(?P<key>[^<>()\r\n]*(?:\([^()\r\n]*\)[^<>()\r\n]*)*)>?\s*\)"
     r"\s*(?:(?:[—–:]|--?)\s*)?(?P<hook>.*?)\s*$"
@@ -124,6 +125,69 @@ class Index:
             return Index(b"".join([*self._lines[:first], block, *self._lines[first:]]))
         gap = b"" if not self.data or self.data.endswith((b"\n", b"\r")) else ending
         return Index(self.data + gap + block)
+
+
+def with_edits(
+    current: Index,
+    edit: tuple[bytes, bytes],
+    *,
+    is_living: Callable[[str], bool],
+    is_told: Callable[[bytes], bool],
+) -> Index:
+    """An index with what a fork made of it, before and after. It is the store's: lines of living files stay, and words
+    of people that no memory tells; dangling, double and overlong lines go, and of what is new only entries and headings
+    are taken. Only a full index loses the lines that the fork left out: it has chosen what there is room for (S8)."""
+    from difflib import SequenceMatcher
+
+    merged = Index(merge_index(*edit, current.data))
+    old, new = current._lines, merged._lines
+    named, written, spare = merged.keys(), frozenset(new), MAX_LINES - len(new)
+    sheet = _Sheet(is_living)
+    for verb, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for at in range(old_from, old_to):
+            entry = current._entries[at]
+            is_left_out = (entry.key not in named) if entry else _REMARK.match(old[at]) and not is_told(old[at])
+            if verb == "equal":
+                sheet.take(old[at], entry)
+            elif is_left_out and old[at] not in written and spare > 0:
+                spare -= sheet.take(old[at], entry)
+        for at in range(new_from, new_to) if verb != "equal" else ():
+            sheet.take_new(new[at], merged._entries[at])
+    return Index(b"".join(sheet.lines))
+
+
+class _Sheet:
+    """The lines of an index on their way into a new one."""
+
+    __slots__ = ("_has_gap", "_is_living", "_seen", "lines")
+
+    def __init__(self, is_living: Callable[[str], bool]) -> None:
+        self.lines: list[bytes] = []
+        self._is_living = is_living
+        self._seen: set[str] = set()
+        self._has_gap = False
+
+    def take(self, line: bytes, entry: Entry | None) -> bool:
+        """Whether the line is taken: not where its file is gone, or has a line already."""
+        if entry and (entry.key in self._seen or not self._is_living(entry.key)):
+            return False
+        if entry:
+            self._seen.add(entry.key)
+        is_heading = line.lstrip().startswith(b"#") or bool(self.lines and self.lines[-1].lstrip().startswith(b"#"))
+        if self._has_gap and is_heading and self.lines:
+            self.lines.append(b"\n")
+        self._has_gap = False
+        self.lines.append(line if line.endswith((b"\n", b"\r")) else line + b"\n")
+        return True
+
+    def take_new(self, line: bytes, entry: Entry | None) -> None:
+        """A line of a model's: an entry, in the length of one, or a heading; a gap only beside a heading."""
+        if entry and len(line.decode("utf-8", "replace").strip()) > MAX_ENTRY_CHARACTERS:
+            line = entry.render().encode("utf-8", "replace") + b"\n"
+        if entry or line.lstrip().startswith(b"#"):
+            self.take(line, entry)
+        elif not line.strip():
+            self._has_gap = True
 
 
 def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:

@@ -132,7 +132,10 @@ def find_key(store: MemoryStore, wanted: str) -> str:
         if found:
             shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
             raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
-    raise MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy="`memdir list` shows what there is")
+    raise MemoryNotFound(
+        f"there is no memory {wanted!r} in {store.root}",
+        remedy="`memdir list`, or `memory.list()`, shows what there is",
+    )
 
 
 def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:

@@ -260,7 +260,10 @@ class MemoryStore:
     def _read(self, key: str, path: str) -> Memory:
         data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))
         if data is None or mtime_ns is None:
-            raise MemoryNotFound(f"there is no memory {key} in {self.root}", remedy="`memdir list` shows what there is")
+            raise MemoryNotFound(
+                f"there is no memory {key} in {self.root}",
+                remedy="`memdir list`, or `memory.list()`, shows what there is",
+            )
         return Memory(key, path, Topic(data), mtime_ns)
 
     def load_index(self) -> LoadedIndex:

@@ -64,7 +64,7 @@ def _require_no_surprise(commit: Commit, files: Sequence[FileChange]) -> None:
         more = f" and {len(added) - 1} more" if len(added) > 1 else ""
         raise EditConflict(
             f"the newest change was made outside memdir, and taking it back would delete {added[0]}{more}",
-            remedy=f"`memdir undo {commit.id[:8]}` does so; `memdir log` shows the changes before it",
+            remedy=f"`memdir undo {commit.id[:8]}` or `memory.undo` with this id does so; `memdir log` shows more",
         )
 
 
@@ -148,7 +148,7 @@ def _take_back(
     """Put one file back to what it was before the commit; later changes to other lines of it stay."""
     key = file.path.removeprefix(store.place.prefix)
     if not file.path.startswith(store.place.prefix):
-        raise EditConflict(f"{file.path} belongs to another scope", remedy="Undo this change without --scope")
+        raise EditConflict(f"{file.path} belongs to another scope", remedy="Undo this change in the scope of that file")
     before, after, current = contents.get(file.before), contents.get(file.after), change.read(key)
     if current == after:
         target = before

@@ -30,24 +30,31 @@ class JsonlLog:
         line = json.dumps({"time": moment, "event": event.name, **event.fields}, ensure_ascii=False)
         try:
             make_folder(os.path.dirname(self._path))
-            self._rotate_if_full()
+            rotate_if_full(self._path, max_bytes=self._max_bytes)
             append_bytes(self._path, line.encode("utf-8", "replace") + b"\n")
         except (MemdirError, OSError):
             return
 
-    def _rotate_if_full(self) -> None:
-        try:
-            if os.stat(self._path).st_size < self._max_bytes:
-                return
-        except FileNotFoundError:
-            return
-        from memdir.disk.lock import locked
 
-        stem, ending = os.path.splitext(self._path)
-        with locked(stem + ".lock", wait_seconds=1.0):
-            if os.stat(self._path).st_size < self._max_bytes:
-                return  # another process was faster
-            for number in range(KEPT_LOGS, 0, -1):
-                older = self._path if number == 1 else f"{stem}.{number - 1}{ending}"
-                if os.path.exists(older):
-                    os.replace(older, f"{stem}.{number}{ending}")
+def rotate_if_full(path: str, *, max_bytes: int) -> None:
+    """Move a log aside that has grown to its size, and the older ones on; LockBusy when another process holds it up."""
+    try:
+        if os.stat(path).st_size < max_bytes:
+            return
+    except FileNotFoundError:
+        return
+    from memdir.disk.lock import locked
+
+    newest_first = rotated(path)
+    with locked(os.path.splitext(path)[0] + ".lock", wait_seconds=1.0):
+        if os.stat(path).st_size < max_bytes:
+            return  # another process was faster
+        for number in range(KEPT_LOGS, 0, -1):
+            if os.path.exists(newest_first[number - 1]):
+                os.replace(newest_first[number - 1], newest_first[number])
+
+
+def rotated(path: str) -> list[str]:
+    """A log and the older ones beside it, newest first."""
+    stem, ending = os.path.splitext(path)
+    return [path, *[f"{stem}.{number}{ending}" for number in range(1, KEPT_LOGS + 1)]]

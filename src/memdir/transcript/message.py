@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -84,3 +85,11 @@ def user(text: str, *, message_id: str = "", is_meta: bool = False) -> Message:
 def assistant(text: str, *, message_id: str = "") -> Message:
     """A message of plain words from the assistant."""
     return Message("assistant", (Text(text),), message_id)
+
+
+def said_at(message: Message) -> float | None:
+    """When a message was said, in seconds; None where that was not written down, or cannot be read."""
+    try:
+        return datetime.fromisoformat(message.timestamp).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -192,8 +192,7 @@ class Reading:
     damaged: int = 0
 
 
-@dataclass(frozen=True)
-class ReadLine:
+class ReadLine(NamedTuple):
     """What one line holds: normally one record. `is_damaged` when something of it is lost or was repaired."""
 
     records: tuple[Record, ...] = ()

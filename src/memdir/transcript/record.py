@@ -6,9 +6,9 @@ Messages are `user` and `assistant` records; everything else is kept as it was r
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memdir.transcript.message import Block, Json, Message, Opaque, Role, Text, ToolResult, ToolUse
 
@@ -18,12 +18,13 @@ FILE_HISTORY = "file-history-snapshot"
 ATTRIBUTION = "attribution-snapshot"
 REPLACEMENT = "content-replacement"
 TITLE = "custom-title"
+_decode: Callable[[str], tuple[object, int]] = json.JSONDecoder().raw_decode
 _NATIVE = frozenset(("text", "tool_use", "tool_result", "opaque"))
 
 
-@dataclass(frozen=True)
-class Record:
-    """One line: its type, its place in the tree, and everything else it says."""
+class Record(NamedTuple):
+    """One line: its type, its place in the tree, and everything else it says. A tuple, since a long transcript has
+    hundreds of thousands."""
 
     type: str
     uuid: str = ""
@@ -31,17 +32,17 @@ class Record:
     timestamp: str = ""
     is_sidechain: bool = False
     is_meta: bool = False
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def message(self) -> Message | None:
         """The message of a user or assistant record."""
-        raw = self.fields.get("message")
-        if self.type not in MESSAGE_TYPES or not isinstance(raw, dict):
+        kind, uuid, _, moment, _, is_meta, fields = self
+        if kind not in MESSAGE_TYPES or not isinstance(raw := fields.get("message"), dict):
             return None
-        role: Role = "assistant" if self.type == "assistant" else "user"
-        is_meta = self.is_meta or self.is_summary  # nobody said it: the host put it in
-        return Message(role, blocks_from(raw.get("content")), self.uuid, is_meta, self.timestamp)
+        role: Role = "assistant" if kind == "assistant" else "user"
+        is_meta = is_meta or ("isCompactSummary" in fields and self.is_summary)  # nobody said it: the host put it in
+        return Message(role, blocks_from(raw.get("content")), uuid, is_meta, moment)
 
     @property
     def is_boundary(self) -> bool:
@@ -61,30 +62,35 @@ class Record:
     @property
     def message_id(self) -> str:
         """The provider's id of the message; Claude Code writes one record a block, all with the same one."""
+        if self.type != "assistant":
+            return ""
         raw = self.fields.get("message")
-        return _text(raw.get("id")) if isinstance(raw, dict) and self.type == "assistant" else ""
+        return _text(raw.get("id")) if isinstance(raw, dict) and "id" in raw else ""
 
 
 def parse_record(line: bytes) -> Record | None:
     """The record of one line; None for a line that is no JSON object with a type."""
     try:
-        return record_from(json.loads(line))
+        text = line.decode("utf-8", "surrogatepass")
+        found, end = _decode(text)  # what `json.loads` does, without its look for blanks and other encodings
     except (ValueError, RecursionError):
         return None
+    return record_from(found) if end == len(text) else None
 
 
 def record_from(found: object) -> Record | None:
     """The record of a decoded line; None for anything but an object with a type."""
-    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+    if not isinstance(found, dict) or not isinstance(kind := found.get("type"), str):
         return None
+    uuid, parent, moment = found.get("uuid", ""), found.get("parentUuid", ""), found.get("timestamp", "")
     return Record(
-        type=found["type"],
-        uuid=_text(found.get("uuid")),
-        parent=_text(found.get("parentUuid")),
-        timestamp=_text(found.get("timestamp")),
-        is_sidechain=found.get("isSidechain") is True,
-        is_meta=found.get("isMeta") is True,
-        fields=found,
+        kind,
+        uuid if isinstance(uuid, str) else "",
+        parent if isinstance(parent, str) else "",
+        moment if isinstance(moment, str) else "",
+        found.get("isSidechain") is True,
+        found.get("isMeta") is True,
+        found,
     )
 
 
@@ -101,13 +107,14 @@ def blocks_from(content: object) -> tuple[Block, ...]:
         return (Text(content),)
     if not isinstance(content, list):
         return ()
-    return tuple(_block_from(block) for block in content if isinstance(block, dict))
+    return tuple([_block_from(block) for block in content if isinstance(block, dict)])
 
 
 def _block_from(block: dict[str, Any]) -> Block:
     match block.get("type"):
         case "text":
-            return Text(_text(block.get("text")))
+            text = block.get("text")
+            return Text(text if isinstance(text, str) else "")
         case "tool_use":
             given = block.get("input")
             arguments: dict[str, Json] = given if isinstance(given, dict) else {}

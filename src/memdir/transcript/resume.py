@@ -5,7 +5,9 @@ Nothing here raises on damage. What is lost is counted, what stood around it kee
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import disk_error
@@ -31,15 +33,32 @@ class Resumed:
 
 def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
     """The context at the end of a transcript, or at the message `at`; empty when there is no such file or message."""
+    with _no_collecting():
+        return _resume(path, at, is_sidechain=is_sidechain)
+
+
+def _resume(path: str, at: str, *, is_sidechain: bool) -> Resumed:
     tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
     if leaf is None:
         return Resumed(damage=tree.damage)
     carried, after = _chain(tree, leaf)
     front, back = joined_messages(tree, carried), joined_messages(tree, after)
-    messages = tuple(with_replacements([*front, *back], tree.replacements))
-    depth = leaf.record.fields.get("depth")
-    depth = depth if isinstance(depth, int) else len(messages)
+    whole = [*front, *back]
+    messages = tuple(with_replacements(whole, tree.replacements) if tree.replacements else whole)
+    depth = leaf.depth if isinstance(leaf.depth, int) else len(messages)
     return Resumed(messages, leaf.record.uuid, len(front), depth, tree.damage)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """All that is read here is kept and holds no circles; to look for some again and again takes as long as reading."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def history(path: str) -> Resumed:
@@ -92,9 +111,10 @@ def _chain(tree: Tree, leaf: Node, *, is_whole: bool = False) -> tuple[list[Node
     seen: set[str] = set()
     node: Node | None = leaf
     while node is not None:
-        seen.add(node.record.uuid)
-        if node.record.is_boundary and chain and chain[-1].record.is_summary and not is_whole:
-            kept = _kept(tree, node.record)
+        record = node.record
+        seen.add(record.uuid)
+        if record.type == "system" and record.is_boundary and chain and chain[-1].record.is_summary and not is_whole:
+            kept = _kept(tree, record)
             if kept is not None:
                 return [chain[-1], *kept], chain[-2::-1]
         chain.append(node)

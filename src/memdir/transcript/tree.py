@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from memdir.transcript.message import Message
 from memdir.transcript.reader import lines_backwards, links_of, read_line
-from memdir.transcript.record import REPLACEMENT, Record
+from memdir.transcript.record import MESSAGE_TYPES, REPLACEMENT, Record, parse_record
 
+_HAS_PARENT = {"parentUuid": None}
 LOST = "lost"  # the type of a record of which only the links are left
 
 
@@ -40,13 +41,33 @@ class Damage:
         return ", ".join(told) or "no damage"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Node:
-    """A record and how far from the end of the file it stands; `is_copy` once the same id was found before it."""
+    """A record and how far from the end of the file it stands; `is_copy` once the same id was found before it.
+
+    Of a record that is one whole message, as ours are, nothing else is held: `said` is the message, `depth` how many
+    there are up to it.
+    """
 
     record: Record
     place: int
     is_copy: bool = False
+    said: Message | None = None
+    depth: object = None
+
+    def __post_init__(self) -> None:
+        self.hold(self.record)
+
+    def hold(self, record: Record) -> None:
+        self.record = record
+        self.depth = record.fields.get("depth")
+        if record.type in MESSAGE_TYPES and not record.message_id and not record.is_summary:
+            self.said = record.message
+            self.record = Record(*record[:-1], _HAS_PARENT if "parentUuid" in record.fields else {})
+
+    @property
+    def message(self) -> Message | None:
+        return self.said if self.said is not None else self.record.message
 
 
 @dataclass
@@ -93,6 +114,9 @@ class Tree:
         raw = next(self._lines, None)
         if raw is None:
             return False
+        if b"\0" not in raw and (whole := parse_record(raw)) is not None:  # as nearly every line is
+            self._add(whole)
+            return True
         line = read_line(raw)
         self.damage.lines += line.is_damaged
         for record in reversed(line.records):
@@ -104,18 +128,19 @@ class Tree:
         return True
 
     def _add(self, record: Record) -> None:
-        known = self.nodes.get(record.uuid)
-        if record.type == REPLACEMENT:
+        kind, uuid = record.type, record.uuid
+        known = self.nodes.get(uuid)
+        if kind == REPLACEMENT:
             self._add_replacements(record)
         elif known is not None and known.record.type == LOST:
-            known.record = record
-        elif record.uuid and (self.with_sidechains or not record.is_sidechain):
+            known.hold(record)
+        elif uuid and (self.with_sidechains or not record.is_sidechain):
             if known is not None:
                 self.damage.duplicates += 1
                 known.is_copy = True
             node = Node(record, len(self.order))
             self.order.append(node)
-            self.nodes[record.uuid] = node
+            self.nodes[uuid] = node
 
     def _add_replacements(self, record: Record) -> None:
         found = record.fields.get("replacements")
@@ -126,15 +151,14 @@ class Tree:
 
 def joined_messages(tree: Tree, nodes: Sequence[Node]) -> list[Message]:
     """The messages of a line of records, whole, each call with its result. Records of ours hold whole messages."""
-    records = [node.record for node in nodes]
-    if not any(record.message_id for record in records):
-        return [message for message in (record.message for record in records) if message is not None]
+    if not any(node.record.message_id for node in nodes if node.said is None):
+        return [message for node in nodes if (message := node.message) is not None]
     parts, results = _parts_and_results(tree)
-    used = {record.uuid for record in records}
+    used = {node.record.uuid for node in nodes}
     joined: set[str] = set()
     found: list[Message] = []
-    for record in records:
-        message = record.message
+    for node in nodes:
+        record, message = node.record, node.message
         if message is None or record.message_id in joined:
             continue
         if record.message_id:
@@ -152,7 +176,7 @@ def _parts_and_results(tree: Tree) -> tuple[dict[str, list[Message]], dict[str, 
     parts: dict[str, list[Message]] = {}
     results: dict[str, Message] = {}
     for node in reversed(tree.order):
-        message = node.record.message
+        message = node.message
         if message is not None and node.record.message_id:
             parts.setdefault(node.record.message_id, []).append(message)
         elif message is not None and message.role == "user":

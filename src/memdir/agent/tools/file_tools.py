@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
@@ -81,9 +82,7 @@ class WriteTool:
                 return Outcome(fault, is_error=True)
             verb = "Replaced"
         data = str(arguments["content"]).encode("utf-8", "replace")
-        context.files.write(path, data)
-        context.state.saw(real, data)
-        return Outcome(f"{verb} {path}.")
+        return Outcome(f"{verb} {path}{await _put(context, path, data)}.")
 
 
 class EditTool:
@@ -96,6 +95,8 @@ class EditTool:
         real = os.path.realpath(path)
         current = context.files.read(path)
         old, new = _as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
+        if old not in current:
+            old, new = (_without_numbers(text) for text in (old, new))
         count = current.count(old) if old else 0
         fault = context.state.fault_of_edit(real, current) or _fault_of_change(
             old, new, count, may_be_many=bool(arguments.get("replace_all"))
@@ -103,9 +104,19 @@ class EditTool:
         if fault:
             return Outcome(fault, is_error=True)
         changed = current.replace(old, new)
-        context.files.write(path, changed)
-        context.state.saw(real, changed)
-        return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}.")
+        told = await _put(context, path, changed)
+        return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}{told}.")
+
+
+async def _put(context: ToolContext, path: str, data: bytes) -> str:
+    """Write, remember what stands there now, and say what became of the text on the way."""
+    told = await context.files.put(path, data)
+    real = os.path.realpath(path)
+    try:
+        context.state.saw(real, context.files.read(path))
+    except MemoryNotFound:
+        context.state.forget(real)  # it was deleted
+    return f" ({told})" if told else ""
 
 
 def _as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
@@ -115,6 +126,11 @@ def _as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
         return texts
     before, after = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in texts)
     return before, after
+
+
+def _without_numbers(text: bytes) -> bytes:
+    """A piece of text without the numbers that Read shows before its lines."""
+    return re.sub(rb"(?m)^ *\d+\t", b"", text)
 
 
 def _fault_of_change(old: bytes, new: bytes, count: int, *, may_be_many: bool) -> str:

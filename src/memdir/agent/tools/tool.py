@@ -12,6 +12,7 @@ from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
 from memdir.agent.file_access import Files, FileState
+from memdir.agent.gate import READING, WRITING
 from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError
 from memdir.model.model import ToolSpec
@@ -30,6 +31,13 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "boolean": bool,
     "array": list,
     "object": dict,
+}
+# What models call arguments that have another name here.
+_OTHER_NAMES = {
+    **dict.fromkeys(("path", "filename", "file", "filepath", "targetfile", "absolutepath"), "file_path"),
+    **dict.fromkeys(("text", "contents", "filetext", "filecontent", "filecontents", "body", "data"), "content"),
+    **dict.fromkeys(("oldstr", "oldtext", "old", "search"), "old_string"),
+    **dict.fromkeys(("newstr", "newtext", "new", "replace", "replacement"), "new_string"),
 }
 
 
@@ -66,6 +74,7 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Tool], context: ToolContext) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
+        self._spellings = {_plain_name(name): name for name in self._tools}
         self._slots = asyncio.Semaphore(MAX_AT_ONCE)
         self.context = context
 
@@ -76,12 +85,25 @@ class Toolbox:
     def knows(self, name: str) -> bool:
         return name in self._tools
 
+    def understood(self, use: ToolUse) -> ToolUse:
+        """The call that a model meant: names in another spelling, arguments under another name, a path that comes near
+        one. Whoever judges it judges this, and this is what runs."""
+        name = use.name if use.name in self._tools else self._spellings.get(_plain_name(use.name), use.name)
+        if use.fault or name not in READING | WRITING or name not in self._tools:
+            return use  # what an argument of a host's own tool would have meant, nobody knows
+        arguments = understood_arguments(use.input, self._tools[name].spec.input_schema)
+        path = arguments.get("file_path")
+        if isinstance(path, str):
+            arguments["file_path"] = self.context.files.meant(path, self.context.cwd)
+        return ToolUse(use.id, name, arguments)
+
     def forked(self, files: Files) -> Toolbox:
         """The same tools for a fork: other files, and a copy of what was read so far, so that nothing leaks (G2)."""
         return Toolbox(tuple(self._tools.values()), ToolContext(self.context.cwd, files, self.context.state.clone()))
 
     async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
         """Run one call. Whatever goes wrong comes back to the model as a result; what a tool tells is never ours."""
+        use = self.understood(use)
         async with self._slots:
             outcome = await self._outcome(use)
         return ToolResult(use.id, shown(shortened(outcome.content, room)), outcome.is_error)
@@ -124,6 +146,36 @@ def fault_of_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]
         if fault:
             return f"{name} {fault}"
     return ""
+
+
+def understood_arguments(arguments: Mapping[str, Json], schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments under the names that the tool has for them; what it has no name for is left out."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    spellings = {_plain_name(name): name for name in known}
+    found: dict[str, Json] = {}
+    for name, value in arguments.items():
+        plain = _plain_name(name)
+        meant = name if name in known else spellings.get(plain) or _OTHER_NAMES.get(plain, "")
+        if meant in known and (name == meant or meant not in arguments):
+            found[meant] = _as_kind(value, known[meant])
+    return found
+
+
+def _as_kind(value: Json, schema: Json) -> Json:
+    """A number or a yes that came as text, as what it is."""
+    kind = schema.get("type") if isinstance(schema, dict) else ""
+    if not isinstance(value, str):
+        return value
+    if kind == "integer" and value.strip().isdecimal():
+        return int(value)
+    return value.lower() == "true" if kind == "boolean" and value.lower() in ("true", "false") else value
+
+
+def _plain_name(name: str) -> str:
+    """A name of a tool or an argument without what spellings differ in: write_file, WriteFile, FilePath."""
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    return plain.removesuffix("tool").removesuffix("file") or plain
 
 
 def _fault_of_value(value: Json, schema: Json) -> str:

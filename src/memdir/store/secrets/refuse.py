@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
 _REMEDY = "Take it out and say where it is kept instead"
-_INSIST = "--allow-secret saves it all the same, on this machine only"
+_INSIST = "--allow-secret, or allow_secret=True for `memory.add`, saves it all the same, on this machine only"
 _SHARED = "agent-project"  # the scope whose files others get, beside the team's
 
 

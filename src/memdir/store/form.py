@@ -1,0 +1,243 @@
+"""The form of what a model writes: mended where it is plain what was meant, else refused in words it can act on (S6).
+
+Small models wrap a file in a fence, begin it with a remark, forget a line of dashes. None of that may cost the memory,
+and none of it may stand in one. What is well formed is not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from memdir.errors import BadMemoryFile
+from memdir.store.frontmatter import quoted
+from memdir.store.taxonomy import MemoryType, parse_type
+from memdir.store.topic import Topic
+from memdir.text.naming import describe
+
+HOW_TO_DELETE = "To delete a memory, Write it with the single line <!-- delete: the reason -->"
+FORM = (
+    "Write the whole file again in this form, without a fence around it: a line ---, then the lines name: …, "
+    "description: … and type: (user, feedback, project or reference), then a line ---, then the memory"
+)
+MAX_DELETING = 200  # bytes of a text in the place of a memory that may be meant to delete it
+MAX_REMARK_LINES = 2  # before or after the file: what a model says about it; more than that is meant to be kept
+_FIELDS = {
+    **dict.fromkeys(("name", "title"), "name"),
+    **dict.fromkeys(("description", "desc", "summary", "hook", "about"), "description"),
+    **dict.fromkeys(("type", "kind", "category", "memory_type", "memory type"), "type"),
+    **{word: word for word in ("trust", "pinned", "tags", "created", "updated", "date")},
+}
+_MAIN = frozenset(("name", "description", "type"))
+_KINDS = {
+    **dict.fromkeys(("person", "profile", "persona", "about_user", "user_profile", "identity"), MemoryType.USER),
+    **dict.fromkeys(("preference", "rule", "correction", "convention", "guideline", "style"), MemoryType.FEEDBACK),
+    **dict.fromkeys(("decision", "deadline", "fact", "event", "goal", "incident", "status"), MemoryType.PROJECT),
+    **dict.fromkeys(("link", "pointer", "resource", "contact", "url", "bookmark"), MemoryType.REFERENCE),
+}
+_DASHES = re.compile(r"\s*(?:-{3,}|\+{3,}|\*{3,}|_{3,}|={3,}|~{3}|[—–]{1,3})\s*$")
+_FIELD = re.compile(
+    r"\s{0,3}(?:[-*] )?[*_`\"']{0,3}(?P<key>[A-Za-z][\w ]{1,14}?)[*_`\"']{0,3}\s*[:=][*_]{0,2}\s*(?P<value>.*)$"
+)
+_THEIRS = re.compile(r"[^\s:#][^:]{0,40}:(?:\s|$)")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+.-]*[ \t]*$")
+_NUMBERED = re.compile(r"\s*(\d+)(?:\t|→|\||: |:$|\. |\.$| {2}|$)")
+_DELETION = re.compile(
+    r"<!-{1,3}[\s*]*(?:please\s+)?(?:delet|remov)(?:e[ds]?|ing|ion)\b(?:\s+(?:this|the)\s+(?:file|memory))?"
+    r"[\s:;,.–—]*(?:-(?!-?>)\s*)?(?P<reason>(?:(?!-->).)*?)[\s*]*(?:-{1,3}>|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def deletion_in(data: bytes) -> str | None:
+    """The reason, perhaps empty, for which a text that a model wrote says that its file be deleted; None where it does
+    not. The one form is `<!-- delete: the reason -->`; what comes near it means the same."""
+    topic = Topic(data)
+    text = (topic.body if topic.has_frontmatter else data.decode("utf-8", "replace")).strip("\ufeff \t\r\n")
+    lines = text.split("\n")
+    if len(lines) > 1 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
+        text = "\n".join(lines[1:-1])
+    match = _DELETION.fullmatch(text.strip("`'\" \t\r\n"))
+    return " ".join(match["reason"].split()) if match else None
+
+
+def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tuple[str, ...]]:
+    """The memory that a model meant, and what was mended about it. BadMemoryFile where that is not plain; what was
+    wrong with the file `before` already is not the model's fault."""
+    if not data.strip():
+        raise BadMemoryFile(f"{key} would be empty", remedy=f"{HOW_TO_DELETE}. {FORM}")
+    text = data.decode("utf-8", "surrogateescape")
+    _refuse_deletion(key, text)
+    mended: list[str] = []
+    had_none = before is not None and not Topic(before).has_frontmatter  # a person's own form, and not ours to change
+    for mend, told in _MENDS:
+        changed = text if had_none and mend is _with_header else mend(text)
+        if changed != text:
+            text = changed
+            mended.append(told)
+    _refuse_deletion(key, text)
+    topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, mended)
+    known = _problems(Topic(before)) if before else []
+    problems = [problem for problem in _problems(topic) if problem not in known]
+    if problems:
+        remedy = f"{HOW_TO_DELETE}. {FORM}" if before and len(data) < MAX_DELETING else FORM
+        raise BadMemoryFile(f"{key} is no memory yet: {'; '.join(problems)}", remedy=remedy)
+    return topic.data, tuple(mended)
+
+
+def _refuse_deletion(key: str, text: str) -> None:
+    if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
+        raise BadMemoryFile(
+            f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
+        )
+
+
+def _problems(topic: Topic) -> list[str]:
+    found = topic.problems()
+    if topic.has_frontmatter and not topic.fields.get("type"):
+        found.append("it has no type: where none of the four fits, there is nothing to keep")
+    prose = _outside_fences(topic.body)
+    if any(_header_at(prose, at) for at in range(len(prose))):
+        found.append("it holds two memories: Write each to a file of its own")
+    return found
+
+
+def _with_line_breaks(text: str) -> str:
+    """Escaped line breaks in a text that has no others, or before a label, are meant to be some."""
+    bare = text.strip().strip('"') if "\n" not in text.strip() else text
+    if ("\n" not in bare and bare.count("\\n") > 1) or re.search(r"\\n\s*(?:\\n)?\*\*(?:Why|How)", bare):
+        return bare.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    return text
+
+
+def _without_numbers(text: str) -> str:
+    """Lines as the Read tool shows them lose their numbers."""
+    lines = text.rstrip("\n").split("\n")
+    found = [match for line in lines if (match := _NUMBERED.match(line))]
+    numbers = [int(match[1]) for match in found]
+    if len(lines) < 3 or len(found) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
+        return text
+    return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True)) + "\n"
+
+
+def _without_fence(text: str) -> str:
+    """A fence around the whole file goes, and what was said before and after it."""
+    lines = text.split("\n")
+    start = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    opened = next((at for at in range(start, min(len(lines), start + 4)) if _FENCE.match(lines[at])), None)
+    if opened is None or not _begins_file(lines[opened + 1 :]):
+        return text
+    ends = [at for at in range(len(lines) - 1, opened, -1) if _FENCE.match(lines[at])]
+    end = ends[0] if ends and len(ends) % 2 else len(lines)
+    after = [line for line in lines[end + 1 :] if line.strip()]
+    kept = lines[end + 1 :] if len(after) > MAX_REMARK_LINES else []
+    return "\n".join([*lines[opened + 1 : end], *kept]).strip("\n") + "\n"
+
+
+def _begins_file(lines: list[str]) -> bool:
+    first = next((at for at, line in enumerate(lines) if line.strip()), None)
+    return first is not None and (_header_at(lines, first) or _known(lines[first]) in _MAIN)
+
+
+def _with_header(text: str) -> str:
+    """The fields at the beginning, however they are spelled, between two lines of dashes; a remark before them goes."""
+    lines = [line.rstrip("\r") for line in text.lstrip("\ufeff").split("\n")]
+    topic = Topic(text.encode("utf-8", "surrogateescape"))
+    head = text[: len(text) - len(topic.body)]
+    is_sound = not topic.problems() and bool(topic.name) and "\n\n" not in head.rstrip()  # a gap: it is closed too late
+    if is_sound or (topic.has_frontmatter and not _header_at(lines, 0)):
+        return text
+    start = next((at for at in range(len(lines)) if _header_at(lines, at)), None)
+    if start is None:
+        first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        if sum(_known(line) in _MAIN for line in lines[first : first + 5]) < 2 or _known(lines[first]) not in _MAIN:
+            return text
+        start = first - 1
+    header, end = _header(lines, start + 1)
+    remark = [line for line in lines[: max(0, start)] if line.strip()]
+    body = [*(remark if len(remark) > MAX_REMARK_LINES else ()), *lines[end:]]
+    is_plain = start == 0 and lines[0].rstrip() == "---" and lines[end - 1].rstrip() == "---" and not remark
+    if is_plain and header == lines[1 : end - 1]:
+        return text
+    return "\n".join(["---", *header, "---", *([] if body[:1] == [""] else [""]), *body]).rstrip("\n") + "\n"
+
+
+def _header_at(lines: list[str], at: int) -> bool:
+    """Whether a line of dashes stands there with at least two of a memory's fields below it."""
+    if not _DASHES.match(lines[at]):
+        return False
+    below = [line for line in lines[at + 1 : at + 8] if line.strip()]
+    return bool(below) and _known(below[0]) is not None and len({_known(line) for line in below} & _MAIN) > 1
+
+
+def _header(lines: list[str], start: int) -> tuple[list[str], int]:
+    """The lines of the fields from there, their names as they should be, and where the body begins."""
+    closed = next((at for at in range(start, len(lines)) if _DASHES.match(lines[at])), len(lines))
+    header: list[str] = []
+    for at in range(start, len(lines)):
+        line = lines[at]
+        if at == closed and header:
+            return header, at + 1
+        field, key = _FIELD.match(line), _known(line)
+        follows = next((_known(other) for other in lines[at : min(at + 4, closed)] if other.strip()), None)
+        if key and field:
+            header.append(line if line.startswith(f"{key}:") else f"{key}: {_value(field['value'])}")
+        elif line.strip() and (line[:1] in " \t-#" or (closed < len(lines) and _THEIRS.match(line))):
+            header.append(line)  # a value that goes on, or a field that is somebody else's
+        elif line.strip() or follows is None:
+            return header, at
+    return header, len(lines)
+
+
+def _known(line: str) -> str | None:
+    field = _FIELD.match(line)
+    return _FIELDS.get(field["key"].strip().lower()) if field else None
+
+
+def _value(text: str) -> str:
+    text = text.strip().removesuffix("**").rstrip(",").strip()
+    return text if text[:1] in ('"', "'", "|", ">") or not text else quoted(text)
+
+
+def _filled(key: str, topic: Topic, before: bytes | None, mended: list[str]) -> Topic:
+    """What is missing of the fields and can be told from the rest."""
+    if not topic.has_frontmatter or not _MAIN & topic.fields.keys():
+        return topic
+    told = topic.fields.get("type", "").strip().lower().replace(" ", "_").replace("-", "_")
+    stem = key.rsplit("/", 1)[-1].partition("_")[0].lower()
+    had = Topic(before).kind if before else parse_type(stem)  # a type that was taken away is not given back
+    words = (told, told.removesuffix("s"))
+    kind = next((found for word in words if (found := parse_type(word) or _KINDS.get(word))), None)
+    kind = kind or (None if told else had)
+    if kind and not topic.kind:
+        topic = topic.with_field("type", str(kind))
+        mended.append(f"its type is {kind}")
+    body = _outside_fences(topic.body)
+    if not topic.description and any(line.strip(" #\t") for line in body):
+        sentences = [line for line in body if line.strip() and not line.startswith("#")] or body
+        topic = topic.with_field("description", describe("\n".join(sentences)))
+        mended.append("its description was made from its first sentence: Edit it where another says more")
+    if not topic.name and topic.description:
+        heading = next((line.strip(" #\t") for line in body if line.startswith("#")), "")
+        topic = topic.with_field("name", heading or key.rsplit("/", 1)[-1][:-3].replace("_", " "))
+    return topic
+
+
+def _outside_fences(text: str) -> list[str]:
+    """The lines of a text without those of code."""
+    found, fence = [], ""
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if match and (not fence or match[1].startswith(fence)):
+            fence = "" if fence else match[1]
+        elif not fence:
+            found.append(line)
+    return found
+
+
+_MENDS: tuple[tuple[Callable[[str], str], str], ...] = (
+    (_with_line_breaks, "its escaped line breaks became real ones"),
+    (_without_numbers, "the line numbers were taken off"),
+    (_without_fence, "the fence around it was taken off"),
+    (_with_header, "its fields stand between two lines of --- at the top now"),
+)

@@ -1,0 +1,125 @@
+"""What a model wrote, in the form of a memory: mended where it is plain what was meant, answered where not (S6)."""
+
+from __future__ import annotations
+
+import pytest
+from evals.clumsy import BODY, DEPLOYS, FORM, GOOD, HEAD, Mistake
+
+from memdir.errors import BadMemoryFile
+from memdir.store.form import deletion_in, well_formed
+from memdir.store.topic import Topic
+
+KEY = "feedback_no_mocks.md"
+ANSWERED = (
+    "no frontmatter at all",
+    "a heading alone",
+    "JSON",
+    "unknown type",
+    "the types as the form shows them",
+    "two memories in one file",
+    "two memories in two fences",
+)
+
+
+def formed(text: str, before: str = "", key: str = KEY) -> Topic:
+    data, _ = well_formed(key, text.encode(), before.encode() or None)
+    return Topic(data)
+
+
+@pytest.mark.parametrize("mistake", FORM, ids=lambda mistake: mistake.name)
+def test_a_slip_of_form_is_mended_or_answered_with_the_form(mistake: Mistake) -> None:
+    [(_, arguments)] = mistake.spoil("")
+    text = str(arguments["content"])
+    if mistake.name in ANSWERED:
+        with pytest.raises(BadMemoryFile, match=r"type: \(user, feedback, project or reference\)"):
+            formed(text)
+        return
+    topic = formed(text)
+    assert topic.problems() == []
+    assert (topic.name.lower().replace("feedback ", ""), str(topic.kind)) == ("no mocks", "feedback")
+    assert topic.body.replace("\r", "").strip("\n") == BODY.strip("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        GOOD.replace("\n", "\r\n"),
+        f"{GOOD}\n---\n\nMore below a rule.\n",
+        f"{GOOD}\n```markdown\n{DEPLOYS}```\n",
+        f'{GOOD}\nRun `printf "a\\n\\n"`.\n',
+        GOOD.replace("type:", "metadata:\n  a: b\nreviewed-by: Ann\n# note\ntags: [x]\ntype:"),
+        f"{GOOD}\n1. one\n2. two\n3. three\n",
+        f"{GOOD}\n<!-- deleted branches are kept for a week -->\n".replace("deleted", "old"),
+    ],
+)
+def test_what_is_well_formed_is_not_touched(text: str) -> None:
+    assert well_formed(KEY, text.encode(), None) == (text.encode(), ())
+
+
+def test_fields_of_others_stay_where_the_rest_is_mended() -> None:
+    text = GOOD.replace("name:", "Name:").replace("type:", "reviewed-by: Ann\nmetadata:\n  a: b\ntype:")
+    assert formed(text).data.decode() == text.replace("Name:", "name:")
+
+
+def test_a_rule_in_the_text_does_not_close_the_fields() -> None:
+    topic = formed(f"---\n{HEAD}\nTests use a real database.\n\n---\n\nMore.\n")
+    assert topic.problems() == [] and "Tests use a real database." in topic.body
+
+
+def test_the_model_is_told_what_was_mended() -> None:
+    _, told = well_formed(KEY, f"```\n{GOOD}```".encode(), None)
+    assert told == ("the fence around it was taken off",)
+
+
+@pytest.mark.parametrize(
+    "before", ["Just a note of a person.\n", "---\nname: x\n---\n\nNo description here.\n", "---\nname: x\n"]
+)
+def test_what_was_wrong_with_a_person_s_file_is_not_the_model_s_fault(before: str) -> None:
+    after = before.replace("person", "person and more").replace("here", "there") + "One more line.\n"
+    assert "One more line." in formed(after, before).body
+
+
+def test_a_file_that_had_a_type_keeps_it_where_the_model_forgot_it() -> None:
+    assert formed(GOOD.replace("type: feedback\n", ""), GOOD, "mocks.md").kind == "feedback"
+
+
+def test_a_type_that_was_taken_away_is_not_given_back() -> None:
+    """S6: what is kept as somebody's words has none, whatever its file is called."""
+    quotation = GOOD.replace("type: feedback", "trust: tool")
+    assert formed(f"{quotation}More.\n", quotation).kind is None
+
+
+def test_several_lines_before_the_fields_are_not_thrown_away() -> None:
+    told = "First we tried mocks.\nThen they hid a bug.\nSo we stopped.\n"
+    topic = formed(f"{told}\n{GOOD}")
+    assert topic.problems() == [] and told.strip() in topic.body and BODY.strip() in topic.body
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<!-- delete: merged; source: a.md -->\n", "merged; source: a.md"),
+        ("<!-- delete -->", ""),
+        ("<!-- Deleted: over -->", "over"),
+        ("<!-- DELETE this memory - over -->", "over"),
+        ("<!-- removed: over -->", "over"),
+        ("`<!-- delete: over -->`", "over"),
+        ("```\n<!-- delete: over -->\n```\n", "over"),
+        (f"---\n{HEAD}---\n\n<!-- delete: over -->\n", "over"),
+        ("<!-- delete: over\nand done -->", "over and done"),
+        ("", None),
+        ("Delete branches after a merge.", None),
+        ("<!-- delivered on Friday -->", None),
+        (GOOD, None),
+        (f"<!-- delete: over -->\n{GOOD}", None),
+    ],
+)
+def test_deleting_has_one_form_and_what_comes_near_it_means_the_same(text: str, reason: str | None) -> None:
+    assert deletion_in(text.encode()) == reason
+
+
+@pytest.mark.parametrize("text", ["", " \n", f"<!-- delete: over -->\n{GOOD}", f"{GOOD}\n<!-- delete: over -->\n"])
+def test_what_only_may_mean_a_deletion_is_answered_and_becomes_no_text(text: str) -> None:
+    with pytest.raises(BadMemoryFile, match="To delete a memory, Write it with the single line"):
+        well_formed(KEY, text.encode(), GOOD.encode())
