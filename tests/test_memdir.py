@@ -166,6 +166,8 @@ def test_each_user_of_a_host_has_memories_for_all_projects_of_their_own(project:
     assert open_memory(project).store_for("user").root.endswith("home/memory")
     with pytest.raises(PathEscape, match="too long"):
         open_memory(project, user="x" * 300).store_for("user")
+    with pytest.raises(PathEscape, match="half a character"):
+        open_memory(project, user="\ud800").store_for("user")
 
 
 def test_there_are_few_public_names_and_importing_them_does_nothing() -> None:

@@ -197,7 +197,11 @@ def slug_of(path: str) -> str:
 
 def _folder_of_user(user: str) -> str:
     """A folder of one's own for each name: nobody's may be another's, on a disk that folds cases too."""
-    name = "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02x}" for byte in user.encode("utf-8", "replace"))
+    try:
+        encoded = user.encode()
+    except UnicodeEncodeError:
+        raise PathEscape(f"the user {user[:40]!r} holds half a character", remedy="Give the name as text") from None
+    name = "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02x}" for byte in encoded)
     if len(name) > MAX_SLUG:
         raise PathEscape(f"the user {user[:40]!r}… has too long a name", remedy="Give an id, or a hash of the name")
     return name

@@ -319,3 +319,16 @@ def test_list_names_what_it_leaves_out_also_where_nothing_is_left(memdir: Memdir
     (folder / "picture.md").write_bytes(b"\x89PNG\0\0")
     ran = memdir("list")
     assert "Nothing is remembered" in ran.out and "picture.md was left out" in ran.err
+
+
+def test_a_locale_without_umlauts_gets_them_escaped(project: Path, memdir: Memdir, memdir_command: str) -> None:
+    import os
+    import subprocess
+
+    memdir("remember", "Über die Brücke fährt der grüne Zug", "--name", "zug")
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for words in (("search", "zug"), ("list",), ("show", "project_zug.md"), ("show", "überall")):
+        done = subprocess.run([memdir_command, *words], cwd=project, capture_output=True, env=plain, check=False)
+        assert done.returncode in (0, 6), done.stderr
+        assert b"inside memdir" not in done.stderr
+        assert (done.stdout + done.stderr).isascii()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdir.disk.shipped import shipped_bytes, shipped_lines, shipped_map, shipped_path, shipped_text
+from memdir.errors import MemdirError
 
 TABLE = "text/stop_words.txt"
 
@@ -24,5 +25,17 @@ def test_a_table_has_no_comments_and_no_empty_lines() -> None:
 
 
 def test_what_is_not_shipped_is_an_error_of_ours() -> None:
-    with pytest.raises(FileNotFoundError):
-        shipped_text("text/nothing.txt")
+    for read in (shipped_text, shipped_lines, shipped_bytes, shipped_map):
+        with pytest.raises(MemdirError, match=r"text/nothing.txt is missing. Install memdir again"):
+            read("text/nothing.txt")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"# only a remark\n", b"\xff\xfe: broken\n"])
+def test_a_table_that_lost_its_rows_stops_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    """An empty table of secrets would let every secret pass."""
+    (tmp_path / "table.txt").write_bytes(data)
+    monkeypatch.setattr("memdir.disk.shipped._PACKAGE", str(tmp_path))
+    with pytest.raises(MemdirError, match=r"table.txt is (?:empty|damaged)"):
+        shipped_lines("table.txt")

@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,14 @@ def test_an_overlong_index_and_overlong_lines_are_reported(memdir: Memdir, folde
 def test_relative_dates_are_found_in_several_languages(memdir: Memdir, folder: Path, text: str) -> None:
     write(folder, "date.md", text)
     assert [finding["file"] for finding in found(memdir)["date"]] == ["date.md"]
+
+
+def test_a_roster_as_large_as_a_memory_may_be_is_looked_through_in_seconds(memdir: Memdir, folder: Path) -> None:
+    week = "Monday Ana, Tuesday Bo, Wednesday Cy, am Donnerstag Di, next week nobody, "
+    write(folder, "roster.md", week * (1_000_000 // len(week)))
+    started = time.process_time()
+    assert [finding["file"] for finding in found(memdir)["date"]] == ["roster.md"]
+    assert time.process_time() - started < 12
 
 
 def test_relative_words_in_quotes_or_code_are_left_alone(memdir: Memdir, folder: Path) -> None:

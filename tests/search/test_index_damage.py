@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,28 @@ def test_pipes_and_folders_in_place_of_an_index_do_no_harm(bakery: Bakery) -> No
         (bakery.place / name).unlink()
         os.mkfifo(bakery.place / name)
     assert bakery.answer() == right
+    assert bakery.answer() == right
+
+
+def test_a_journal_that_holds_its_segments_twice_changes_no_answer(bakery: Bakery) -> None:
+    right = bakery.answer()
+    path = bakery.place / JOURNAL_NAME
+    path.write_bytes(path.read_bytes() * 2)
+    assert path.stat().st_size
+    assert bakery.answer() == right
+
+
+def test_a_journal_far_too_large_is_not_read_and_made_anew(bakery: Bakery) -> None:
+    right = bakery.answer()
+    path = bakery.place / JOURNAL_NAME
+    os.truncate(path, 1 << 30)  # sparse: it takes no room on the disk
+    tracemalloc.start()
+    try:
+        assert bakery.answer() == right
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size < 1 << 20
     assert bakery.answer() == right
 
 

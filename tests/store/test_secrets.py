@@ -23,8 +23,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evals import secrets as secrets_eval
+from memdir.errors import MemdirError
 from memdir.store.secrets import SecretMatch, find_secrets, redact
-from memdir.store.secrets.tables import rules
+from memdir.store.secrets.tables import one_of, rules
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -610,3 +611,9 @@ def test_the_eval_prints_figures_and_kinds_but_no_text(
     assert got == [
         {"line": line, "got": verdict} for line, verdict in enumerate(["secret", "clean", "clean", "secret"])
     ]
+
+
+def test_a_table_without_its_words_lets_nothing_pass() -> None:
+    """A placeholder that is found everywhere would excuse every secret."""
+    with pytest.raises(MemdirError, match="Install memdir again"):
+        one_of("a list that is not there")

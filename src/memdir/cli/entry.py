@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import sys
 
+from memdir.errors import MemdirError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.cli.terminal import Terminal
-    from memdir.errors import MemdirError
 
     class Command(Protocol):
         """A module, or a class in that of its family; its docstring is its description."""
@@ -54,8 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
     _open_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    from memdir.errors import MemdirError
-
     try:
         return _main(words)
     except MemdirError as error:
@@ -201,7 +200,6 @@ def _run(name: str, words: list[str], before: Sequence[str] = ()) -> int:
 def _guarded(command: Command, options: argparse.Namespace) -> int:
     """The one broad `except` of this surface: whatever happens, a person gets words, never a traceback."""
     from memdir.cli.context import Context
-    from memdir.errors import MemdirError
 
     try:
         context = Context(options)
@@ -232,7 +230,6 @@ def report_crash(error: Exception, *, as_json: bool = False) -> None:
     import traceback
 
     from memdir.disk.atomic import append_bytes, make_folder
-    from memdir.errors import MemdirError
     from memdir.settings import Environment
     from memdir.store.secrets import beginning
 

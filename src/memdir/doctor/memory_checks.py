@@ -21,6 +21,7 @@ SAME = 0.6  # the share of the shorter text's shingles that makes two memories d
 ECHO = 0.6
 MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
+MAX_DATED = 1 << 16  # characters that are looked through for dates: a second, whatever stands in them
 _SHOWN = 5  # names in one finding
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
@@ -68,7 +69,7 @@ def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
 
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
-    text = _QUOTED.sub(" ", text)
+    text = _QUOTED.sub(" ", text[:MAX_DATED])
     spans = read_any(text, _ANY_DAY)
     words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
     if words:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from memdir.disk.plain_file import open_descriptor, open_plain, read_with_status
+from memdir.disk.plain_file import open_descriptor, read_plain, read_with_status
 from memdir.errors import DiskError, LockBusy
 from memdir.search.document import Document, Terms, index_documents
 from memdir.search.question import Question
@@ -43,6 +43,7 @@ JOURNAL_NAME = "recall.journal"
 LOCK_NAME = "recall.lock"
 MAX_JOURNAL_SEGMENTS = 12  # each is one more to search
 MAX_JOURNAL_DOCUMENTS = 512  # packing more than this again takes longer than a new file may wait
+MAX_JOURNAL_BYTES = 256 << 20  # far more than so many documents take; a larger one is made anew
 MAX_GONE_SHARE = 0.1  # of the documents that count: more of them make words look common that are not
 TOLD_FROM_BYTES = 250_000  # of text; fewer are indexed in about half a second: nobody needs to be told
 TOLD_EVERY = 50  # documents
@@ -71,13 +72,15 @@ class IndexStore:
         self._mapped = identity
         self._take(base)
         journal, self._is_torn = _read(self._path(JOURNAL_NAME))
+        seen: set[memoryview] = set()
         while journal and not self._is_torn:
             size = packed_size(journal)
             segment = _segment(journal[:size])
             if segment is None:  # torn: nobody reads on behind it
                 self._is_torn = True
-            elif segment.identity == self.encoder.identity:
-                self._take(segment)
+            elif segment.identity == self.encoder.identity and journal[:size] not in seen:
+                self._take(segment)  # once: what stands there twice would count twice
+                seen.add(journal[:size])
             journal = journal[size:]
 
     def stamps(self) -> dict[str, Stamp]:
@@ -282,15 +285,14 @@ def _segment(data: bytes | memoryview) -> Segment | None:
         return None
 
 
-def _read(path: str) -> tuple[bytes, bool]:
-    """The journal's bytes, and whether something stands there that cannot be read."""
+def _read(path: str) -> tuple[memoryview, bool]:
+    """The journal's bytes, and whether something stands there that cannot be read, or is no journal for its size."""
     try:
-        with open_plain(path) as source:
-            return source.read(), False
+        return memoryview(read_plain(path, max_bytes=MAX_JOURNAL_BYTES)), False
     except FileNotFoundError:
-        return b"", os.path.lexists(path)
+        return memoryview(b""), os.path.lexists(path)
     except OSError:
-        return b"", True
+        return memoryview(b""), True
 
 
 def _map(path: str) -> tuple[bytes | memoryview, Identity | None]:

@@ -171,7 +171,7 @@ def _cut(view: memoryview, sizes: Sequence[int]) -> Iterator[memoryview]:
         at += padded(size)
 
 
-def packed_size(data: bytes) -> int:
+def packed_size(data: bytes | memoryview) -> int:
     """How long the segment is that begins here, as its header says; all that is left where there is no header."""
     return max(1, HEADER.unpack_from(data)[-1]) if len(data) >= HEADER.size else len(data)
 

@@ -364,15 +364,11 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
-    spoken = ""
     for name in names:
         doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
         for span in _spans(text, Clock(today, name), None, (name,)):
-            if fold(text[span.start : span.end]) in doubtful:
-                spoken = spoken or language(folded)
-                if spoken != name:
-                    continue
-            found.append(span)
+            if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
+                found.append(span)
     kept: list[DateSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if not kept or span.start >= kept[-1].end:
@@ -388,8 +384,7 @@ def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...])
     while at < len(tokens):
         known = () if letters[at] in ".;" else shapes
         far = at + MAX_SYMBOLS
-        matches = ((shape.match(letters, at, far), kind, resolve) for shape, kind, resolve in known)
-        found = [(match.end(), kind, resolve) for match, kind, resolve in matches if match]
+        found = [(hit.end(), kind, resolve) for shape, kind, resolve in known if (hit := shape.match(letters, at, far))]
         span, taken = _longest(text, tokens, at, found, clock, last) if found else (None, 1)
         if span:
             yield span
@@ -442,17 +437,15 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import at_end
+    from memdir.text.phrases import anywhere, at_end
 
-    start = words[0].start
-    return _is_routine(text, name) or bool(at_end("recurring", name).search(text, max(0, start - NEAR), start))
+    before = text[max(0, words[0].start - NEAR) : words[0].start]
+    return _is_routine(text, anywhere("routine", name)) or bool(at_end("recurring", name).search(before))
 
 
 @lru_cache(maxsize=1)  # asked at every weekday of a text
-def _is_routine(text: str, name: str) -> bool:
-    from memdir.text.phrases import anywhere
-
-    return anywhere("routine", name).search(text) is not None
+def _is_routine(text: str, routine: re.Pattern[str]) -> bool:
+    return routine.search(text) is not None
 
 
 def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:

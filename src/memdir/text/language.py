@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.stems import LightStems, stop_words
@@ -76,6 +76,7 @@ def stems(text: str) -> list[str]:
     return _stems().of(clean(text))
 
 
+@lru_cache(maxsize=4)  # asked at every doubtful word of a text
 def language(folded: str) -> str:
     """The likeliest language of the text; English when nothing tells."""
     script = _by_script(folded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from memdir.disk.shipped import shipped_lines
+from memdir.disk.shipped import broken, shipped_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,4 +45,6 @@ def one_of(words: str, form: str = "{}") -> Pattern[str]:
     """A pattern for any word of a list of `words.txt`; in a `form`, where something stands around the word."""
     lists = [line.partition(": ") for line in shipped_lines("store/secrets/words.txt")]
     known = "|".join(word for name, _, some in lists if name == words for word in some.split())
+    if not known:  # it would find nothing, or a placeholder everywhere
+        raise broken("store/secrets/words.txt", f"damaged ({words})")
     return compiled(form.format(known.replace(_BLANK, " ")))
