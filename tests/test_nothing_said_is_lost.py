@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memdir import Message, open_memory
-from memdir.errors import UsageError
+from memdir import Message, Session, open_memory
+from memdir.errors import ModelError, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
 from memdir.model.scripted import says
+from memdir.remember.session_state import SessionState
 from memdir.transcript import assistant, user
+from tests.conftest import Events
 
 FACTS = [
     "From now on never mock the database in tests: mocks hid a broken migration.",
@@ -57,6 +60,14 @@ class Gated:
         pass
 
 
+class Failing:
+    async def complete(self, request: Request, *, on_text: object = None) -> Reply:
+        raise ModelError("no network", kind="network")
+
+    async def close(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize("call", [anthropic, responses, ours])
 async def test_a_host_without_a_history_is_learned_from_at_each_turn(project: Path, call: Call) -> None:
     """The same reply at the same place, in one session, at several starts."""
@@ -81,6 +92,87 @@ async def test_turns_that_end_while_another_is_learned_from_wait_for_it(project:
     await memory.close()
 
 
+@pytest.mark.parametrize("call", [anthropic, responses, ours])
+async def test_a_turn_that_was_left_out_of_the_count_is_not_left_out(project: Path, call: Call) -> None:
+    memory = open_memory(project, model=BuiltinModel(), flags={"extract.everyTurns": "3", **OFF})
+    async with memory.session("monday") as session:
+        for fact in FACTS:
+            session.turn_ended(*call(fact))
+            await asyncio.sleep(0)
+    assert len(memory.list()) == len(FACTS)
+    await memory.close()
+
+
+def test_a_session_lives_over_several_loops(project: Path) -> None:
+    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+    session = memory.session("monday")
+
+    async def turn(fact: str) -> None:
+        await session.recall(fact)
+        session.turn_ended(*anthropic(fact))
+        await asyncio.sleep(0)
+
+    for fact in FACTS:
+        asyncio.run(turn(fact))
+    asyncio.run(memory.close())
+    assert len(memory.list()) == len(FACTS)
+
+
+@pytest.mark.parametrize("next_id", ["monday", "tuesday"])
+def test_what_a_session_that_was_never_closed_heard_is_learned_at_the_next_start(project: Path, next_id: str) -> None:
+    async def forgetful() -> None:
+        session = open_memory(project, model=BuiltinModel(), flags=OFF).session("monday")
+        for fact in FACTS:
+            session.turn_ended(*anthropic(fact))
+
+    async def later() -> int:
+        memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+        async with memory.session(next_id) as session:
+            assert session._catching_up is not None
+            await session._catching_up
+        await memory.close()
+        return len(memory.list())
+
+    asyncio.run(forgetful())
+    gc.collect()
+    assert asyncio.run(later()) == len(FACTS)
+    assert asyncio.run(later()) == len(FACTS), "once is enough"
+    assert not Path(open_memory(project).layout.unlearned("monday")).exists()
+
+
+async def test_a_live_session_is_left_to_itself(project: Path) -> None:
+    model = Gated()
+    memory = open_memory(project, model=model, flags={"recall.selector": "local", **OFF})
+    first = memory.session("monday")
+    first.turn_ended(*anthropic(FACTS[0]))
+    await asyncio.sleep(0)
+    quiet = ScriptedModel([])
+    other = open_memory(project, model=quiet, flags={"recall.selector": "local", **OFF})
+    async with other.session("tuesday") as second:
+        assert second._catching_up is not None
+        await second._catching_up
+    assert not quiet.requests
+    model.is_open.set()
+    await memory.close()
+    assert len(memory.list()) == 1
+
+
+async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(project: Path, events: Events) -> None:
+    flags = {"recall.selector": "local", **OFF}
+    memory = open_memory(project, model=Failing(), flags=flags)
+    for fact in FACTS:
+        async with memory.session("monday") as session:
+            session.turn_ended(*anthropic(fact))
+    better = open_memory(project, model=BuiltinModel(), flags=flags, sink=events)
+    async with better.session("tuesday") as other:
+        assert other._catching_up is not None
+        await other._catching_up
+    assert len(better.list()) == 2, "the first and the second failed at three starts"
+    assert [event.fields["skipped"] for event in events.events if event.fields.get("skipped")] == ["given_up"]
+    await memory.close()
+    await better.close()
+
+
 async def test_a_newer_turn_that_holds_an_older_one_stands_for_it(project: Path) -> None:
     model = ScriptedModel([says("Nothing.")] * 9)
     memory = open_memory(project, model=model, flags={"recall.selector": "local", **OFF})
@@ -91,32 +183,9 @@ async def test_a_newer_turn_that_holds_an_older_one_stands_for_it(project: Path)
             messages.append({"role": "user", "content": fact})
             session.turn_ended({"messages": [*messages, recalled]}, anthropic("")[1])
             messages.append(anthropic("")[1])
-    assert len(model.requests) == 2, "what the host put in does not make it another conversation"
-    assert all(fact in str(model.requests[1].messages) for fact in FACTS)
+    assert len(model.requests) == 1, "what the host put in does not make it another conversation"
+    assert all(fact in str(model.requests[0].messages) for fact in FACTS)
     await memory.close()
-
-
-@pytest.mark.parametrize("messages", [[5], [{"role": "user", "content": 5}], 5])
-async def test_a_call_that_cannot_be_read_is_refused_and_leaves_nothing_behind(project: Path, messages: object) -> None:
-    memory = open_memory(project)
-    session = memory.session("monday")
-    with pytest.raises(UsageError):
-        session.turn_ended({"messages": messages}, anthropic("")[1])
-    assert not session.should_compact
-    await memory.close()
-
-
-def test_a_session_lives_over_several_loops(project: Path) -> None:
-    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
-    session = memory.session("monday")
-
-    async def turn(fact: str) -> None:
-        session.turn_ended(*anthropic(fact))
-        await session.extraction.drain()
-
-    for fact in FACTS:
-        asyncio.run(turn(fact))
-    assert len(memory.list()) == len(FACTS)
 
 
 async def test_what_the_host_adds_later_is_no_part_of_the_turn(project: Path) -> None:
@@ -131,3 +200,98 @@ async def test_what_the_host_adds_later_is_no_part_of_the_turn(project: Path) ->
     raw = model.requests[0].raw
     assert raw is not None and raw.arguments["messages"] == [{"role": "user", "content": FACTS[0]}]
     await memory.close()
+
+
+async def test_users_of_one_session_are_counted(project: Path) -> None:
+    saved: list[str] = []
+    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+    async with memory.session("monday") as outer:
+        async with memory.session("monday", form="openai", on_saved=saved.extend) as inner:
+            assert inner is outer and outer._form == "openai"
+        assert memory.session("monday") is outer
+        outer.turn_ended(*anthropic(FACTS[0]))
+    assert len(saved) == 1
+    assert memory.session("monday") is not outer
+    with pytest.raises(UsageError, match="is closed"):
+        outer.turn_ended(*anthropic(FACTS[1]))
+    await memory.close()
+
+
+async def test_a_home_that_cannot_be_written_to_costs_the_conversation_nothing(project: Path, events: Events) -> None:
+    memory = open_memory(project, model=BuiltinModel(), sink=events, flags=OFF)
+    memory.add("The staging database listens on port 5433.")
+    Path(memory.layout.session_folder("monday")).write_text("no folder can be made here", encoding="utf-8")
+    async with memory.session("monday") as session:
+        assert len(await session.recall("Which port does the staging database listen on?", wait=20)) == 1
+        session.turn_ended(*anthropic(FACTS[0]))
+    assert ("begin of a session", "DiskError") in [
+        (event.fields.get("what"), event.fields.get("reason")) for event in events.events
+    ]
+    await memory.close()
+
+
+def test_without_a_loop_one_is_told_what_is_missing(project: Path) -> None:
+    session = open_memory(project).session("monday")
+    for call in (lambda: session.turn_ended(*anthropic("Hello")), lambda: session.prefetch("Hello")):
+        with pytest.raises(UsageError, match="event loop"):
+            call()
+
+
+async def test_a_message_may_be_content_blocks_and_must_be_one(project: Path) -> None:
+    memory = open_memory(project, flags=OFF)
+    memory.add("The staging database listens on port 5433.")
+    session = memory.session("monday")
+    blocks = [{"type": "image"}, {"type": "text", "text": "Which port does the staging database listen on?"}]
+    assert len(await session.recall(blocks, wait=20)) == 1
+    for wrong in (None, 5, ["text"]):
+        with pytest.raises(UsageError):
+            await session.recall(wrong)  # type: ignore[arg-type]
+    await memory.close()
+
+
+@pytest.mark.parametrize("messages", [[5], [{"role": "user", "content": 5}], 5])
+async def test_a_call_that_cannot_be_read_is_refused_and_leaves_nothing_behind(project: Path, messages: object) -> None:
+    memory = open_memory(project)
+    session = memory.session("monday")
+    with pytest.raises(UsageError):
+        session.turn_ended({"messages": messages}, anthropic("")[1])
+    assert not session.should_compact
+    await memory.close()
+
+
+def test_wrong_values_are_refused_in_words(project: Path) -> None:
+    memory: Any = open_memory(project)
+    added = memory.add("The staging database listens on port 5433.", type="project")
+    wrong: list[Callable[[], object]] = [
+        lambda: memory.session("a", form="gemini"),
+        lambda: memory.list("nonsense"),
+        lambda: open_memory(project, model="claude-opus-5"),  # type: ignore[arg-type]
+        lambda: memory.session(None),
+        lambda: memory.session(["a"]),
+        lambda: memory.add(None),
+        lambda: memory.add("half \ud800"),
+        lambda: memory.add("whole", name="half \ud800"),
+        lambda: memory.update(added.memory.key, "half \ud800"),
+        lambda: memory.get(Path("a.md")),
+        lambda: memory.forget(added.memory),
+    ]
+    for call in wrong:
+        with pytest.raises(UsageError):
+            call()
+    with pytest.raises(PathEscape):
+        memory.session("../x")
+    with pytest.raises(Exception, match="the text is empty"):
+        memory.update(added.memory.key, " ")
+    assert [header.key for header in memory.list("Project")] == [added.memory.key]
+    assert memory.list("none") == []
+
+
+def test_a_session_without_turns_leaves_nothing_to_learn(project: Path) -> None:
+    async def quiet(session: Session) -> None:
+        async with session:
+            pass
+
+    memory = open_memory(project, flags=OFF)
+    asyncio.run(quiet(memory.session("monday")))
+    assert SessionState.was_begun("monday", memory.layout)
+    assert not Path(memory.layout.unlearned("monday")).exists()

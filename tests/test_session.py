@@ -204,7 +204,10 @@ async def test_off_is_off(
     assert [path for path in left if path.name != "logs"] == []
 
 
-async def test_what_is_said_while_memory_is_off_is_never_learned(opened: Opened, events: Events) -> None:
+@pytest.mark.parametrize("from_the_start", [False, True])
+async def test_what_is_said_while_memory_is_off_is_never_learned(
+    opened: Opened, events: Events, from_the_start: bool
+) -> None:
     memory = opened()
     session = memory.session("one")
     talk = session.conversation
@@ -214,8 +217,9 @@ async def test_what_is_said_while_memory_is_off_is_never_learned(opened: Opened,
         request = Request("builtin", messages=talk.messages)
         session.turn_ended(request, talk.add(Message("assistant", (Text("Understood."),))))
 
-    turn("Please answer in short sentences.")
-    await session.extraction.drain()
+    if not from_the_start:
+        turn("Please answer in short sentences.")
+        await session.extraction.drain()
     await session.toggle(is_on=False)
     turn("From now on never mock the database in tests: mocks hid a broken migration.")
     await session.toggle(is_on=True)

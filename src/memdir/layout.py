@@ -143,6 +143,10 @@ class Layout:
         """The little about a session that outlives a crash."""
         return os.path.join(self.session_folder(session_id), "state.json")
 
+    def unlearned(self, session_id: str) -> str:
+        """Turns of a session without a transcript that nothing was learned from yet."""
+        return os.path.join(self.session_folder(session_id), "unlearned.json")
+
     def shown(self, session_id: str) -> str:
         """Which memories a session was shown (R1)."""
         return os.path.join(self.session_folder(session_id), "shown.json")

@@ -108,8 +108,7 @@ class MemDir:
         from memdir.store.memories import add_memory
         from memdir.store.taxonomy import parse_type
 
-        if not text.strip():
-            raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
+        _require_words(text, name, description)
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
@@ -127,8 +126,13 @@ class MemDir:
 
     def list(self, type: str | None = None, *, scope: str = "project") -> Sequence[Header]:  # noqa: A002
         """The memories of a scope, newest first, by their frontmatter; of one type where one is given."""
+        from memdir.store.taxonomy import parse_type
+
+        kind = parse_type(type) or type
+        if kind and kind != "none" and not parse_type(type):
+            raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project, reference or none")
         headers = self._open(scope).scan(limit=None).headers
-        return [header for header in headers if type in (None, header.type or "none")]
+        return [header for header in headers if kind in (None, header.type or "none")]
 
     def search(
         self, words: str, *, limit: int = FOUND, scope: str = "project", on_progress: OnProgress | None = None
@@ -154,6 +158,7 @@ class MemDir:
         they are given, or were made from the text and are made again."""
         from memdir.store.memories import find_key, save_memory, with_text
 
+        _require_words(text, name, description)
         store = self._open_for_writing(scope)
         key = find_key(store, memory)
         before = store.read(key).topic
@@ -199,17 +204,19 @@ class MemDir:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation.
+        written behind the conversation. On one that is open, the new form holds and both are told.
         """
+        if not isinstance(session_id, str):
+            raise UsageError(f"the id of a session is a text, not {session_id!r}", remedy="Name it, as in `monday`")
         if session_id not in self._sessions:
             from memdir.session import Session
 
+            self.layout.session_folder(session_id)  # an id that could lead elsewhere is refused here
             if not self._is_started:
                 self.start()
             shown = self._shown.of(session_id)
-            self._sessions[session_id] = Session(
-                self, session_id, shown=shown, form=form, on_saved=on_saved, on_closed=self._session_closed
-            )
+            self._sessions[session_id] = Session(self, session_id, shown=shown, on_closed=self._session_closed)
+        self._sessions[session_id].tell_too(form, on_saved)
         return self._sessions[session_id]
 
     async def close(self) -> None:
@@ -498,9 +505,13 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     and tests.
     """
     environment = environment or Environment.read(home=os.fspath(home) if home is not None else "")
-    folder = os.fspath(project)
+    folder = os.path.expanduser(os.fspath(project))
     if not os.path.isdir(folder):
         raise MemdirError(f"there is no folder {folder}", remedy="Name the project's folder")
+    if model is not None and not hasattr(model, "complete"):
+        raise UsageError(
+            f"model= is no model but {model!r}", remedy="Pass a Model; a name of one goes into model_name="
+        )
     layout = Layout(environment.home, folder, user=user)
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
@@ -508,6 +519,16 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     return MemDir(
         environment, layout, settings, model=model, model_name=model_name, sink=sink, clock=clock, source=source
     )
+
+
+def _require_words(text: object, *others: object) -> None:
+    for one in (text, *others):
+        if not isinstance(one, str):
+            raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
+        if any("\ud800" <= letter <= "\udfff" for letter in one):
+            raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+    if not str(text).strip():
+        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 
 
 def _careful(clock: Callable[[], float]) -> Callable[[], float]:

@@ -7,6 +7,7 @@ an event, and comes again.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
-from memdir.model.raw import Form, conversation_of, finished_call, host_message, tools_of
+from memdir.model.raw import FORMS, Content, Form, conversation_of, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
@@ -29,7 +30,7 @@ from memdir.remember.catch_up import CatchUp
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Trigger
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message
@@ -45,7 +46,8 @@ SWITCHED_OFF = "stopped, because memory was switched off"
 
 
 class Session:
-    """One conversation. `async with` begins and closes it; without, the first turn that ends begins it."""
+    """One conversation. `async with` begins and closes it; without, the first turn that ends begins it, and `close`
+    ends it. A turn that nothing was learned from by then is kept on disk, and learned when the next session starts."""
 
     def __init__(
         self,
@@ -53,17 +55,17 @@ class Session:
         session_id: str,
         *,
         shown: Shown,
-        form: Form | None,
-        on_saved: Callable[[Sequence[str]], None] | None,
         on_closed: Callable[[str], None],
     ) -> None:
         self.id = session_id
         self._memory = memory
         self._shown = shown
         self._is_on = memory.settings.enabled
-        self._form: Form = form or "memdir"
-        self._on_saved = on_saved
+        self._form: Form = "memdir"
+        self._listeners: list[Callable[[Sequence[str]], None]] = []
         self._on_closed = on_closed
+        self._users = 0
+        self._is_closed = False
         self._prompt: str | None = None
         self._own_request: Request | None = None
         self._late: Prefetch | None = None
@@ -74,11 +76,29 @@ class Session:
         self.dream_task: DreamTask | None = None
 
     async def __aenter__(self) -> Self:
+        self._require_open()
+        self._users += 1
         self._begin()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        self._users -= 1
+        if not self._users:  # whoever entered it too goes on with it
+            await self.close()
+
+    def tell_too(self, form: Form | None, on_saved: Callable[[Sequence[str]], None] | None) -> None:
+        """What another user of the same conversation asks of it."""
+        self._form = _checked(form) or self._form
+        if on_saved is not None and on_saved not in self._listeners:
+            self._listeners.append(on_saved)
+
+    def _saved(self, files: Sequence[str]) -> None:
+        for listener in self._listeners:
+            tell(listener, files)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise UsageError(f"session {self.id!r} is closed", remedy=f"memory.session({self.id!r}) opens it again")
 
     # What joins the conversation
 
@@ -92,13 +112,15 @@ class Session:
         """The index for the first user message (P6); empty when there is none."""
         return self._memory.context() if self._is_on else ""
 
-    def prefetch(self, text: str, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
-        """Start recall for a user's message; it runs beside the main request and never delays it (R4)."""
-        shape = form or self._form
+    def prefetch(self, text: Content, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
+        """Start recall for a user's message; it runs beside the main request and never delays it (R4). The message is
+        its words, or its content as an SDK takes it. Needs a running event loop."""
+        _require_loop("prefetch")
+        shape = _checked(form) or self._form
         pending = Prefetch(
             self._memory.recaller if self._is_on else None,
             self._memory.threads(),
-            text,
+            words_of(text),
             shown=self._shown,
             recent_tools=recent_tools,
             as_message=lambda found: host_message(found, shape),
@@ -107,7 +129,7 @@ class Session:
         return pending
 
     async def recall(
-        self, text: str, wait: float = 0.0, *, form: Form | None = None, recent_tools: Sequence[str] = ()
+        self, text: Content, wait: float = 0.0, *, form: Form | None = None, recent_tools: Sequence[str] = ()
     ) -> Sequence[Any]:
         """The memories that help with a user's message, as messages to append in the host's form.
 
@@ -155,11 +177,14 @@ class Session:
         usage: Usage | None = None,
         is_subagent: bool = False,
     ) -> None:
-        """A reply came: learn from it, keep notes, dream when one is due (X1, N3, D1). Returns at once.
+        """A reply came: learn from it, keep notes, dream when one is due (X1, N3, D1). Returns at once; needs a running
+        event loop.
 
         `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or OpenAI SDK as
         they are. A reply that calls tools only brings the notes up to date.
         """
+        self._require_open()
+        _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         self._last = (turn.request, turn.reply, usage or counted)
         try:
@@ -175,7 +200,10 @@ class Session:
     def _pass_over(self, turn: FinishedTurn) -> None:
         """What is said while memory is off is not caught up on either. Nothing is written about a session that memory
         never attended to."""
-        if not turn.is_subagent and SessionState.was_begun(self.id, self._memory.layout):
+        if turn.is_subagent:
+            return
+        self.state.extract_cursor = turn.reply.id
+        if SessionState.was_begun(self.id, self._memory.layout):
             self.state.move_cursor(turn.reply.id)
 
     def _finished(
@@ -247,9 +275,12 @@ class Session:
         a dream. What is not done by then comes again (X10)."""
         try:
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
+            if "_unlearned" in vars(self):
+                self._unlearned.close()
             if "transcript" in vars(self):
                 self.transcript.close()
         finally:
+            self._is_closed = True
             self._on_closed(self.id)
 
     async def _stop(self, wait_seconds: float, reason: str) -> None:
@@ -258,6 +289,8 @@ class Session:
         for pending in list(self._recalls):
             pending.cancel()
         if (extraction := vars(self).pop("extraction", None)) is not None:
+            if wait_seconds:
+                extraction.go_on()  # turns that were not due yet, or whose loop went away
             await extraction.drain(min(wait_seconds, DRAIN_SECONDS))
         if (notes := vars(self).pop("session_memory", None)) is not None:
             vars(self).pop("compaction", None)
@@ -276,10 +309,20 @@ class Session:
 
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
-        if self._catching_up is None and self._is_on:
-            loop = asyncio.get_running_loop()
+        if self._catching_up is not None or not self._is_on:
+            return
+        try:
             self.state.begin()
-            self._catching_up = loop.create_task(self._catch_up(), name="memdir catch-up")
+            if os.path.exists(self._unlearned.path):
+                self.extraction.take_up(self.own_request())
+                self.extraction.go_on()
+        except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
+            self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
+        self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
+
+    @cached_property
+    def _unlearned(self) -> Unlearned:
+        return Unlearned(self.state)
 
     @cached_property
     def state(self) -> SessionState:
@@ -302,7 +345,7 @@ class Session:
     def extraction(self) -> Extraction:
         """Writes down what turns taught (X1)."""
         memory, model = self._memory, self._memory.model_for("extract")
-        return Extraction(self.state, self._plan, model, memory.sink, memory.clock, on_saved=self._on_saved)
+        return Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
 
     @cached_property
     def session_memory(self) -> SessionMemory:
@@ -397,7 +440,7 @@ class Session:
         except MemdirError:
             return
         if files:
-            tell(self._on_saved, files)
+            self._saved(files)
 
     def _is_at_cap(self) -> bool:
         """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
@@ -413,3 +456,19 @@ class Session:
         if not self.state.memory_is_on:
             return "memory_off"
         return "" if self._memory.settings.dream_enabled else "dream_off"
+
+
+def _checked(form: Form | None) -> Form | None:
+    if form is not None and form not in FORMS:
+        raise UsageError(f"there is no form {form!r}", remedy=f"Choose one of {', '.join(FORMS)}")
+    return form
+
+
+def _require_loop(what: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(
+            f"{what} works behind the conversation and needs a running event loop",
+            remedy="Call it in an `async def` that asyncio.run runs, and close the session there",
+        ) from None

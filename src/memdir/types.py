@@ -19,7 +19,7 @@ from memdir.model.failures import RetryPolicy
 from memdir.model.job import ChatJob, TypedJob
 from memdir.model.model import CachePolicy, ModelSettings, Provider, StopReason
 from memdir.model.openai import Dialect
-from memdir.model.raw import Form
+from memdir.model.raw import Content, Form
 from memdir.model.scripted import Step
 from memdir.remember.compaction import Method
 from memdir.search.index_store import OnProgress
@@ -30,7 +30,18 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
 
-__all__ = ["Adoption", "AgentRun", "AtCap", "Block", "Budget", "CachePolicy", "ChatJob", "Confirm", "Dialect"]
+__all__ = [
+    "Adoption",
+    "AgentRun",
+    "AtCap",
+    "Block",
+    "Budget",
+    "CachePolicy",
+    "ChatJob",
+    "Confirm",
+    "Content",
+    "Dialect",
+]
 __all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
 __all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
 __all__ += ["ModelSettings", "NotDreamt", "OnProgress", "Opaque", "Phase", "Program", "Provider", "RetryPolicy"]

@@ -99,7 +99,7 @@ def test_what_the_verbs_give_prints_as_what_it_is(project: Path) -> None:
         assert "staging" in repr(one) and " object at " not in repr(one)
 
 
-def test_what_a_program_is_told_to_do_it_can_do(project: Path) -> None:
+async def test_what_a_program_is_told_to_do_it_can_do(project: Path) -> None:
     memory = open_memory(project)
     with pytest.raises(MemoryNotFound, match=r"`memory\.list\(\)`"):
         memory.get("nothing")

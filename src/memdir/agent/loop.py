@@ -51,7 +51,8 @@ class Abort:
         signal = asyncio.ensure_future(given.wait())
         self._guarded.add(given)
         try:
-            self.check()
+            if self.is_set:
+                raise Aborted(self.reason)
             await asyncio.wait((task, signal), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()

@@ -1,8 +1,8 @@
 """A host's own SDK arguments as messages of ours, for those who have to understand a conversation and not only send it.
 
 The bytes that are sent again are never made from these. A message's id is made from its content and from all that was
-said before it: it is the same each time the host hands in the conversation, longer by a turn (X4), and another when
-the same words come elsewhere.
+said before it: it is the same each time the host hands in the conversation, longer by a turn (X4), and another one when
+the same words come in another conversation. What the host put in counts for nothing there: it may be gone next time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -33,8 +32,22 @@ from memdir.transcript.message import Block, Message, Opaque, Role, Text, ToolRe
 from memdir.transcript.record import blocks_from, content_text
 
 Form = Literal["memdir", "anthropic", "openai"]  # how a host writes its messages
+FORMS: tuple[Form, ...] = ("memdir", "anthropic", "openai")
+Content = str | Sequence[Mapping[str, object]]  # of a user's message: its words, or blocks as an SDK takes them
 
 _ID_DIGITS = 16  # enough to keep any two messages of a session apart
+
+
+def words_of(content: Content) -> str:
+    """The words of a user's message. UsageError where it is none."""
+    if isinstance(content, str):
+        return content
+    blocks = plain_json(content)
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise UsageError(
+            f"{type(content).__name__} is no message of a user", remedy="Pass its text, or its list of content blocks"
+        )
+    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
 def conversation_of(request: Request) -> tuple[Message, ...]:
@@ -88,8 +101,16 @@ def _chained(messages: Sequence[Message], before: str = "") -> tuple[Message, ..
     for message in messages:
         said = repr((before, message.role, message.content)).encode("utf-8", "replace")
         named.append(replace(message, id=f"raw-{hashlib.sha256(said).hexdigest()[:_ID_DIGITS]}"))
-        before = before if message.is_meta else named[-1].id  # what the host put in may be gone next time
+        before = before if message.is_meta else named[-1].id
     return tuple(named)
+
+
+def _own_copy(value: Any) -> Any:
+    """What a host handed in, as it is now: its lists grow while a fork is at work. Objects of an SDK stay what they
+    are, so that the same bytes are sent."""
+    if isinstance(value, Mapping):
+        return {key: _own_copy(item) for key, item in value.items()}
+    return type(value)(map(_own_copy, value)) if type(value) in (list, tuple) else value
 
 
 def finished_call(arguments: Mapping[str, object], response: object) -> tuple[RawCall, Reply]:
@@ -102,8 +123,7 @@ def finished_call(arguments: Mapping[str, object], response: object) -> tuple[Ra
         if not isinstance(found, dict):
             raise TypeError(f"{type(response).__name__} is no response")
         provider = _provider(found)
-        # As it is now: a host's list grows while a fork is at work.
-        raw = RawCall(provider, {k: deepcopy(v) if k in ("input", "messages") else v for k, v in arguments.items()})
+        raw = RawCall(provider, _own_copy(arguments))
         usage = usage_of(found.get("usage") or {})
         message = reply_of(raw, found)
         plain_request(Request("", raw=raw))  # all that is read of it later can be read

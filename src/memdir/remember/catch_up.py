@@ -16,7 +16,7 @@ from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
@@ -46,6 +46,7 @@ class CatchUp:
     async def run(self, current_session: str) -> list[str]:
         """Catch up with every session but the current one. Returns the files that were written."""
         files: list[str] = []
+        left = await self._go_on(current_session, files)
         sessions = self.behind(current_session)
         failed = 0
         for session in sessions:
@@ -55,9 +56,31 @@ class CatchUp:
                 written = await self._extract(session)
                 files += written or ()
                 failed += written is None
-        if sessions:
-            self.sink.emit(session_caught_up(sessions=len(sessions), files=len(files), failed=failed))
+        if sessions or left:
+            self.sink.emit(session_caught_up(sessions=len(sessions) + left, files=len(files), failed=failed))
         return files
+
+    async def _go_on(self, current_session: str, files: list[str]) -> int:
+        """Learn from turns that sessions without a transcript left behind. Returns how many sessions those were."""
+        count = 0
+        for session_id in sorted(unlearned_sessions(self.layout)):
+            unlearned = Unlearned(SessionState.load(session_id, self.layout))
+            if session_id == current_session or count == MAX_SESSIONS:
+                continue
+            with left_alone(unlearned.lock_path) as is_left:
+                if is_left:
+                    count += 1
+                    await self._learn_left(unlearned, files)
+        return count
+
+    async def _learn_left(self, unlearned: Unlearned, files: list[str]) -> None:
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
+        machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
+        try:
+            machine.take_up(Request(self.model_name, tools=tools.specs))
+            await machine.run()
+        finally:
+            unlearned.close()
 
     def behind(self, current_session: str) -> list[SessionState]:
         """Sessions that memdir attended to, that are over, and that said something after their cursor; oldest first.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -18,16 +18,16 @@ from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.errors import BudgetReached, MemdirError, ModelError
+from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
-from memdir.model.model import Model
+from memdir.model.model import Model, Request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -37,6 +37,8 @@ from memdir.transcript.message import Message, said_at
 if TYPE_CHECKING:
     from memdir.events import Sink
 
+MAX_TRIES = 3  # to learn from one turn, at as many starts
+MAX_WAITING = 100  # turns of a host without a history, where nothing can be learned for long
 MAX_TURNS = 5  # two are normal: read, write (X8)
 SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
 MAX_FAILURES = 3  # of one range of messages; then it is passed over
@@ -70,7 +72,7 @@ class ExtractionPlan:
 
 @dataclass
 class Extraction:
-    """The extraction of one session: at most one run at a time, the newest request waiting behind it."""
+    """The extraction of one session: at most one run at a time, turns that came meanwhile waiting behind it."""
 
     session: SessionState
     plan: ExtractionPlan
@@ -78,8 +80,10 @@ class Extraction:
     sink: Sink
     clock: Callable[[], float]
     on_saved: Callable[[Sequence[str]], None] | None = None
+    unlearned: Unlearned | None = None
     _running: asyncio.Task[None] | None = None
-    _waiting: list[FinishedTurn] = field(default_factory=list)
+    _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
+    _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _abort: Abort = field(default_factory=Abort)
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
@@ -87,16 +91,32 @@ class Extraction:
         reason = self._why_not(turn)
         if reason:
             return self._skip(reason)
-        if self._running is not None:
-            # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
-            self._waiting = [*(one for one in self._waiting if not one.said() <= turn.said()), turn]
+        # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
+        self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
+        self._left = [one for one in self._left if not turn.holds(one)]
+        self._keep()
+        if self._is_running:
             return None
         self.session.turns_since_extraction += 1
         if self.session.turns_since_extraction < self.plan.every_turns:
             return self._skip("throttled")
         self.session.turns_since_extraction = 0
-        self._running = asyncio.get_running_loop().create_task(self._run_and_trail(turn), name="memdir extraction")
+        self.go_on()
         return None
+
+    def take_up(self, request: Request) -> None:
+        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up."""
+        for turn in self.unlearned.turns(request) if self.unlearned else ():
+            if turn.tries < MAX_TRIES:
+                self._waiting.append(turn)
+            else:
+                self._skip("given_up")
+        self._keep()
+
+    def go_on(self) -> None:
+        """Learn from what waits, if something does and no run goes on."""
+        if self._waiting and not self._is_running:
+            self._running = asyncio.get_running_loop().create_task(self.run(), name="memdir extraction")
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
         """Wait for the run in flight, so that the last turn is not lost; past the limit it is stopped (X10)."""
@@ -104,9 +124,17 @@ class Extraction:
             try:
                 await asyncio.wait_for(asyncio.shield(running), wait_seconds)
             except TimeoutError:
-                self._waiting.clear()
                 self._abort.set("shutdown")
                 await asyncio.gather(running, return_exceptions=True)
+
+    @property
+    def _is_running(self) -> bool:
+        """Whether a run goes on: one in a loop that is gone does not."""
+        return self._running is not None and self._running.get_loop().is_running()
+
+    def _keep(self) -> None:
+        if self.unlearned is not None:
+            self.unlearned.keep([*self._left, *self._waiting])
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -117,30 +145,40 @@ class Extraction:
             return "memory_off"
         return "tool_call_in_reply" if turn.reply.tool_uses else ""
 
-    async def _run_and_trail(self, turn: FinishedTurn) -> None:
-        """One run, then one trailing run over what came meanwhile, and so on until nothing is stashed (X5)."""
+    async def run(self) -> None:
+        """One run, then a trailing run over what came meanwhile, and so on until nothing waits (X5)."""
         try:
-            await self._guarded(turn)
-            while self._waiting:
-                pending = self._waiting.pop(0)
+            while self._waiting and not self._abort.is_set:
                 if not self.session.memory_is_on:
                     self._skip("memory_off")
-                    return
-                await self._guarded(pending)
+                    self._waiting.clear()
+                else:
+                    await self._learn(self._waiting[0])
+                self._keep()
+        except MemdirError as error:  # no disk to keep them on
+            self._skip(f"failed: {type(error).__name__}")
         finally:
             self._running = None
 
-    async def _guarded(self, turn: FinishedTurn) -> None:
+    async def _learn(self, turn: FinishedTurn) -> None:
+        is_done = await self._guarded(turn)
+        if any(one is turn for one in self._waiting) and (is_done or not self._abort.is_set):
+            self._waiting = [one for one in self._waiting if one is not turn]
+            if not is_done:
+                self._left.append(replace(turn, tries=turn.tries + 1))
+
+    async def _guarded(self, turn: FinishedTurn) -> bool:
         """Background work never breaks the conversation: a failure is an event, and the same messages come again."""
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
             reason = f"failed: {type(error).__name__}"
             new = messages_after(turn.messages, self.session.extract_cursor)
-            _ = self._failed(reason, new) if comes_again(error) else self._skip(reason)
-            return
+            _ = self._failed(reason, new) if new and comes_again(error) else self._skip(reason)
+            return False
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
+        return isinstance(outcome, Extracted) or not outcome.reason.startswith("not_finished")
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
@@ -206,8 +244,10 @@ class Extraction:
 
 
 def comes_again(error: MemdirError) -> bool:
-    """Whether the same messages would fail in the same way: what a network, a provider or a cap did passes."""
-    return not isinstance(error, BudgetReached) and not (isinstance(error, ModelError) and error.kind not in LASTING)
+    """Whether the same messages would fail in the same way: what a disk, a network, a provider or a cap did passes."""
+    return not isinstance(error, BudgetReached | DiskError) and not (
+        isinstance(error, ModelError) and error.kind not in LASTING
+    )
 
 
 def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:

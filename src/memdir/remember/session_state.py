@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.plain_file import read_plain
-from memdir.layout import Layout
+from memdir.disk.atomic import append_bytes, delete_file, make_folder, write_bytes_atomic
+from memdir.disk.open_writers import mark_writing
+from memdir.disk.plain_file import open_descriptor, read_plain
+from memdir.layout import Layout, is_session_id
+from memdir.model.model import Request
+from memdir.remember.turn import FinishedTurn, messages_after
 from memdir.transcript.conversation import Branch
+from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
+MAX_UNLEARNED_BYTES = 64 << 20
 
 
 @dataclass
@@ -88,6 +96,70 @@ class SessionState:
             "failedUpTo": self.failed_up_to,
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
+
+
+@dataclass
+class Unlearned:
+    """The turns of a session that nothing was learned from yet, on disk until something is: a host with its own SDK
+    leaves no transcript that would have them after a crash. Whoever holds the lock beside them is at work on them."""
+
+    session: SessionState
+    _let_go: Callable[[], object] | None = None
+
+    @property
+    def path(self) -> str:
+        return self.session.layout.unlearned(self.session.id)
+
+    @property
+    def lock_path(self) -> str:
+        return f"{self.path}.lock"
+
+    def keep(self, turns: Sequence[FinishedTurn]) -> None:
+        """These and no others are left to learn from; none where a transcript has them."""
+        if not turns or os.path.exists(self.session.layout.session(self.session.id)):
+            if os.path.lexists(self.path):
+                delete_file(self.path)
+            return
+        make_folder(os.path.dirname(self.path))
+        if self._let_go is None:
+            append_bytes(self.lock_path, b"")
+            with suppress(OSError):  # without it somebody may learn the same at the same time
+                lock, _ = open_descriptor(self.lock_path, follow=False)
+                self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
+                mark_writing(lock)
+        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]))
+
+    def _fields(self, turn: FinishedTurn) -> dict[str, object]:
+        new = messages_after(turn.messages, self.session.extract_cursor)
+        return {"tries": turn.tries, "messages": [{**message_fields(m), "uuid": m.id} for m in new]}
+
+    def turns(self, request: Request) -> list[FinishedTurn]:
+        """What a crash left, as turns of this request."""
+        try:
+            found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
+            return [_turn_from(request, fields) for fields in found if fields["messages"]]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return []
+
+    def close(self) -> None:
+        if self._let_go is not None:
+            self._let_go()
+            self._let_go = None
+
+
+def unlearned_sessions(layout: Layout) -> list[str]:
+    """The sessions of a project that have turns left to learn from."""
+    try:
+        names = os.listdir(layout.project_home)
+    except OSError:
+        return []
+    return [name for name in names if is_session_id(name) and os.path.exists(layout.unlearned(name))]
+
+
+def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
+    records = map(record_from, fields["messages"])
+    *before, reply = [record.message for record in records if record and record.message]
+    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]))
 
 
 def fork_session(

@@ -31,15 +31,20 @@ class FinishedTurn:
     request: Request
     reply: Message
     is_subagent: bool = False
+    tries: int = 0  # to learn from it that failed
     is_past: bool = False  # said earlier: its messages tell when
 
     @property
     def messages(self) -> tuple[Message, ...]:
         return (*conversation_of(self.request), self.reply)
 
-    def said(self) -> set[str]:
-        """What was said in it: a host may send no history, or a window."""
-        return {message.id or repr(message.content) for message in self.messages if not message.is_meta}
+    def holds(self, other: FinishedTurn) -> bool:
+        """Whether all that was said in another turn is a part of this one: a host may send no history, or a window."""
+        return _said(other) <= _said(self)
+
+
+def _said(turn: FinishedTurn) -> set[str]:
+    return {message.id or repr(message.content) for message in turn.messages if not message.is_meta}
 
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:

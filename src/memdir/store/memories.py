@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memdir.disk.safe_path import check_key
-from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
@@ -117,6 +117,8 @@ def forget_memories(store: MemoryStore, keys: Sequence[str], *, origin: Origin) 
 
 def find_key(store: MemoryStore, wanted: str) -> str:
     """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either."""
+    if not isinstance(wanted, str):
+        raise UsageError(f"a memory is named by a text, not {type(wanted).__name__}", remedy="Pass its key or its name")
     exact = _existing_key(store, wanted)
     if exact:
         return exact
