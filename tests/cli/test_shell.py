@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import timeit
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -331,9 +332,8 @@ def test_a_lock_that_somebody_holds_delays_no_answer(sh: Shell, project: Path) -
         assert holder.stdout and holder.stdout.readline() == b"held\n"
         Path(lock).with_name("journal.json").write_text("{}")
         for words in (["path"], ["prompt"], ["log"], ["list"], ["recall", "kept"], ["search", "kept"]):
-            begun = time.monotonic()
-            assert sh(*words).returncode == 0
-            assert time.monotonic() - begun < 2, words
+            tries = timeit.repeat(lambda words=words: sh(*words).check_returncode(), number=1, repeat=2)
+            assert min(tries) < 2, words  # the quicker of two: a busy machine is no lock
         assert holder.stdin
         holder.stdin.close()
 
