@@ -179,7 +179,7 @@ def settings_page() -> str:
     lines = [
         "# Settings\n",
         NOTICE,
-        "JSON objects in these files, strongest first; `memdir settings` shows where each value comes from.\n",
+        "JSON objects in these files, strongest first; `memdir config list` shows where each value comes from.\n",
         "| layer | file | may set anything |",
         "|---|---|---|",
         "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",
@@ -193,7 +193,7 @@ def settings_page() -> str:
     ]
     for option in OPTIONS:
         kind = " \\| ".join(f"`{choice}`" for choice in option.choices) or option.kind
-        default = "–" if option.default is None else f"`{str(option.default).lower()}`"
+        default = f"`{str(option.default).lower()}`" if option.default is not None else "none, see there"
         allowed = " or ".join(f"`{str(value).lower()}`" for value in option.of_project) or "refused"
         lines.append(f"| `{option.name}` | {kind} | {default} | {allowed} | {option.doc} |")
     lines += ["", "## Environment\n", _environment_table()]

@@ -95,7 +95,7 @@ def memdir(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
     def run(*words: str, stdin: str = "", cwd: Path = project) -> Ran:
         monkeypatch.chdir(cwd)
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()
         try:
             code = main(words)

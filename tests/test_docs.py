@@ -106,6 +106,6 @@ def test_the_way_to_an_old_version_leads_there(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert blob in done.stdout, "what is broken is named"
-    assert "remember Two" in done.stdout and "Imported 1 memories" in done.stdout
+    assert "remember Two" in done.stdout and "Imported 1 memory" in done.stdout
     assert "Testing came before the damage" in memdir("show", "feedback_testing.md").out
     assert list(state.glob("history.git.damaged-*")) == []

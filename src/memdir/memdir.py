@@ -96,23 +96,26 @@ class MemDir:
         scope: str = "project",
         allow_secret: bool = False,
     ) -> Added:
-        """Write a memory; type, name, description and file name are made from the text where they are not given.
+        """Write a memory; type, name, description and file name are made from the text where they are not given, and
+        its dates are made absolute, as extraction does it.
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
         insists (S15).
         """
+        from datetime import datetime
+
+        from memdir.model.builtin.extract.eyes import notice
         from memdir.store.memories import add_memory
-        from memdir.store.taxonomy import guess_type, parse_type
+        from memdir.store.taxonomy import parse_type
 
         _require_words(text, name, description)
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
         words = {"name": name, "description": description}
+        seen = notice(text, datetime.fromtimestamp(self.clock()).astimezone(), kind=kind)
         store = self._open_for_writing(scope)
-        return add_memory(
-            store, text, kind=kind or guess_type(text), **words, origin=self._origin(), allow_secret=allow_secret
-        )
+        return add_memory(store, seen.text, kind=seen.kind, **words, origin=self._origin(), allow_secret=allow_secret)
 
     def get(self, memory: str, *, scope: str = "project") -> Memory:
         """One memory, by file name, title, or a part that fits only one. MemoryNotFound when there is none."""
@@ -134,12 +137,19 @@ class MemDir:
     def search(
         self, words: str, *, limit: int = FOUND, scope: str = "project", on_progress: OnProgress | None = None
     ) -> Sequence[Match]:
-        """Memories that hold all of the words first, then those that are near in words or meaning (R8)."""
+        """Memories that hold all of the words first, then those that are near in words or meaning (R8). The scope `all`
+        is what recall covers: the project's, the team's, and the user's own for all projects."""
         from memdir.search.memory_search import search_memories
 
         self.require_enabled()
-        place, now = self.place_of(scope), self.clock()
-        return search_memories(place.root, place.derived, words, limit=limit, now=now, on_progress=on_progress)
+        now, found = self.clock(), []
+        for one in ("project", "user") if scope == "all" else (scope,):
+            place = self.place_of(one)
+            near = search_memories(place.root, place.derived, words, limit=limit, now=now, on_progress=on_progress)
+            for match in near:
+                match.scope = one
+            found += near
+        return sorted(found, key=lambda match: match.held < len(match.words))[:limit]
 
     def update(
         self, memory: str, text: str, *, name: str = "", description: str = "", scope: str = "project"
@@ -157,11 +167,11 @@ class MemDir:
 
     def forget(self, memory: str, *, scope: str = "project") -> str:
         """Delete a memory and its index line; gives its file name. `undo` brings both back."""
-        from memdir.store.memories import find_key, forget_memory
+        from memdir.store.memories import find_key, forget_memories
 
         store = self._open_for_writing(scope)
         key = find_key(store, memory)
-        forget_memory(store, key, origin=self._origin())
+        forget_memories(store, [key], origin=self._origin())
         return key
 
     def undo(self, change: str = "", *, scope: str = "project") -> Undone:
@@ -269,7 +279,7 @@ class MemDir:
         if not self.settings.enabled:
             return None
         self._is_started = True
-        adoption = self._find_lost_store()
+        adoption = self.find_lost_store()
         self.store.ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
@@ -396,12 +406,12 @@ class MemDir:
         return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
-        """Searches the sessions of this project and its daily logs, as they are now (R8)."""
+        """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
-        from memdir.transcript.sources.source import OwnSessions
+        from memdir.transcript.session_list import all_sources
 
-        sessions = list(OwnSessions(self.layout.home).sessions(self.layout.work_tree))
-        found = SessionSearch(sessions, self.place.logs, self.layout.session_index)
+        sources, place = all_sources(self.environment), self.layout.session_index
+        found = SessionSearch(sources, self.layout.work_tree, self.place.logs, place)
         found.refresh(on_progress=on_progress)
         return found
 
@@ -425,7 +435,8 @@ class MemDir:
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
 
-    def _find_lost_store(self) -> Adoption | None:
+    def find_lost_store(self) -> Adoption | None:
+        """Take over the one store that was this project's before it was moved (I1), where it has none here."""
         if not self.is_default_place or os.path.isdir(self.place.root):
             return None
         from memdir.store.identity import find_lost_store

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from memdir.disk.plain_file import NotPlain, read_plain, reason_of
+from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.shipped import shipped_lines
-from memdir.errors import SettingsError
+from memdir.errors import SettingsError, UsageError
 from memdir.layout import Layout, nfc
 
 TYPE_CHECKING = False
@@ -201,6 +201,42 @@ def load_settings(
     return Settings(values, origins=origins, refused=tuple(refused), off_because=off_because, turn_on=turn_on)
 
 
+def option_named(name: str) -> Option:
+    """The setting of that name; UsageError when there is none."""
+    for option in OPTIONS:
+        if option.name == name:
+            return option
+    raise UsageError(f"there is no setting {name!r}{_nearest(name)}", remedy="`memdir config list` shows them all")
+
+
+def checked_value(name: str, text: str, layer: Layer) -> Value:
+    """The value that a text stands for, to be written into a layer's file; SettingsError when it may not be there."""
+    value = _from_text(option_named(name).kind, text)
+    reason = _judge(name, value, layer)[1]
+    if reason:
+        raise SettingsError(f"{name} cannot be {text!r}: {reason}", remedy="`memdir config list` tells what it does")
+    return value
+
+
+def read_settings(path: str) -> dict[str, object]:
+    """What a settings file holds, as it is written; SettingsError when it holds something else."""
+    try:
+        data = read_plain(path, max_bytes=MAX_SETTINGS_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingsError(f"it cannot be read: {reason_of(error)}") from error
+    import json
+
+    try:
+        found = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(str(error)) from error
+    if not isinstance(found, dict):
+        raise SettingsError("it must hold one JSON object")
+    return found
+
+
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The project's memory directory, first match wins (S1)."""
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
@@ -235,21 +271,9 @@ def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
 def _read_layer(layer: Layer, path: str, refused: list[Refusal], *, strict: bool) -> dict[str, object]:
     try:
         if layer == UNTRUSTED and (os.path.islink(path) or os.path.islink(os.path.dirname(path))):
-            raise NotPlain("it is reached by a link, and a repository's links are not followed")
-        data = read_plain(path, max_bytes=MAX_SETTINGS_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        _refuse(Refusal("", layer, path, f"it cannot be read: {reason_of(error)}"), refused, strict=strict)
-        return {}
-    import json
-
-    try:
-        found = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
-        if not isinstance(found, dict):
-            raise TypeError("it must hold one JSON object")
-        return _flattened(found)
-    except (ValueError, TypeError, RecursionError) as error:
+            raise SettingsError("it cannot be read: it is reached by a link, and a repository's links are not followed")
+        return _flattened(read_settings(path))
+    except (SettingsError, RecursionError) as error:
         _refuse(Refusal("", layer, path, str(error)), refused, strict=strict)
         return {}
 
@@ -272,7 +296,7 @@ def _refuse(refusal: Refusal, refused: list[Refusal], *, strict: bool) -> None:
         return
     where = f"{refusal.name} in {refusal.path}" if refusal.name else f"the settings file {refusal.path}"
     raise SettingsError(
-        f"{where} cannot be used: {refusal.reason}", remedy="Repair it; `memdir settings` lists every setting"
+        f"{where} cannot be used: {refusal.reason}", remedy="Repair it; `memdir config list` lists every setting"
     )
 
 
@@ -293,8 +317,8 @@ def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Va
 
 def _why_not_of_project(option: Option) -> str:
     if not option.of_project:
-        return "a repository may not decide it: only that memory or dreaming is off, and whether there is an index (S2)"
-    return "it must be true or false" if True in option.of_project else "a repository may set it to false only (S2)"
+        return "a repository may not decide it: only that memory or dreaming is off, and whether there is an index"
+    return "it must be true or false" if True in option.of_project else "a repository may set it to false only"
 
 
 def _fault_of_value(option: Option, raw: object) -> str:

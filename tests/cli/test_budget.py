@@ -55,7 +55,7 @@ def test_the_days_can_be_chosen(memdir: Memdir, tmp_path: Path, project: Path) -
     fill(tmp_path, project)
     assert "2 calls" in memdir("budget", "--days", "1").out
     assert "4 calls" in memdir("budget", "--days", "60").out
-    assert memdir("budget", "--days", "0").code == 1
+    assert memdir("budget", "--days", "0").code == 2
 
 
 def test_programs_get_json(memdir: Memdir, tmp_path: Path, project: Path) -> None:

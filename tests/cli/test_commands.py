@@ -140,7 +140,7 @@ def test_log_diff_restore_and_why(memdir: Memdir, project: Path) -> None:
     memdir("remember", "First words", "--name", "note")
     path = memory_folder(project) / "project_note.md"
     path.write_text(path.read_text().replace("First words", "Other words"))
-    log = answer(memdir("log", "--json"))
+    log = answer(memdir("log", "--json"))["changes"]
     assert [entry["source"] for entry in log] == ["outside", "cli"]
     diff = memdir("diff")
     assert "-First words" in diff.out and "+Other words" in diff.out
@@ -218,7 +218,7 @@ def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     assert answer(memdir("import", str(tmp_path / "out.zip"), "--scope", "user", "--json"))["added"] == [
         "project_one.md"
     ]
-    assert "1 were there already" in memdir("import", str(tmp_path / "out.zip")).out
+    assert "1 already there" in memdir("import", str(tmp_path / "out.zip")).out
     assert memdir("import", str(tmp_path / "nowhere")).code == 8
     folder = tmp_path / "in"
     folder.mkdir()
@@ -246,7 +246,7 @@ def test_adopt_takes_over_a_store_that_nothing_but_a_person_can_assign(memdir: M
     away = project.rename(project.with_name("elsewhere"))
     assert memdir("list", cwd=away).out.startswith("Nothing")
     assert "gone" in memdir("adopt", cwd=away).out
-    [offered] = answer(memdir("adopt", "--json", cwd=away))
+    [offered] = answer(memdir("adopt", "--json", cwd=away))["stores"]
     assert offered["root"] == str(project)
     assert memdir("adopt", "/no/such/project", cwd=away).code == 6
     memdir("path", cwd=away)
@@ -275,7 +275,7 @@ def test_a_wrong_command_or_option_teaches(memdir: Memdir) -> None:
 def test_errors_are_json_where_json_was_asked_for(memdir: Memdir) -> None:
     ran = memdir("show", "nothing", "--json")
     assert ran.code == 6
-    assert json.loads(ran.out)["kind"] == "MemoryNotFound"
+    assert json.loads(ran.out)["error"]["kind"] == "MemoryNotFound"
 
 
 def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,8 @@ def at(server: ProviderServer) -> tuple[str, str]:
 def test_recall_asks_the_model_that_a_conversation_would_ask(memdir: Memdir, server: ProviderServer) -> None:
     server.add(says('{"selected_memories": ["hours.md"]}'))
     ran = memdir("recall", OVEN, "--explain", *at(server))
-    assert ran.out.startswith("+ hours.md\nfor comparison, the ranking by words")
+    assert ran.out.startswith("+ hours.md  Ines starts at five")
+    assert "\nfor comparison, the ranking by words" in ran.out
     assert "\n+ real_oven.md" not in ran.out
     assert "chosen by claude-sonnet-5-5" in ran.out
     assert OVEN in str(server.requests[0].body)
@@ -195,7 +196,7 @@ def test_the_log_tells_what_was_shown_when_and_for_which_message(memdir: Memdir,
     assert "No memory was put into a conversation yet" in memdir("recall", "--log").out
     asyncio.run(put_into(project, "monday", OVEN))
     asyncio.run(put_into(project, "tuesday", "please\n" + ", ".join([OVEN] * 3)))
-    newest, older = json.loads(memdir("recall", "--log", "--json").out)
+    newest, older = json.loads(memdir("recall", "--log", "--json").out)["shown"]
     assert (older["session"], older["message"], older["chosenBy"]) == ("monday", OVEN, "words")
     assert "real_oven.md" in older["files"]
     assert newest["session"] == "tuesday"
@@ -211,14 +212,14 @@ def test_the_log_tells_what_was_shown_when_and_for_which_message(memdir: Memdir,
 def test_the_log_names_the_model_that_chose(memdir: Memdir, server: ProviderServer) -> None:
     server.add(says('{"selected_memories": ["hours.md"]}'))
     memdir("recall", OVEN, "--render", *at(server))
-    (only,) = json.loads(memdir("recall", "--log", "--json").out)
+    (only,) = json.loads(memdir("recall", "--log", "--json").out)["shown"]
     assert (only["chosenBy"], only["files"], only["session"]) == ("model", ["hours.md"], "cli")
 
 
 def test_recall_wants_a_message(memdir: Memdir) -> None:
     ran = memdir("recall")
-    assert ran.code != 0
-    assert "no message" in ran.err
+    assert ran.code == 2
+    assert "nothing to recall" in ran.err
 
 
 def test_a_case_pinned_for_the_team_is_replayed_in_its_scope(memdir: Memdir, bakery: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_list_has_title_age_size_and_messages_newest_first(
     assert listed["sessions"][1]["bytes"] == os.path.getsize(memory.layout.session(SECOND))
     printed = memdir("sessions").out
     assert "migration test" in printed
-    assert "1 older ones" in memdir("sessions", "--limit", "1").out
+    assert "1 older" in memdir("sessions", "--limit", "1").out
 
 
 def test_the_title_of_the_session_memory_goes_before_the_first_question(
@@ -398,9 +398,9 @@ def test_prune_shows_first_and_deletes_only_when_told(
     assert [one["staysBecause"] for one in kept] == ["memories come from it", "it is open"]
     live.close()
     at(memory.layout.session(SECOND), 200)
-    assert "Deleted 1 sessions" in memdir(*words, "--yes").out
+    assert "Deleted 1 session," in memdir(*words, "--yes").out
     assert not os.path.exists(memory.layout.session(SECOND))
-    assert "Deleted 1 sessions" in memdir(*words, "--yes", "--with-sources").out
+    assert "Deleted 1 session," in memdir(*words, "--yes", "--with-sources").out
     assert not os.path.exists(memory.layout.session_folder(FIRST))
 
 

@@ -47,7 +47,7 @@ def found(memdir: Memdir, *words: str) -> dict[str, list[dict[str, Any]]]:
 def test_a_healthy_store_is_called_healthy(memdir: Memdir, folder: Path) -> None:
     ran = memdir("doctor")
     assert ran.code == 0
-    assert "1 memories looked at: healthy" in ran.out
+    assert "1 memory looked at: healthy" in ran.out
 
 
 def test_an_empty_store_is_healthy(memdir: Memdir) -> None:
@@ -290,7 +290,7 @@ def test_broken_settings_of_the_user_are_told_and_stop_neither_doctor_nor_settin
     path = Path(os.environ["MEMDIR_HOME"]) / "settings.json"
     path.write_text(text)
     refused = memdir("list")
-    assert refused.code == 3 and "`memdir settings` lists every setting" in refused.err
+    assert refused.code == 3 and "`memdir config list` lists every setting" in refused.err
     [finding] = found(memdir)["settings"]
     assert finding["severity"] == "error" and finding["file"] == str(path)
     listed = memdir("settings")

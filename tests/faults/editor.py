@@ -16,7 +16,7 @@ from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound
 from memdir.layout import Place
 from memdir.store.history import Origin
 from memdir.store.index import Entry
-from memdir.store.memories import forget_memory, save_memory
+from memdir.store.memories import forget_memories, save_memory
 from memdir.store.store import MemoryStore
 
 TOPIC = "note.md"
@@ -72,7 +72,7 @@ def memdir(root: str, seed: str) -> list[str]:
                 base = store.read(TOPIC).topic.data
                 save_memory(store, TOPIC, base + b"\nMerged.\n", origin=Origin("cli"), base=base)
             elif step == "forget":
-                forget_memory(store, TOPIC, origin=Origin("cli"))
+                forget_memories(store, [TOPIC], origin=Origin("cli"))
             else:
                 entry = Entry(f"link_{seed}_{number}.md", "Link", "")
                 with store.changing(Origin("cli"), "a line") as change:

@@ -20,7 +20,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
-from memdir.store.memories import add_memory, forget_memory, save_memory
+from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
@@ -54,7 +54,7 @@ def overwrite(store: MemoryStore, material: str) -> None:
 
 def delete(store: MemoryStore, material: str) -> None:
     if store.read_bytes(DELETED) is not None:  # a second run after a crash finds the work done
-        forget_memory(store, DELETED, origin=CLI)
+        forget_memories(store, [DELETED], origin=CLI)
 
 
 def index(store: MemoryStore, material: str) -> None:

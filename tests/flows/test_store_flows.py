@@ -53,7 +53,7 @@ def test_what_an_editor_did_is_seen_and_undone(program: Program) -> None:
     (folder / "project_one.md").unlink()
     (folder / "project_two.md").write_text("scribbled over")
     (folder / "three.md").write_text("---\nname: three\ndescription: d\ntype: user\n---\nnew\n")
-    [newest, *_] = json.loads(program("log", "--json").stdout)
+    [newest, *_] = json.loads(program("log", "--json").stdout)["changes"]
     assert newest["source"] == "outside"
     assert {file["file"]: file["change"] for file in newest["files"]} == {
         "project_one.md": "deleted",
@@ -81,7 +81,7 @@ def test_eight_processes_write_at_once(memdir_command: str, project: Path, progr
     assert listed == {f"fact {number}" for number in range(8)}
     folder = Path(program("path").stdout.splitlines()[-1])
     assert len((folder / "MEMORY.md").read_text().splitlines()) == 8
-    assert len(json.loads(program("log", "--json").stdout)) == 8
+    assert len(json.loads(program("log", "--json").stdout)["changes"]) == 8
     assert program("doctor").returncode == 0
 
 
@@ -122,7 +122,8 @@ def test_a_renamed_project_keeps_its_memories_and_history(program: Program, repo
     program("remember", "Kept", cwd=repository)
     moved = Path(shutil.move(repository, repository.with_name("renamed")))
     assert "took it over" in program("path", cwd=moved).stderr
-    assert [entry["subject"] for entry in json.loads(program("log", "--json", cwd=moved).stdout)] == ["remember Kept"]
+    changes = json.loads(program("log", "--json", cwd=moved).stdout)["changes"]
+    assert [entry["subject"] for entry in changes] == ["remember Kept"]
 
 
 @pytest.mark.behaviour("off-is-off")

@@ -127,6 +127,7 @@ def test_a_fork_without_bash_is_told_nothing_of_a_shell() -> None:
 OPEN_TO_USERS = {
     "behaviour/types.md",
     "compact/summary.md",
+    "dream/consolidate.md",
     "recall/select.md",
     "session_memory/template.md",
     "session_memory/update.md",

@@ -83,7 +83,7 @@ def test_what_was_closed_was_never_deleted(folder: Path, tell: Callable[..., Ran
     (folder / "f").chmod(0o000)
     tell("remember", "The second one", "--name", "second", "--type", "project")
     (folder / "f").chmod(0o700)
-    changes = [change["file"] for one in json.loads(tell("log", "--json").out) for change in one["files"]]
+    changes = [change["file"] for one in json.loads(tell("log", "--json").out)["changes"] for change in one["files"]]
     assert changes.count("f/z.md") == 1, "added once, and nothing since"
     assert tell("doctor").code == 0
 

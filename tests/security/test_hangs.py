@@ -12,8 +12,8 @@ import pytest
 
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
-from memdir.cli.entry import EXIT_BUG, EXIT_USAGE
-from memdir.errors import BadMemoryFile
+from memdir.cli.entry import EXIT_BUG
+from memdir.errors import BadMemoryFile, UsageError
 from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.model import Request
@@ -89,7 +89,7 @@ def test_no_command_waits_for_what_is_no_file(
         put(kind, path)
         for command in commands:
             ran = memdir(*command, cwd=inner)
-            assert ran.code not in (EXIT_BUG, EXIT_USAGE), (pattern, command, ran.err)
+            assert ran.code not in (EXIT_BUG, UsageError.exit_code), (pattern, command, ran.err)
         assert os.path.lexists(path), (pattern, "what a person put there stays")
 
 
@@ -154,7 +154,7 @@ def test_a_file_of_three_gigabytes_costs_milliseconds(project: Path, tmp_path: P
     for command in commands:
         started = time.perf_counter()
         ran = memdir(*command)
-        assert ran.code not in (EXIT_BUG, EXIT_USAGE), (command, ran.err)
+        assert ran.code not in (EXIT_BUG, UsageError.exit_code), (command, ran.err)
         assert time.perf_counter() - started < 3, command  # reading one of them takes several times as long
     assert (memory / "huge.md").stat().st_size == SPARSE, "it is left as it is"
     history = memory.with_name("memory.state") / "history.git"

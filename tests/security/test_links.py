@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli.entry import EXIT_BUG, EXIT_USAGE
+from memdir.cli.entry import EXIT_BUG
+from memdir.errors import UsageError
 from memdir.layout import Layout
 from memdir.memdir import open_memory
 from tests.conftest import Ran
@@ -96,7 +97,7 @@ def test_no_command_follows_a_link_of_a_clone(
     for command in COMMANDS:
         words = [word.format(out=tmp_path / "out", source=source) for word in command]
         ran = memdir(*words, "--scope", f"{scope}:helper", cwd=repository)
-        assert ran.code not in (EXIT_BUG, EXIT_USAGE), (command, ran.err)
+        assert ran.code not in (EXIT_BUG, UsageError.exit_code), (command, ran.err)
         if not words[0].startswith(("recall", "search")):
             assert MARKER not in ran.out, command
     assert (state_of(repository / ".git"), state_of(victim)) == before

@@ -34,7 +34,7 @@ Memdir = Callable[..., Ran]
 NAMING = "The loader is in src/old_name.py, see `load_config()` and `make deploy`; lib/gone.py too"
 # What a command needs to do its work. One that is not here is run without a word, and must be content with that.
 WORDS = {
-    "remember": (NAMING,),
+    "remember": (NAMING, "--anyway"),
     "show": ("loader",),
     "search": ("loader",),
     "recall": ("open src/old_name.py, the loader", "--render"),
@@ -47,6 +47,8 @@ WORDS = {
     "export": ("exported",),
     "import": ("exported",),
     "completion": ("bash",),
+    "config get": ("recall.selector",),
+    "config set": ("recall.selector", "local"),
 }
 IN_BASH = (
     "git log -3",
@@ -166,7 +168,7 @@ def in_bash(script: str, cwd: Path, variables: dict[str, str]) -> str:
 def test_what_git_is_asked_for_still_works_there(name: str, stranger: Stranger, memdir: Memdir) -> None:
     tree, _ = FORMS[name](stranger)
     stranger.forget()
-    memdir("remember", NAMING, cwd=tree)
+    memdir("remember", NAMING, "--anyway", cwd=tree)
     assert "src/old_name.py (renamed to src/new_name.py)" in memdir("doctor", cwd=tree).out
     assert "project's git is left out" not in memdir("doctor", cwd=tree).out
     assert stranger.ran == set()
@@ -199,7 +201,7 @@ def test_another_user_s_project_is_left_out_as_git_leaves_it_out(
     give_away(tree.parent)
     assert git("rev-parse", "HEAD", cwd=tree) == "", "git itself refuses"
     assert memdir("path", cwd=tree).out == before, "the store does not depend on it"
-    assert memdir("remember", NAMING, cwd=tree).code == 0
+    assert memdir("remember", NAMING, "--anyway", cwd=tree).code == 0
     told = memdir("doctor", cwd=tree).out
     assert "belongs to another user (number 12345)" in told
     assert "renamed" not in told

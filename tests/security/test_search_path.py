@@ -30,7 +30,7 @@ def bringing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_command_starts_what_lies_in_the_project(bringing: Path, memdir: Memdir) -> None:
     commands = (
-        ("remember", "The loader is in src/old.py, see `load_config()`"),
+        ("remember", "The loader is in src/old.py, see `load_config()`", "--anyway"),
         ("remember", "A helper's memory", "--scope", "agent-project:helper"),
         ("edit", "loader"),
         ("recall", "open src/old.py, the loader", "--render"),

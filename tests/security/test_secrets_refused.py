@@ -15,7 +15,7 @@ from memdir.errors import BadMemoryFile, SecretRefused
 from memdir.layout import Layout
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
-from memdir.store.memories import add_memory, forget_memory, save_memory
+from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.undo import undo
@@ -82,7 +82,7 @@ def test_a_person_may_insist_for_this_machine_and_never_for_others(memdir: Memdi
 def test_the_error_for_programs_holds_no_value(memdir: Memdir) -> None:
     ran = memdir("remember", f"Token {github_token()}", "--json")
     told = json.loads(ran.out)
-    assert told["kind"] == "SecretRefused"
+    assert told["error"]["kind"] == "SecretRefused"
     assert github_token() not in ran.out
 
 
@@ -155,7 +155,7 @@ def test_what_stood_there_already_may_be_edited_around_and_brought_back(store: M
     save_memory(store, key, before + b"One more line.\n", origin=USER)
     with pytest.raises(SecretRefused):
         save_memory(store, key, before.replace(github_token().encode(), github_token(9).encode()), origin=USER)
-    forget_memory(store, key, origin=USER)
+    forget_memories(store, [key], origin=USER)
     undo(store)
     assert github_token().encode() in store.read(key).topic.data
 

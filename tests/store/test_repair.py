@@ -15,7 +15,7 @@ from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.layout import Place
 from memdir.store.history import Origin
 from memdir.store.journal import found_aside
-from memdir.store.memories import add_memory, forget_memory
+from memdir.store.memories import add_memory, forget_memories
 from memdir.store.repair import unlike_written
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
@@ -93,7 +93,7 @@ def test_what_is_certain_is_made_again(name: str, lived_in: MemoryStore, events:
     key = add(store, "Fourth")
     assert undo(store).commit.subject == "remember Fourth"
     assert memories(store) == before
-    forget_memory(store, "second.md", origin=CLI)
+    forget_memories(store, ["second.md"], origin=CLI)
     assert undo(store).commit.subject == "forget second.md"
     assert memories(store) == before and key not in memories(store)
     assert found_aside(store.place.history) == []
@@ -188,7 +188,7 @@ def test_a_text_whose_version_is_damaged_is_kept_when_it_is_forgotten(lived_in: 
     blob = next(file.after for file in lived_in.history.log("second.md")[0].files if file.path == "second.md")
     damage(loose(lived_in, blob), b"")
     store = again(lived_in, events)
-    forget_memory(store, "second.md", origin=CLI)
+    forget_memories(store, ["second.md"], origin=CLI)
     restore(store, "second.md")
     assert store.read_bytes("second.md") == text
 

@@ -15,7 +15,7 @@ from memdir.errors import DiskError, EditConflict, HistoryError, MemoryNotFound,
 from memdir.layout import Place
 from memdir.store.history import Origin
 from memdir.store.journal import Journal, Operation, found_aside, mark_on_disk, write_journal
-from memdir.store.memories import add_memory, find_key, forget_memory, save_memory
+from memdir.store.memories import add_memory, find_key, forget_memories, save_memory
 from memdir.store.scan import MAX_FILE_BYTES
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
@@ -111,11 +111,11 @@ def test_what_someone_else_changed_meanwhile_is_merged_not_overwritten(store: Me
 
 def test_forgetting_takes_the_file_and_the_line(store: MemoryStore) -> None:
     key, other = add(store, "One"), add(store, "Two")
-    forget_memory(store, key, origin=CLI)
+    forget_memories(store, [key], origin=CLI)
     assert [header.key for header in store.scan().headers] == [other]
     assert key not in Path(store.place.index).read_text()
     with pytest.raises(MemoryNotFound):
-        forget_memory(store, key, origin=CLI)
+        forget_memories(store, [key], origin=CLI)
 
 
 def test_a_memory_is_found_by_file_title_or_part(store: MemoryStore) -> None:
@@ -288,7 +288,7 @@ def test_without_git_everything_else_works(store: MemoryStore, monkeypatch: pyte
     assert store.read(key).topic.body == "\nFirst\n"
     assert not store.history.is_readable
     assert not os.path.exists(store.place.journal)
-    forget_memory(store, key, origin=CLI)
+    forget_memories(store, [key], origin=CLI)
     assert store.scan().headers == []
 
 
@@ -307,7 +307,7 @@ def test_what_changes_without_git_is_in_the_history_when_git_is_back(
         later = MemoryStore(store.place, sink=events)
         key = add(later, "Second")
         Path(store.root, "by_hand.md").write_text("by hand")
-        forget_memory(later, key, origin=CLI)
+        forget_memories(later, [key], origin=CLI)
         add_memory(later, "Third", kind=None, origin=Origin("fork"))
         assert later.is_waiting() == (begun and is_packed)
     back = MemoryStore(store.place, sink=events)
@@ -327,7 +327,7 @@ def test_many_files_are_recorded_without_git(store: MemoryStore, monkeypatch: py
         Path(store.root, f"{number}.md").write_text(f"Number {number}")
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
-        forget_memory(store, "7.md", origin=CLI)
+        forget_memories(store, ["7.md"], origin=CLI)
     assert not store.is_waiting()
     undo(store)
     assert store.read_bytes("7.md") == b"Number 7"
@@ -343,7 +343,7 @@ def test_a_history_that_fails_does_not_fail_the_write_and_catches_up(
         key = add(later, "Second")
         assert later.read(key).name == "Second"
         assert "history.failed" in events.names
-        forget_memory(later, key, origin=CLI)
+        forget_memories(later, [key], origin=CLI)
         add(later, "Third")
         with pytest.raises(HistoryError, match="not in the history yet"):
             undo(later)
@@ -504,7 +504,7 @@ def test_in_skip_index_mode_only_topic_files_are_written(tmp_path: Path) -> None
     store = MemoryStore(Place(str(tmp_path / "memory")), skip_index=True)
     key = add(store, "First")
     assert os.listdir(store.root) == [key]
-    forget_memory(store, key, origin=CLI)
+    forget_memories(store, [key], origin=CLI)
 
 
 def test_the_team_directory_shares_its_project_s_history(store: MemoryStore) -> None:
@@ -519,7 +519,7 @@ def test_the_team_directory_shares_its_project_s_history(store: MemoryStore) -> 
 def test_a_folder_left_empty_by_a_deletion_is_removed(store: MemoryStore) -> None:
     with store.changing(CLI, "add") as change:
         change.write("area/deep/a.md", b"---\nname: a\n---\n")
-    forget_memory(store, "area/deep/a.md", origin=CLI)
+    forget_memories(store, ["area/deep/a.md"], origin=CLI)
     assert os.listdir(store.root) == []
 
 

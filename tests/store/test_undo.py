@@ -9,7 +9,7 @@ import pytest
 
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import Origin
-from memdir.store.memories import add_memory, forget_memory, save_memory
+from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore, undo
 from tests.conftest import Clock
@@ -48,7 +48,7 @@ def test_odd_bytes_come_back_exactly(store: MemoryStore) -> None:
     add_memory(store, "One", kind=None, origin=CLI)
     (Path(store.root) / "odd.md").write_bytes(ODD)
     store.record_outside_changes()
-    forget_memory(store, "odd.md", origin=CLI)
+    forget_memories(store, ["odd.md"], origin=CLI)
     restore(store, "odd.md")
     assert store.read_bytes("odd.md") == ODD
     undo(store)
@@ -105,10 +105,10 @@ def test_what_comes_back_is_as_old_as_it_was(store: MemoryStore, clock: Clock) -
     key = add_memory(store, "One", kind=None, origin=CLI).memory.key
     saved = clock.now
     clock.now += 90 * 86_400
-    forget_memory(store, key, origin=CLI)
+    forget_memories(store, [key], origin=CLI)
     undo(store)
     assert store.read(key).mtime == saved
-    forget_memory(store, key, origin=CLI)
+    forget_memories(store, [key], origin=CLI)
     restore(store, key)
     assert store.read(key).mtime == saved
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from memdir.prompts.door import shown
 from memdir.text.lookalikes import defused
+from tests.timing import cpu_seconds
 
 HARMLESS = [
     "<div class='a'>text</div> <br/> <a href=\"x?a=1&amp;b=2\">x</a>",
@@ -92,6 +91,4 @@ def test_a_hostile_text_costs_no_more_than_its_length() -> None:
 
 
 def _seconds(text: str) -> float:
-    began = time.process_time()
-    defused(text)
-    return time.process_time() - began
+    return cpu_seconds(lambda: defused(text))

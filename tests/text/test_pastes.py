@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-import timeit
-
 import pytest
 
 from memdir.text.pastes import MAX_TYPED, cut_pastes
 from memdir.text.speakers import Speaker, pieces_of
+from tests.timing import cpu_seconds
 
 PLANTED = "never deploy on fridays"
 PASTES = [
@@ -97,7 +95,7 @@ def test_the_time_grows_with_the_message(unit: str) -> None:
 
     def seconds(times: int) -> float:
         text = unit * times
-        return min(timeit.repeat(lambda: cut_pastes(text), timer=time.process_time, number=1, repeat=3))
+        return cpu_seconds(lambda: cut_pastes(text))
 
     eighth = MAX_TYPED // len(unit) // 8
     seconds(1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 
-from memdir.cli.context import add_json
 from memdir.cli.terminal import clean
 from memdir.errors import MemdirError, MemoryNotFound
 
@@ -21,7 +20,6 @@ EXAMPLES = ("memdir adopt", "memdir adopt /home/ann/old-name")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="OLD_PATH", nargs="?", help="where the project was, from the list")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -44,7 +42,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
         )
     _clear_empty_place(layout.default_memory)
     adopt(layout, chosen)
-    context.terminal.line(f"{context.terminal.bold('Adopted')} the memories of {clean(chosen.identity.root)}")
+    if options.json:
+        context.print_json({"adopted": chosen.identity.root})
+    else:
+        context.terminal.line(f"{context.terminal.bold('Adopted')} the memories of {clean(chosen.identity.root)}")
     return 0
 
 
@@ -57,7 +58,8 @@ def _clear_empty_place(folder: str) -> None:
 
 def _list(records: list[StoreRecord], context: Context, *, as_json: bool) -> int:
     if as_json:
-        context.print_json([{"store": r.slug, "root": r.identity.root, "orphan": r.is_orphan} for r in records])
+        listed = [{"store": r.slug, "root": r.identity.root, "orphan": r.is_orphan} for r in records]
+        context.print_json({"stores": listed})
     elif not records:
         context.terminal.line("Every store's project is where it was.")
     else:

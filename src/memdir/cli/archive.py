@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ class Export:
         parser.add_argument("target", metavar="TARGET", help="a new folder, or a file that ends in .zip")
         parser.add_argument("--force", action="store_true", help="replace a zip file that is there already")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.archive import export_memories
@@ -36,7 +36,7 @@ class Export:
                 }
             )
             return 0
-        count = f"{exported.memories} {'memory' if exported.memories == 1 else 'memories'}"
+        count = counted(exported.memories, "memory", "memories")
         context.terminal.line(f"{context.terminal.bold('Exported')} {count} to {clean(options.target)}")
         for key, reason in sorted(exported.left_out.items()):
             context.note(f"{key} was left out: {reason}")
@@ -53,7 +53,6 @@ class Import:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("source", metavar="SOURCE", help="a folder of .md files, or a zip file")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.archive import import_memories
@@ -68,8 +67,8 @@ class Import:
             return 1 if result.refused else 0
         terminal = context.terminal
         terminal.line(
-            f"{terminal.bold('Imported')} {len(result.added) + len(result.renamed)} memories, "
-            f"{len(result.same)} were there already"
+            f"{terminal.bold('Imported')} {counted(len(result.added) + len(result.renamed), 'memory', 'memories')}, "
+            f"{len(result.same)} already there"
         )
         for key, target in result.renamed.items():
             terminal.line(f"  {clean(key)} became {clean(target)}: another memory has that name")

@@ -3,8 +3,8 @@ day, job, project and model. Money is estimated by list price; your own prices g
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
-from memdir.errors import MemdirError
+from memdir.errors import UsageError
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _HEADERS = ("calls", "in", "cached", "out", "money")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=int, default=14, metavar="N", help="how many days, today included (default: 14)")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.model.ledger import Ledger, day_of, sums
 
     if not 1 <= options.days <= MAX_DAYS:
-        raise MemdirError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
+        raise UsageError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
     memory = context.memory
     now = memory.clock()
     days = [day_of(midnight(now, days=-back)) for back in range(options.days - 1, -1, -1)]
@@ -80,7 +79,7 @@ class _BudgetPage:
         terminal.line(f"{terminal.bold('today')}  {self._told_today()}")
         terminal.line()
         if not self._total.calls:
-            terminal.line(f"No background work in the last {len(self._days)} days.")
+            terminal.line(f"No background work in the last {counted(len(self._days), 'day')}.")
             return
         for name, groups in self._groups.items():
             rows = self._days_with_bars() if name == "day" else [[key, *_cells(sum_)] for key, sum_ in groups.items()]
@@ -158,7 +157,7 @@ def _money(found: Sum) -> str:
 
 def _told(found: Sum) -> str:
     failed = f", {found.failed} of them failed" if found.failed else ""
-    return f"{found.calls} calls{failed}, {found.tokens:,} tokens, {_money(found)}"
+    return f"{counted(found.calls, 'call')}{failed}, {found.tokens:,} tokens, {_money(found)}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -4,9 +4,10 @@ memories were never shown to a model. Exit status 1 when a case fails."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import DiskError
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ EXAMPLES = ("memdir check", "memdir check --json")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -89,4 +89,6 @@ def _print(results: list[tuple[Pin, list[str]]], never: list[str] | None, contex
         terminal.line("Nothing is pinned yet: `memdir recall TEXT --pin` keeps a case.")
     if never:
         some = ", ".join(never[:5]) + (" …" if len(never) > 5 else "")
-        terminal.line(terminal.dim(f"{len(never)} memories were never shown to a model: {clean(some)}"))
+        terminal.line(
+            terminal.dim(f"never shown to a model: {counted(len(never), 'memory', 'memories')}: {clean(some)}")
+        )

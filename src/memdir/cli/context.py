@@ -6,18 +6,25 @@ import argparse
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
-from memdir.errors import MemdirError, UsageError
+from memdir.errors import BadMemoryFile, MemdirError, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    from _typeshed import SupportsWrite
+
     from memdir.cli.entry import Command
     from memdir.events import Event
     from memdir.layout import Place
     from memdir.memdir import MemDir
+    from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
 
 
+TYPES = ("user", "feedback", "project", "reference")
 HELP_WIDTH = 100  # the width the help texts and examples are written for
 
 
@@ -25,7 +32,7 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
     """The parser of one command: its docstring is the description, `EXAMPLES` the epilogue."""
     description = "\n".join(line.strip() for line in (command.__doc__ or "").splitlines()).strip()
     examples = "\n".join(f"  {line}" for line in command.EXAMPLES)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"memdir {name}",
         description=description,
         epilog=f"examples:\n{examples}",
@@ -33,7 +40,8 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.configure(parser)
-    common = parser.add_argument_group("common options")
+    common = parser.add_argument_group("common options, before or after the command")
+    common.add_argument("--json", action="store_true", help="print JSON for programs (docs/reference/json.md)")
     common.add_argument("--project", metavar="DIR", default=".", help="the project's folder (default: this one)")
     common.add_argument("--home", metavar="DIR", help="memdir's home (default: MEMDIR_HOME or ~/.memdir)")
     common.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting for this call")
@@ -42,30 +50,90 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
     return parser
 
 
-def add_scope(parser: argparse.ArgumentParser) -> None:
-    text = "project (default), user, team, agent:NAME, agent-project:NAME or agent-local:NAME"
-    parser.add_argument("--scope", default="project", metavar="SCOPE", help=text)
+def parse(name: str, command: Command, words: list[str]) -> argparse.Namespace:
+    """What was asked for. Where a command takes words, those behind an option belong to them too."""
+    parser = build_parser(name, command)
+    options, more = parser.parse_known_args(words)
+    given: object = getattr(options, "words", None)
+    strange = [word for word in more if word.startswith("-") and word != "--" and " " not in word]
+    if more and (strange or not isinstance(given, list)):
+        parser.error(f"unrecognized arguments: {' '.join(strange or more)}")
+    if more and isinstance(given, list):
+        given += [word for word in more if word != "--"]
+    return options
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        width = Terminal(sys.stdout, Environment.read()).width or HELP_WIDTH
+        self.formatter_class = lambda prog: _Formatter(prog, min(width, HELP_WIDTH))
+        super().print_help(file)
+
+    def error(self, message: str) -> NoReturn:
+        """One style for all errors: what is wrong, and what to do about it."""
+        told, remedy = message.removeprefix("argument "), f"`{self.prog} --help` shows how it is used"
+        if message.startswith("unrecognized arguments: "):
+            import difflib
+
+            first, *_ = message.removeprefix("unrecognized arguments: ").split(" ")
+            told = f"`{self.prog}` has no option {first}" if first.startswith("-") else f"what is {first!r} there for?"
+            close = difflib.get_close_matches(first, self._option_string_actions, n=1)
+            remedy = f"Did you mean {close[0]}? {remedy}" if close else remedy
+        elif message.startswith("the following arguments are required: "):
+            told = f"{message.rpartition(': ')[2]} is missing"
+        raise UsageError(told, remedy=remedy)
 
 
-def add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=_count, default=20, metavar="N", help="at most this many (default: 20)")
+def add_scope(parser: argparse.ArgumentParser, *, default: str = "project", more: str = "") -> None:
+    scopes = (*(("all",) if more else ()), "project", "user", "team", "agent:NAME", "agent-project:NAME")
+    told = ", ".join(f"{scope} (default)" if scope == default else scope for scope in scopes)
+    text = f"{told} or agent-local:NAME{f'; all: {more}' if more else ''}"
+    parser.add_argument("--scope", default=default, metavar="SCOPE", help=text)
 
 
-def _count(text: str) -> int:
+def text_of(words: list[str], *, max_bytes: int, what: str) -> str:
+    """What was typed, in quotes or without; from standard input for a lone `-`, or for nothing where nobody types."""
+    if words and words != ["-"]:
+        return " ".join(words)
+    data = b"" if not words and sys.stdin.isatty() else sys.stdin.buffer.read(max_bytes + 1)
+    if not data.strip():
+        raise UsageError(f"there is nothing to {what}", remedy=f'memdir {what} "some words", or - for standard input')
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        told = "what came by standard input is not UTF-8 text"
+        raise BadMemoryFile(told, remedy="Convert it first, for example with iconv") from None
+
+
+def add_limit(parser: argparse.ArgumentParser, *, default: int = 20) -> None:
+    text = f"at most this many (default: {default})"
+    parser.add_argument("--limit", type=count, default=default, metavar="N", help=text)
+
+
+def count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)
+
+
+def number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
     return int(text)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=HELP_WIDTH)
+    def __init__(self, prog: str, width: int = HELP_WIDTH) -> None:
+        super().__init__(prog, width=width, max_help_position=24 if width >= 80 else 8)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002 - as argparse calls it
+        """Paragraphs fill the lines that there are; examples stay as they are."""
+        import textwrap
+
+        parts = text.split("\n\n")
+        return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
 class Context:
@@ -75,6 +143,8 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
+        self._has_looked = False
+        _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
             self.environment.colour = False
@@ -90,6 +160,22 @@ class Context:
                 self._options.project, environment=self.environment, flags=self._flags(), sink=self, source="cli"
             )
         return self._memory
+
+    def reopened(self) -> MemDir:
+        """The memory as the settings are now."""
+        self._memory = None
+        return self.memory
+
+    def ask(self, question: str, *, otherwise: bool = False) -> bool:
+        """Whether a person says yes. Ctrl-C ends the command here and now, whatever loop runs around the question."""
+        import signal
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            answer = input(question).strip().lower()
+            return otherwise if not answer else answer in ("y", "yes")
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def emit(self, event: Event) -> None:
         """Say at once what happened to the history (S14), and what was saved by hand with a secret in it (S15)."""
@@ -122,7 +208,19 @@ class Context:
     def start(self) -> MemDir:
         """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
         memory = self.require_enabled()
-        adoption = memory.start()
+        memory.start()
+        return memory
+
+    def require_enabled(self) -> MemDir:
+        """The memory, on. A project that was moved finds its store again, whatever is asked for."""
+        memory = self.memory
+        memory.require_enabled()
+        if not self._has_looked:
+            self._has_looked = True
+            self._tell_adoption(memory.find_lost_store())
+        return memory
+
+    def _tell_adoption(self, adoption: Adoption | None) -> None:
         if adoption and adoption.adopted:
             self.note(
                 f"found the memory of this project under its old path {adoption.adopted.identity.root} and took it over"
@@ -130,12 +228,6 @@ class Context:
         elif adoption and adoption.candidates:
             roots = ", ".join(record.identity.root for record in adoption.candidates)
             self.note(f"other stores may belong to this project: {roots} (`memdir adopt` shows and takes them over)")
-        return memory
-
-    def require_enabled(self) -> MemDir:
-        """The memory, on."""
-        self.memory.require_enabled()
-        return self.memory
 
     def store(self, *, for_writing: bool = False) -> MemoryStore:
         """The store of the scope that was asked for."""
@@ -160,13 +252,14 @@ class Context:
 
     def progress(self, what: str) -> Progress:
         """How far long work is, where a person looks."""
-        is_seen = sys.stderr.isatty() and not getattr(self._options, "json", False)
+        is_seen = sys.stderr.isatty() and not self._options.json
         return Progress(sys.stderr if is_seen else None, what)
 
-    def print_json(self, value: object) -> None:
+    def print_json(self, answer: Mapping[str, object]) -> None:
+        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md)."""
         import json
 
-        self.terminal.line(json.dumps(value, indent=2))
+        self.terminal.line(json.dumps({"ok": True, **answer}, indent=2))
 
     def _flags(self) -> dict[str, str]:
         flags = {}
@@ -176,6 +269,18 @@ class Context:
                 raise UsageError(f"--set {text} has no value", remedy="Write --set name=value")
             flags[name] = value
         return flags
+
+
+def _require_place(*paths: str) -> None:
+    """A path that is not a full one begins in a folder that must still be there."""
+    import os
+
+    try:
+        if not all(map(os.path.isabs, paths)):
+            os.getcwd()
+    except OSError:
+        told = "the folder that you are in is gone"
+        raise MemdirError(told, remedy="Change to one that exists, or name one: --project DIR") from None
 
 
 def _is_left_waiting(place: Place) -> bool:

@@ -5,8 +5,9 @@ wrote. Exit status 1 when something needs attention (notes alone do not)."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="repair what is safe: the index, permissions (undoable)")
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         context.print_json(_plain(diagnosis, done))
     else:
         _print(diagnosis, done, context)
-    return 0 if diagnosis.is_healthy else 1
+    return 1 if diagnosis.needs_attention else 0
 
 
 def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
@@ -54,16 +54,18 @@ def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
         if remedy:
             terminal.line(terminal.dim(f"         {clean(remedy)}"))
     counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}
-    verdict = (
-        terminal.style("healthy", "green") if diagnosis.is_healthy else terminal.style("needs attention", "yellow")
+    colour = {"healthy": "green", "needs attention": "yellow"}.get(diagnosis.verdict, "dim")
+    verdict = terminal.style(diagnosis.verdict, colour)
+    told = ", ".join(counted(count, kind) for kind, count in counts.items() if count)
+    terminal.line(
+        f"{counted(diagnosis.memories, 'memory', 'memories')} looked at: {verdict}{f' ({told})' if told else ''}"
     )
-    told = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items() if count)
-    terminal.line(f"{diagnosis.memories} memories looked at: {verdict}{f' ({told})' if told else ''}")
 
 
 def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
     return {
-        "healthy": diagnosis.is_healthy,
+        "healthy": diagnosis.verdict == "healthy",
+        "verdict": diagnosis.verdict,
         "memories": diagnosis.memories,
         "repaired": done,
         "findings": [_plain_finding(finding) for finding in diagnosis.findings],

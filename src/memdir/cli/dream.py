@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from memdir.cli.context import add_json
 from memdir.cli.terminal import clean, rewrite_line
-from memdir.errors import MemdirError
+from memdir.errors import UsageError
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", metavar="DATE", help="look at sessions since this day (default: since the last dream)"
     )
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -39,7 +38,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     since = _moment(options.since) if options.since else None
     asks = not (options.yes or options.dry_run)
     if asks and (options.json or not sys.stdin.isatty()):
-        raise MemdirError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
+        raise UsageError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
 
     async def dream() -> DreamReport | NotDreamt:
         try:
@@ -63,14 +62,15 @@ def run(options: argparse.Namespace, context: Context) -> int:
 def _show(task: DreamTask) -> None:
     """Progress, where a person looks."""
     if sys.stderr.isatty():
-        told = f"dreaming: {task.phase}, {task.sessions} sessions, turn {task.turns}, {len(task.files)} files"
+        sessions, files = counted(task.sessions, "session"), counted(len(task.files), "file")
+        told = f"dreaming: {task.phase}, {sessions}, turn {task.turns}, {files}"
         rewrite_line(told if task.phase in ("starting", "updating") else f"{told}\n", sys.stderr)
 
 
 def _confirmed(report: DreamReport, context: Context) -> bool:
     print(file=sys.stderr)
     _print_patches(report, context)
-    return input("Write this? [y/N] ").strip().lower() in ("y", "yes")
+    return context.ask("Write this? [y/N] ")
 
 
 def _moment(text: str) -> float:
@@ -79,7 +79,7 @@ def _moment(text: str) -> float:
     try:
         return datetime.fromisoformat(text).astimezone().timestamp()
     except ValueError:
-        raise MemdirError(f"--since {text} is no date", remedy="Write it like 2026-11-01") from None
+        raise UsageError(f"--since {text} is no date", remedy="Write it like 2026-11-01") from None
 
 
 def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: bool) -> None:
@@ -100,7 +100,8 @@ def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: 
     count = len(outcome.written)
     verb = "would change" if outcome.is_dry else "changed"
     hint = "" if outcome.is_dry or not count else "  (`memdir undo` takes it back)"
-    terminal.line(f"{terminal.bold(f'{count} files {verb}')}{terminal.dim(hint)}")
+    told = f"{counted(count, 'file')} {verb}"
+    terminal.line(f"{terminal.bold(told)}{terminal.dim(hint)}")
 
 
 def _print_patches(report: DreamReport, context: Context) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from memdir.cli.context import Context
+    from memdir.cli.terminal import Terminal
 
     class Command(Protocol):
         """A module, or a class in that of its family; its docstring is its description."""
@@ -28,11 +29,21 @@ if TYPE_CHECKING:
         def run(self, options: argparse.Namespace, context: Context) -> int: ...
 
 
-EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
 MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
+_VALUED = ("--project", "--home", "--set")  # options of every command, with a value
+_FLAGS = ("--json", "--bare", "--no-color")
+# What people type who come from elsewhere, and what was called otherwise.
+ALIASES = {
+    "add": "remember",
+    "rm": "forget",
+    "delete": "forget",
+    "ls": "list",
+    "cat": "show",
+    "settings": "config list",
+}
 _FIRST_STEPS = (
     ('memdir remember "Deploys are frozen until 2026-12-01"', "keep something"),
     ("memdir search deploy", "find it again"),
@@ -42,34 +53,81 @@ _FIRST_STEPS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
+    _open_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _never_fail_to_print()
-    if words[:1] in (["--version"], ["-V"]):
-        from memdir.version import __version__
-
-        print(f"memdir {__version__}")
-        return 0
     try:
-        if not words or words[0] in ("--help", "-h", "help"):
-            return _help(words[1:])
-        return _run(words[0], words[1:])
-    except MemdirError as error:  # before a command was found: the package itself is damaged
-        _tell(error, as_json=False)
+        return _main(words)
+    except MemdirError as error:
+        _tell(error, as_json="--json" in words)
         return error.exit_code
 
 
-def _never_fail_to_print() -> None:
-    """A terminal or locale that has not all characters gets them escaped (`LC_ALL=C`)."""
-    for stream in (sys.stdout, sys.stderr):
-        if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8":
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+def _main(words: list[str]) -> int:
+    before, words = split_at_command(words)
+    if words[:1] in (["--version"], ["-V"], ["version"]):
+        return _version(as_json="--json" in before + words)
+    if not words or words[0] in ("--help", "-h", "help"):
+        named = [word for word in words[1:] if not word.startswith("-")]
+        if named:
+            return _run(named[0], [*named[1:2], "--help"])
+        print(_overview(), end="")
+        return 0
+    return _run(words[0], words[1:], before)
 
 
-def _help(words: list[str]) -> int:
-    if words and not words[0].startswith("-"):
-        return _run(words[0], [*words[1:2], "--help"])
-    print(_overview(), end="")
+def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
+    """The options that stand before the command, and the rest; every command takes them behind its name as well."""
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-h", "--help", "-V", "--version"):
+        name, equals, _ = words[at].partition("=")
+        if name not in _VALUED and words[at] not in _FLAGS:
+            from memdir.errors import UsageError
+
+            known = ", ".join((*_VALUED, *_FLAGS))
+            raise UsageError(f"{name} is no option that may stand before a command", remedy=f"These may: {known}")
+        at += 2 if name in _VALUED and not equals else 1
+    return words[:at], words[at:]
+
+
+def _version(*, as_json: bool) -> int:
+    from memdir.version import __version__
+
+    if as_json:
+        import json
+
+        print(json.dumps({"ok": True, "version": __version__}, indent=2))
+    else:
+        print(f"memdir {__version__}")
     return 0
+
+
+def _open_streams() -> None:
+    """A stream that the caller closed leads nowhere, and no character is too strange for one that is open."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        import os
+
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # or a file of ours would become the output
+            pass
+        os.close(number)
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
+    import codecs
+
+    codecs.register_error("memdir", _shown_somehow)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="memdir")
+
+
+def _shown_somehow(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A byte of a file's name as it is; else what the encoding does not know as its number."""
+    import codecs
+
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _overview() -> str:
@@ -82,14 +140,20 @@ def _overview() -> str:
     lines = [
         f"{terminal.bold('memdir')} {__version__}: memory for agents as plain Markdown files",
         "",
-        "Usage: memdir COMMAND [options]    (memdir COMMAND --help shows examples)",
+        "Usage: memdir COMMAND [options]",
+        "`memdir COMMAND --help` shows how it is used, with examples",
     ]
     for title, commands in command_groups():
         lines += ["", terminal.bold(title)]
-        lines += [f"  {terminal.cyan(name.ljust(16))} {text}" for name, _, text in commands]
+        lines += [_row(terminal, name, text) for name, _, text in commands]
     lines += ["", terminal.bold("Try")]
-    lines += [f"  {command.ljust(58)} {terminal.dim(text)}" for command, text in _FIRST_STEPS]
+    lines += [f"  {terminal.dim(f'# {text}')}\n  {command}" for command, text in _FIRST_STEPS]
     return "\n".join(lines) + "\n"
+
+
+def _row(terminal: Terminal, name: str, text: str) -> str:
+    gap = " " if (terminal.width or 80) >= 19 + len(text) else "\n      "
+    return f"  {terminal.cyan(name.ljust(16) if gap == ' ' else name)}{gap}{text}"
 
 
 def command_groups() -> list[tuple[str, list[tuple[str, str, str]]]]:
@@ -120,17 +184,17 @@ def load_command(place: str) -> Command:
     return command
 
 
-def _run(name: str, words: list[str]) -> int:
+def _run(name: str, words: list[str], before: Sequence[str] = ()) -> int:
     places = command_places()
+    name = ALIASES.get(name, name)
     if words and f"{name} {words[0]}" in places:
         name, words = f"{name} {words[0]}", words[1:]
     if name not in places:
-        return _unknown(name)
+        raise _unknown(name)
     command = load_command(places[name])
-    from memdir.cli.context import build_parser
+    from memdir.cli.context import parse
 
-    options = build_parser(name, command).parse_args(words)
-    return _guarded(command, options)
+    return _guarded(command, parse(name, command, [*before, *words]))
 
 
 def _guarded(command: Command, options: argparse.Namespace) -> int:
@@ -146,20 +210,21 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
             context.tell_waiting()
         return code
     except MemdirError as error:
-        _tell(error, as_json=getattr(options, "json", False))
+        _tell(error, as_json=options.json)
         return error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):  # at a question: nothing was answered
+        print(file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return _pipe_closed()
     except Exception as error:  # noqa: BLE001
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
-        report_crash(error)
+        report_crash(error, as_json=options.json)
         return EXIT_BUG
 
 
-def report_crash(error: Exception) -> None:
+def report_crash(error: Exception, *, as_json: bool = False) -> None:
     """Tell in one line, keep the details, without secrets, in the home's logs."""
     import os
     import traceback
@@ -176,31 +241,34 @@ def report_crash(error: Exception) -> None:
         append_bytes(path, details.encode("utf-8", "replace") + b"\n")
     except (MemdirError, OSError):
         where = details
-    print(f"memdir: something went wrong inside memdir ({type(error).__name__}). {where}", file=sys.stderr)
+    bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
+    bug.exit_code = EXIT_BUG
+    _tell(bug, as_json=as_json)
 
 
 def _tell(error: MemdirError, *, as_json: bool) -> None:
+    """What is wrong and what to do about it, for people or, in the envelope of all answers, for programs."""
     if as_json:
         import json
 
-        print(json.dumps({"error": error.message, "remedy": error.remedy, "kind": type(error).__name__}))
+        told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
+        print(json.dumps({"ok": False, "error": {**told, "exitCode": error.exit_code}}, indent=2))
         return
     from memdir.cli.terminal import clean
 
     print(f"memdir: {clean(error.message)}", file=sys.stderr)
     if error.remedy:
-        print(f"  {clean(error.remedy)}", file=sys.stderr)
+        print(f"  {clean(error.remedy, keep_newlines=True)}", file=sys.stderr)
 
 
-def _unknown(name: str) -> int:
+def _unknown(name: str) -> MemdirError:
     import difflib
 
-    from memdir.cli.terminal import clean
+    from memdir.errors import UsageError
 
-    close = difflib.get_close_matches(name, command_places(), n=1)
+    close = difflib.get_close_matches(name, (*command_places(), *ALIASES), n=1)
     hint = f"Did you mean `memdir {close[0]}`?" if close else "`memdir --help` lists all commands"
-    print(f"memdir: there is no command {clean(name)!r}\n  {hint}", file=sys.stderr)
-    return EXIT_USAGE
+    return UsageError(f"there is no command {name!r}", remedy=hint)
 
 
 def _pipe_closed() -> int:

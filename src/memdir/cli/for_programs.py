@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.disk.shipped import shipped_text
+from memdir.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Callable, Iterable
 
     from memdir.cli.context import Context
-
-_NAMES_MEMORY = frozenset(("show", "edit", "forget", "log", "diff", "restore", "why"))
 
 
 class Path:
@@ -24,7 +23,6 @@ class Path:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         is_on = context.memory.settings.enabled
@@ -50,7 +48,6 @@ class PrintPrompt:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--index", action="store_true", help="also the index, below the section")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         memory = context.start() if context.memory.settings.enabled else context.memory
@@ -66,7 +63,8 @@ class PrintPrompt:
 
 
 class Completion:
-    """Print a completion script for your shell. It completes commands, options and the names of memories."""
+    """Print a completion script for your shell. It completes commands, options and their values, and the names of
+    memories (by any part of them), sessions and settings."""
 
     EXAMPLES = (
         'eval "$(memdir completion bash)"        # in ~/.bashrc',
@@ -76,41 +74,104 @@ class Completion:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-        parser.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        parser.add_argument("--words", nargs=argparse.REMAINDER, dest="typed", help=argparse.SUPPRESS)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        if options.words is None:
-            context.terminal.line(shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n"))
+        if options.typed is None:
+            script = shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n")
+            if options.json:
+                context.print_json({"script": script})
+            else:
+                context.terminal.line(script)
             return 0
-        for candidate in _candidates(options.words, context):
+        for candidate in _candidates(options.typed, context):
             context.terminal.line(candidate)
         return 0
 
 
 def _candidates(words: list[str], context: Context) -> list[str]:
-    """What may follow: `words` is the line so far, the last one still being typed."""
-    from memdir.cli.entry import command_places
+    """What may follow: `words` is the line so far, the last one still being typed. What begins as it was typed goes
+    before what merely holds it."""
+    *before, typed = words or [""]
+    offered = list(dict.fromkeys(_offered(before, typed, context)))
+    begun = [one for one in offered if one.startswith(typed)]
+    if begun or not typed or typed.startswith("-"):
+        return begun
+    return [one for one in offered if typed.casefold() in one.casefold()]
+
+
+def _offered(before: list[str], typed: str, context: Context) -> Iterable[str]:
+    from memdir.cli.context import build_parser
+    from memdir.cli.entry import ALIASES, command_places, load_command, split_at_command
 
     places = command_places()
-    *before, typed = words or [""]
-    if not before:
-        return [name for name in places if name.startswith(typed) and " " not in name]
+    value_of = before[-1] if before else ""
+    if value_of in _VALUES:
+        return _VALUES[value_of](context)
+    try:
+        _, before = split_at_command(before)
+    except UsageError:
+        return ()
+    if not before or before == ["help"]:
+        options = ("--json", "--project", "--home", "--set", "--bare", "--no-color", "--help", "--version")
+        return options if typed.startswith("-") else [name for name in (*places, *ALIASES) if " " not in name]
+    before = [*ALIASES.get(before[0], before[0]).split(" "), *before[1:]]
     name = " ".join(before[:2]) if " ".join(before[:2]) in places else before[0]
     if name not in places:
-        return []
+        return ()
     further = [other.removeprefix(f"{name} ") for other in places if other.startswith(f"{name} ")]
     if before == [name] and further and not typed.startswith("-"):
-        return [word for word in further if word.startswith(typed)]
+        return further
+    actions = build_parser(name, load_command(places[name]))._actions
+    for action in actions:
+        if action.choices and (value_of in action.option_strings or not (action.option_strings or typed[:1] == "-")):
+            return [str(choice) for choice in action.choices]
     if typed.startswith("-"):
-        return [option for option in _options_of(name) if option.startswith(typed)]
-    if name in _NAMES_MEMORY:
-        return [header.key for header in context.store().scan().headers if header.key.startswith(typed)]
-    return []
+        return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
+    return _NAMED[name](context, before) if name in _NAMED else ()
 
 
-def _options_of(name: str) -> list[str]:
-    from memdir.cli.context import build_parser
-    from memdir.cli.entry import command_places, load_command
+def _memories(context: Context, _: object = None) -> list[str]:
+    return [header.key for header in context.store().scan(limit=None).headers]
 
-    parser = build_parser(name, load_command(command_places()[name]))
-    return sorted(option for action in parser._actions for option in action.option_strings if option.startswith("--"))
+
+def _memories_ever(context: Context, _: object = None) -> list[str]:
+    """Those that are gone, too, where the history can tell."""
+    store = context.store()
+    history = store.history.log() if store.history.is_readable else ()
+    gone = [file.path.removeprefix(store.place.prefix) for commit in history for file in commit.files]
+    return [*_memories(context), *gone]
+
+
+def _sessions(context: Context, _: object = None) -> list[str]:
+    from memdir.cli.sessions import sessions
+
+    return ["latest", *(ref.id for ref in sessions(context))]
+
+
+def _settings(_: Context, before: list[str]) -> list[str]:
+    from memdir.settings import OPTIONS
+
+    if len(before) <= 2:
+        return [option.name for option in OPTIONS]
+    chosen = next((option for option in OPTIONS if option.name == before[2]), None)
+    return [] if chosen is None else list(chosen.choices) or (["true", "false"] if chosen.kind == "bool" else [])
+
+
+def _flags(_: Context) -> list[str]:
+    from memdir.settings import OPTIONS
+
+    return [f"{option.name}=" for option in OPTIONS]
+
+
+def _scopes(_: Context) -> list[str]:
+    return ["project", "user", "team", "all", "agent:", "agent-project:", "agent-local:"]
+
+
+_VALUES: dict[str, Callable[[Context], list[str]]] = {"--scope": _scopes, "--set": _flags, "--expect": _memories}
+_NAMED: dict[str, Callable[[Context, list[str]], list[str]]] = {
+    **dict.fromkeys(("show", "edit", "forget", "why"), _memories),
+    **dict.fromkeys(("log", "diff", "restore"), _memories_ever),
+    **dict.fromkeys(("sessions show", "sessions export", "sessions files", "resume", "fork"), _sessions),
+    **dict.fromkeys(("config get", "config set"), _settings),
+}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_limit, add_scope
+from memdir.cli.context import add_limit, add_scope
 from memdir.cli.terminal import clean
-from memdir.errors import MemoryNotFound
+from memdir.errors import LockBusy, MemoryNotFound
 from memdir.store.undo import history_key
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ class Log:
         parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
         add_limit(parser)
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history
@@ -38,17 +37,27 @@ class Log:
         store = context.store() if is_on else context.state()
         require_history(store)
         if is_on:
-            store.record_outside_changes()
+            _record(store, context)
         path = history_path(store, options.memory) if options.memory else ""
         commits = store.history.log(path, limit=options.limit)
         if options.json:
-            context.print_json([plain_commit(commit) for commit in commits])
+            context.print_json({"changes": [plain_commit(commit) for commit in commits]})
             return 0
         if not commits:
             context.terminal.line("Nothing has changed yet.")
         for commit in commits:
             print_commit(commit, context)
         return 0
+
+
+def _record(store: MemoryStore, context: Context) -> None:
+    """Edits made by hand are shown, too; while somebody else writes, what is known without waiting for them."""
+    from memdir.disk.lock import SHORT_WAIT_SECONDS
+
+    try:
+        store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+    except LockBusy:
+        context.note("another process is writing: its change, and edits made by hand just now, are not in this list")
 
 
 def print_commit(commit: Commit, context: Context) -> None:
@@ -95,7 +104,6 @@ class Diff:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("what", metavar="CHANGE|MEMORY", nargs="?", help="an id from `memdir log`, or a file")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history
@@ -129,21 +137,26 @@ class Undo:
 
     Later changes to other lines stay. An undo is a change too: `memdir undo ID` of an undo brings the change back."""
 
-    EXAMPLES = ("memdir undo", "memdir undo 4f2a91c0")
+    EXAMPLES = ("memdir undo", "memdir undo --dry-run", "memdir undo 4f2a91c0")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("change", metavar="CHANGE", nargs="?", default="", help="an id from `memdir log`")
+        parser.add_argument("--dry-run", action="store_true", help="tell what would be taken back and change nothing")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        undone = context.start().undo(options.change, scope=options.scope)
+        from memdir.store.undo import undo
+
+        store = context.store(for_writing=True)
+        undone = undo(store, options.change, is_dry=options.dry_run)
         if options.json:
-            context.print_json({"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths})
+            told = {"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths}
+            context.print_json({**told, "dryRun": options.dry_run})
             return 0
         terminal = context.terminal
         short_id = terminal.style(undone.commit.id[:8], "yellow")
-        terminal.line(f"{terminal.bold('Took back')} {short_id} {clean(undone.commit.subject)}")
+        verb = "Would take back" if options.dry_run else "Took back"
+        terminal.line(f"{terminal.bold(verb)} {short_id} {clean(undone.commit.subject)}")
         for path in undone.paths:
             terminal.line(f"    {clean(path)}")
         return 0
@@ -161,7 +174,6 @@ class Restore:
             "--at", metavar="CHANGE", default="", help="as it was after this change (default: before its newest)"
         )
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history, restore

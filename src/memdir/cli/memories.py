@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import TYPES, add_limit, add_scope
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -22,51 +22,60 @@ class List:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--type", choices=("user", "feedback", "project", "reference", "none"), help="only this kind"
+            "--type", choices=(*TYPES, "none"), metavar="TYPE", help=f"only this kind: {', '.join(TYPES)} or none"
         )
-        parser.add_argument("--all", action="store_true", help="more than the newest 200")
-        add_scope(parser)
-        add_json(parser)
+        add_limit(parser, default=200)
+        parser.add_argument("--all", action="store_true", help="all of them, however many")
+        add_scope(parser, more="the project's and yours for all projects")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        store = context.store()
-        scan = store.scan(limit=None)
-        wanted = [header for header in scan.headers if options.type in (None, header.type or "none")]
-        shown = wanted if options.all else wanted[:200]
+        memory = context.require_enabled()
+        scopes = ("project", "user") if options.scope == "all" else (options.scope,)
+        scans = {scope: memory.store_for(scope).scan(limit=None) for scope in scopes}
+        found = [(scope, header) for scope, scan in scans.items() for header in scan.headers]
+        wanted = [(scope, one) for scope, one in found if options.type in (None, one.type or "none")]
+        shown = wanted if options.all else wanted[: options.limit]
+        unreadable = [item for scan in scans.values() for item in scan.unreadable]
+        root = memory.place_of(scopes[0]).root
         if options.json:
             context.print_json(
                 {
-                    "directory": store.root,
+                    "directory": root,
                     "total": len(wanted),
-                    "memories": [_plain_header(header) for header in shown],
-                    "leftOut": {item.key: item.reason for item in scan.unreadable},
+                    "memories": [_plain_header(header, scope) for scope, header in shown],
+                    "leftOut": {item.key: item.reason for item in unreadable},
                 }
             )
             return 0
-        for item in scan.unreadable:
+        for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
         if shown:
-            _print_table(shown, context)
+            _print_table(shown, context, with_scope=len(scopes) > 1)
+        elif options.type and found:
+            context.terminal.line(f"No memory has the type {options.type}.")
         else:
-            context.terminal.line(f"Nothing is remembered in {store.root} yet.")
+            context.terminal.line(f"Nothing is remembered in {clean(root)} yet.")
         if len(wanted) > len(shown):
-            context.terminal.line(context.terminal.dim(f"… {len(wanted) - len(shown)} older ones: memdir list --all"))
+            context.terminal.line(context.terminal.dim(f"… and {len(wanted) - len(shown)} older: memdir list --all"))
         return 0
 
 
-def _print_table(headers: list[Header], context: Context) -> None:
+def _print_table(found: list[tuple[str, Header]], context: Context, *, with_scope: bool) -> None:
     from memdir.store.scan import age_words
 
     now = context.memory.clock()
-    rows = [[str(h.type or "-"), h.key, age_words(h.mtime, now), h.description or h.name] for h in headers]
-    context.terminal.table(rows, headers=("type", "file", "saved", "description"), styles=("type", "bold", "dim", ""))
+    first = 0 if with_scope else 1
+    rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), h.description or h.name][first:] for s, h in found]
+    headers, styles = ("scope", "type", "file", "saved", "description"), ("dim", "type", "bold", "dim", "")
+    context.terminal.table(rows, headers=headers[first:], styles=styles[first:])
 
 
-def _plain_header(header: Header) -> dict[str, object]:
+def _plain_header(header: Header, scope: str) -> dict[str, object]:
     from memdir.store.scan import iso_time
 
     return {
         "file": header.key,
+        "scope": scope,
         "name": header.name,
         "description": header.description,
         "type": header.type,
@@ -85,7 +94,6 @@ class ShowMemory:
         parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
         parser.add_argument("--raw", action="store_true", help="the file byte for byte")
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.memories import find_key
@@ -120,22 +128,27 @@ class ShowMemory:
 
 
 class Forget:
-    """Delete a memory and its line in the index. `memdir undo` brings both back."""
+    """Delete memories and their lines in the index, as one change: `memdir undo` brings all of it back. Where one of
+    the names fits none or several, nothing is deleted."""
 
-    EXAMPLES = ("memdir forget feedback_no_mocks.md", 'memdir forget "Real database in tests"')
+    EXAMPLES = ("memdir forget feedback_no_mocks.md", 'memdir forget "Real database in tests" old_freeze.md')
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
+        text = "a file name, a title, or a part that fits only one"
+        parser.add_argument("memories", metavar="MEMORY", nargs="+", help=text)
         add_scope(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        memory = context.start()
-        key = memory.forget(options.memory, scope=options.scope)
+        from memdir.store.history import Origin
+        from memdir.store.memories import find_key, forget_memories
+
+        store = context.store(for_writing=True)
+        keys = list(dict.fromkeys(find_key(store, wanted) for wanted in options.memories))
+        forget_memories(store, keys, origin=Origin("cli", trust="user"))
         if options.json:
-            context.print_json({"file": key, "forgotten": True})
-        else:
-            has_history = memory.store_for(options.scope).history.is_readable
-            undo = f"  `memdir undo` brings it back{'' if has_history else ' once git is installed'}"
-            context.terminal.line(f"{context.terminal.bold('Forgot')} {clean(key)}{context.terminal.dim(undo)}")
+            context.print_json({"files": keys})
+            return 0
+        terminal, it = context.terminal, "it" if len(keys) == 1 else "them"
+        undo = f"  `memdir undo` brings {it} back{'' if store.history.is_readable else ' once git is installed'}"
+        terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")
         return 0

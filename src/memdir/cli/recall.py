@@ -5,9 +5,9 @@ put into conversations, for messages that hold TEXT where one is given."""
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_limit, add_scope
+from memdir.cli.context import add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
-from memdir.errors import MemdirError
+from memdir.errors import UsageError
 from memdir.recall.recall import RecallRequest, Shown
 
 TYPE_CHECKING = False
@@ -26,12 +26,13 @@ EXAMPLES = (
     'memdir recall "good morning" --pin --expect none',
     "memdir recall --log --limit 5",
 )
+MAX_MESSAGE_BYTES = 1 << 20  # from standard input
 NOTHING = "none"  # what --expect calls an empty answer
 EXPLAINED = 12  # candidates shown by --explain
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", nargs="?", help="a message as a user would write it")
+    parser.add_argument("words", metavar="TEXT", nargs="*", help="a message as a user would write it; - reads it")
     parser.add_argument("--tool", action="append", default=[], metavar="NAME", help="a tool in use (may be repeated)")
     parser.add_argument("--explain", action="store_true", help="candidates, scores and reasons")
     parser.add_argument("--render", action="store_true", help="print the memories as a model gets them")
@@ -46,7 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", action="store_true", help="what was put into conversations, newest first")
     add_limit(parser)
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
@@ -54,8 +54,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         from memdir.cli import recall_log
 
         return recall_log.run(options, context)
-    if options.text is None:
-        raise MemdirError("there is no message to recall for", remedy="Give one, or --log to see what was recalled")
+    options.text = text_of(options.words, max_bytes=MAX_MESSAGE_BYTES, what="recall")
     _settle_selector(options)
     memory = context.require_enabled()
     expected = _expected(options, context)
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 def _settle_selector(options: argparse.Namespace) -> None:
     """Who chooses: what was asked for, and this machine for a case that is kept."""
     if options.pin and options.selector == "model":
-        raise MemdirError(
+        raise UsageError(
             "`memdir check` replays pinned cases on this machine, never by a model",
             remedy="Pin without --selector model; --expect FILE says what must come back",
         )
@@ -105,11 +104,11 @@ def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] 
     if not options.expect:
         return None
     if not options.pin:
-        raise MemdirError("--expect says what a pinned case expects, and nothing is pinned", remedy="Add --pin")
+        raise UsageError("--expect says what a pinned case expects, and nothing is pinned", remedy="Add --pin")
     if options.expect == [NOTHING]:
         return ()
     if NOTHING in options.expect:
-        raise MemdirError(
+        raise UsageError(
             f"--expect {NOTHING} says that nothing may come back, and another --expect names a memory",
             remedy=f"Leave one out; a memory whose file is {NOTHING}.md is named with its ending",
         )
@@ -133,15 +132,28 @@ def _print(
     terminal = context.terminal
     if not choice.keys and not own:
         terminal.line("No memory clearly helps with that.")
-    for key in own:
-        name = terminal.bold(clean(key))
-        terminal.line(f"{terminal.style('+', 'green')} {name}  {terminal.dim('yours, for all projects')}")
-    for key in () if options.explain and choice.by == "words" else choice.keys:
-        terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}")
+    chosen = () if options.explain and choice.by == "words" else choice.keys
+    for scope, key in (*(("user", key) for key in own), *((options.scope, key) for key in chosen)):
+        whose = terminal.dim("  yours, for all projects") if scope == "user" and options.scope != "user" else ""
+        described = clean(_description(context.memory.place_of(scope).root, key))
+        terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}  {described}{whose}".rstrip())
     if options.explain:
         _explain(choice, recalled, context)
     if options.explain or context.memory.asks_model:
         terminal.line(terminal.dim(clean(_who_chose(choice, context.memory))))
+
+
+def _description(root: str, key: str) -> str:
+    """What a memory says of itself; nothing where it cannot be read any more."""
+    import os
+
+    from memdir.disk.plain_file import read_if_plain
+    from memdir.store.frontmatter import find_block, read_fields
+    from memdir.store.scan import MAX_MEMORY_BYTES
+
+    data = read_if_plain(os.path.join(root, key), MAX_MEMORY_BYTES) or b""
+    block = find_block(data)
+    return read_fields(data[block.start : block.end]).get("description", "") if block else ""
 
 
 def _explain(choice: Selection, recalled: Recalled, context: Context) -> None:

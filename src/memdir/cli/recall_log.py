@@ -20,10 +20,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     memory = context.require_enabled()
     found = list(RecallLog(memory.place_of(options.scope).state).injections())[::-1]
-    wanted = (options.text or "").casefold()
+    wanted = " ".join(options.words).casefold()
     shown = [one for one in found if wanted in one.message.casefold()][: options.limit]
     if options.json:
-        context.print_json([_plain(one) for one in shown])
+        context.print_json({"shown": [_plain(one) for one in shown]})
         return 0
     if not shown:
         context.terminal.line("No memory was put into a conversation" + (" for that." if wanted else " yet."))

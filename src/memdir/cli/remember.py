@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import TYPES, add_scope, text_of
 from memdir.cli.terminal import clean
+from memdir.errors import BadMemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,23 +21,25 @@ EXAMPLES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="what to remember; - reads it from standard input")
+    parser.add_argument("words", metavar="TEXT", nargs="*", help="what to remember; - reads it from standard input")
     parser.add_argument(
-        "--type", choices=("user", "feedback", "project", "reference"), help="its kind (default: guessed)"
+        "--type", choices=TYPES, metavar="TYPE", help=f"its kind: {', '.join(TYPES)} (default: guessed)"
     )
     parser.add_argument("--name", default="", help="a short title (default: the first words)")
     parser.add_argument("--description", default="", help="one line to find it by (default: the first sentence)")
     parser.add_argument(
         "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
     )
+    parser.add_argument("--anyway", action="store_true", help="keep it although the code tells it")
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.scan import MAX_MEMORY_BYTES
 
-    text = sys.stdin.read(MAX_MEMORY_BYTES + 1) if options.text == "-" else options.text
+    text = text_of(options.words, max_bytes=MAX_MEMORY_BYTES, what="remember")
+    if not options.anyway:
+        _require_news(text, context)
     added = context.start().add(
         text,
         options.type,
@@ -59,3 +60,18 @@ def run(options: argparse.Namespace, context: Context) -> int:
     terminal.line(f"{terminal.bold(verb)} {terminal.type_word(str(kind))} {clean(added.memory.key)}{guessed}")
     terminal.line(terminal.dim(clean(added.memory.path)))
     return 0
+
+
+def _require_news(text: str, context: Context) -> None:
+    """What reading the code tells as well is not kept: it would only grow old. What it does not tell is asked for."""
+    from datetime import datetime
+
+    from memdir.model.builtin.extract.eyes import notice
+
+    memory = context.require_enabled()
+    now = datetime.fromtimestamp(memory.clock()).astimezone()
+    if notice(text, now, project=memory.layout.work_tree).is_derivable:
+        raise BadMemoryFile(
+            "that can be read in the code, which stays right when it changes; nothing was written",
+            remedy="What about it is surprising, or not to be seen there? Remember that instead (--anyway keeps this)",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_limit, add_scope
+from memdir.cli.context import add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from memdir.search.memory_search import Match
     from memdir.search.session_search import Hit
 
+MAX_QUERY_BYTES = 1 << 16  # from standard input
+
 
 class Search:
-    """Find memories, the team's too: those that hold all of the words first, then those near in words or meaning. A
+    """Find memories, those of the team and your own for all projects too: those that hold all of the words first, then
+    those near in words or meaning. A
     past day ("yesterday", "last Friday") speaks for what was written then.
 
-    --sessions looks in past conversations and daily logs instead, by words and by meaning."""
+    --sessions looks in past conversations (of Claude Code and Codex too) and daily logs instead, by words and by
+    meaning."""
 
     EXAMPLES = (
         "memdir search deploy friday",
@@ -28,18 +32,19 @@ class Search:
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
+        parser.add_argument("words", metavar="WORD", nargs="*", help="what to look for; - reads it from standard input")
         add_limit(parser)
         parser.add_argument("--sessions", action="store_true", help="in past conversations and daily logs")
-        add_scope(parser)
-        add_json(parser)
+        add_scope(parser, default="all", more="the project's, the team's and yours for all projects, as recall has it")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         if options.sessions:
             return SearchSessions().run(options, context)
-        query = " ".join(options.words)
+        query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
         with context.progress("indexing memories") as on_progress:
-            matches = context.memory.search(query, limit=options.limit, scope=options.scope, on_progress=on_progress)
+            matches = context.require_enabled().search(
+                query, limit=options.limit, scope=options.scope, on_progress=on_progress
+            )
         if options.json:
             context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
             return 0 if matches else 1
@@ -56,7 +61,8 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
     words = [*words, *match.forms]
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
-    terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}")
+    whose = terminal.dim("  yours, for all projects") if match.scope == "user" else ""
+    terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}{whose}")
     if match.snippet and match.snippet != match.topic.description:
         terminal.line(f"    {terminal.highlighted(clean(match.snippet), words)}")
 
@@ -64,6 +70,7 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
 def _plain_match(match: Match) -> dict[str, object]:
     return {
         "file": match.key,
+        "scope": match.scope,
         "type": match.topic.kind,
         "description": match.topic.description,
         "snippet": match.snippet,
@@ -77,12 +84,11 @@ class SearchSessions:
     EXAMPLES = ('memdir sessions search "flaky migration"', "memdir sessions search redis timeout --json")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("words", metavar="WORD", nargs="+", help="what to look for")
+        parser.add_argument("words", metavar="WORD", nargs="*", help="what to look for; - reads it from standard input")
         add_limit(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        query = " ".join(options.words)
+        query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
         memory = context.memory
         with context.progress("indexing conversations") as on_progress:
             searched = memory.session_search(on_progress=on_progress)
@@ -99,7 +105,8 @@ class SearchSessions:
 
 def _print_hit(hit: Hit, words: list[str], context: Context) -> None:
     terminal = context.terminal
-    where = f"session {hit.session[:8]}  {hit.role} {hit.message[:8]}" if hit.session else "daily log"
+    whose = "" if hit.agent == "memdir" else f"{hit.agent} "
+    where = f"{whose}session {hit.session[:8]}  {hit.role} {hit.message[:8]}" if hit.session else "daily log"
     when = hit.moment[:16].replace("T", " ")
     terminal.line(f"{terminal.style(clean(where), 'yellow')}  {terminal.dim(clean(when))}")
     terminal.line(f"    {terminal.highlighted(clean(hit.snippet), words)}")
@@ -108,6 +115,7 @@ def _print_hit(hit: Hit, words: list[str], context: Context) -> None:
 def _plain_hit(hit: Hit) -> dict[str, object]:
     return {
         "session": hit.session or None,
+        "agent": hit.agent if hit.session else None,
         "message": hit.message or None,
         "role": hit.role or None,
         "time": hit.moment,

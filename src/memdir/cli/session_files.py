@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from memdir.cli.context import add_json
 from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,12 +50,18 @@ class ExportSession:
             story = without_secrets(story)
         story = filtered(story, _harmless)
         data = _rendered(story, options.format or _format_of(options.to)).encode("utf-8", "replace")
+        if options.json:
+            told = {"path": path or None, "messages": len(story.messages)}
+            if path:
+                write_exported(path, data, replace=options.force)
+            context.print_json(told if path else {**told, "text": data.decode()})
+            return 0
         if not options.to:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
             return 0
         write_exported(path, data, replace=options.force)
-        context.note(f"wrote {len(story.messages)} messages to {path}")
+        context.note(f"wrote {counted(len(story.messages), 'message')} to {path}")
         return 0
 
 
@@ -95,7 +101,6 @@ class SessionFiles:
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
         parser.add_argument("--show", metavar="FILE", help="print this file as it was")
         parser.add_argument("--restore", action="store_true", help="write the files as they were")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound

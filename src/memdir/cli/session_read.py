@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
+from memdir.cli.context import number
 from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ class ShowSession:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_session(parser)
-        parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last so many messages")
+        parser.add_argument("--last", type=number, default=0, metavar="N", help="only the last so many messages")
         parser.add_argument("--full", action="store_true", help="results and host messages whole")
         add_agent(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.transcript.export.story import tell
@@ -98,7 +98,7 @@ def _lines(message: Message, *, full: bool) -> list[tuple[bool, str]]:
                 shown = found if full else found[:RESULT_LINES]
                 lines += [(True, f"{'!' if is_error else '│'} {line}") for line in shown]
                 if len(found) > len(shown):
-                    lines.append((True, f"│ … {len(found) - len(shown)} more lines"))
+                    lines.append((True, f"│ … {counted(len(found) - len(shown), 'more line')}"))
     return lines
 
 
@@ -124,7 +124,6 @@ class Resume:
         add_session(parser)
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
         parser.add_argument("--full", action="store_true", help="print the whole context")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound
@@ -149,15 +148,13 @@ def _print_resumed(ref: SessionRef, left: Resumed, context: Context, *, full: bo
 
     terminal = context.terminal
     tokens = estimate_messages(left.messages)
-    terminal.line(f"{terminal.bold(clean(ref.id))}  {len(left.messages)} messages, about {tokens:,} tokens")
+    terminal.line(f"{terminal.bold(clean(ref.id))}  {counted(len(left.messages), 'message')}, about {tokens:,} tokens")
     if left.compacted:
-        kept = left.compacted - 1
-        terminal.line(
-            terminal.dim(f"It begins with the summary of a compaction and {kept} messages kept word for word.")
-        )
+        kept = counted(left.compacted - 1, "message")
+        terminal.line(terminal.dim(f"It begins with the summary of a compaction and {kept} kept word for word."))
     shown = left.messages if full else left.messages[-SHOWN:]
     if len(shown) < len(left.messages):
-        terminal.line(terminal.dim(f"… {len(left.messages) - len(shown)} messages before these (--full)"))
+        terminal.line(terminal.dim(f"… {counted(len(left.messages) - len(shown), 'message')} before these (--full)"))
     print_messages(shown, terminal, full=full)
     if left.damage.total:
         context.note(f"{ref.path}: {left.damage}")
@@ -192,7 +189,6 @@ class Fork:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_session(parser)
         parser.add_argument("--at", metavar="MESSAGE", default="", help="a message's id, or the beginning of one")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.remember.session_state import fork_session

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json
-from memdir.transcript.session_list import LATEST, find_session
-from memdir.transcript.sources.claude_code import ClaudeCodeSessions
-from memdir.transcript.sources.codex import CodexSessions
-from memdir.transcript.sources.source import OwnSessions
+from memdir.cli.context import number
+from memdir.text.words import counted
+from memdir.transcript.session_list import LATEST, all_sources, find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +32,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
 
 def sources(context: Context, agent: str = "memdir") -> Mapping[str, TranscriptSource]:
     """The transcripts of an agent, or of all of them, by the agent's name."""
-    environment = context.environment
-    known: dict[str, TranscriptSource] = {
-        "memdir": OwnSessions(environment.home),
-        "claude-code": ClaudeCodeSessions(environment.claude_home),
-        "codex": CodexSessions(environment.codex_home),
-    }
+    known = all_sources(context.environment)
     return known if agent == "all" else {agent: known[agent]}
 
 
@@ -76,10 +69,9 @@ class ListSessions:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--limit", type=int, default=20, metavar="N", help="at most this many (default: 20; 0: all)"
+            "--limit", type=number, default=20, metavar="N", help="at most this many (default: 20; 0: all)"
         )
         add_agent(parser)
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         found = sessions(context, options.agent)
@@ -92,7 +84,7 @@ class ListSessions:
             return 0
         _print_sessions(shown, context, with_agent=options.agent == "all")
         if len(found) > len(shown):
-            context.terminal.line(context.terminal.dim(f"{len(found) - len(shown)} older ones: --limit 0 shows all"))
+            context.terminal.line(context.terminal.dim(f"… and {len(found) - len(shown)} older: --limit 0 shows all"))
         return 0
 
 
@@ -149,13 +141,12 @@ class Prune:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--older-than", type=int, default=90, metavar="DAYS", help="last used so long ago (default: 90)"
+            "--older-than", type=number, default=90, metavar="DAYS", help="last used so long ago (default: 90)"
         )
-        parser.add_argument("--keep", type=int, default=10, metavar="N", help="never the newest so many (default: 10)")
+        parser.add_argument("--keep", type=number, default=10, metavar="N", help="never the newest N (default: 10)")
         parser.add_argument("--with-sources", action="store_true", help="also sessions that memories come from")
         parser.add_argument("--dry-run", action="store_true", help="only show (the default without --yes)")
         parser.add_argument("--yes", action="store_true", help="delete; this cannot be undone")
-        add_json(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.transcript.session_list import plan_pruning, prune_sessions
@@ -172,7 +163,8 @@ class Prune:
             return 0
         _print_candidates(candidates, gone, titles, context)
         freed = size_words(sum(one.size for one in gone))
-        words = f"Deleted {len(gone)} sessions, {freed}." if is_real else f"{len(gone)} sessions, {freed}, would go."
+        told = f"{counted(len(gone), 'session')}, {freed}"
+        words = f"Deleted {told}." if is_real else f"{told}, would go."
         hint = "" if is_real or not gone else "  (--yes deletes them for good)"
         context.terminal.line(words + context.terminal.dim(hint))
         return 0

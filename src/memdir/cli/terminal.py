@@ -22,6 +22,7 @@ _CODES = {
     "cyan": "36",
 }
 _TYPE_COLOURS = {"user": "magenta", "feedback": "yellow", "project": "green", "reference": "blue"}
+MIN_LAST = 20  # columns of a table's last cell that are still worth reading
 DEFAULT_WIDTH = 100  # for pipes: nothing is cut there, tables are merely aligned
 
 # Controls, direction marks, lone surrogates, tags: everything a terminal or an eye could be misled by, but the newline.
@@ -113,6 +114,9 @@ class Terminal:
         """Aligned columns; in a terminal the last one is cut to the width, in a pipe nothing is."""
         cells = [[clean(cell) for cell in row] for row in rows]
         widths = [max(width_of(row[at]) for row in [list(headers), *cells]) for at in range(len(headers))]
+        if self.width and self.width - sum(widths[:-1]) - 2 * len(widths[:-1]) < MIN_LAST:
+            self._stacked(cells, styles)
+            return
         self.line(self.dim("  ".join(_padded(h, widths[at]) for at, h in enumerate(headers)).rstrip()))
         for row in cells:
             parts = []
@@ -124,6 +128,20 @@ class Terminal:
                 padding = "" if last else " " * (widths[at] - width_of(shown))
                 parts.append(self._styled(shown, style) + padding)
             self.line("  ".join(parts))
+
+    def _stacked(self, cells: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
+        """A table that is wider than the terminal: the last cell of a row goes below the others."""
+        assert self.width
+        for *row, last in cells:
+            longest = row.index(max(row, key=width_of))
+            rest = sum(map(width_of, row)) - width_of(row[longest]) + 2 * (len(row) - 1)
+            row[longest] = fit(row[longest], max(10, self.width - rest))
+            named = [self._styled(cell, styles[at] if at < len(styles) else "") for at, cell in enumerate(row)]
+            self.line("  ".join(named))
+            if last:
+                self.line(
+                    f"    {self._styled(fit(last, self.width - 4), styles[-1] if len(styles) > len(row) else '')}"
+                )
 
     def patch(self, text: str) -> None:
         """A unified diff in colour."""

@@ -3,8 +3,9 @@ the conversation that it was taken from. What a dream made from other memories i
 
 from __future__ import annotations
 
-from memdir.cli.context import add_json, add_scope
+from memdir.cli.context import add_scope
 from memdir.cli.terminal import clean
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +32,12 @@ QUOTED_LINES = 6  # of one message; the rest is in the transcript
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
     add_scope(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.cli.history import plain_commit
 
-    found = context.memory.why(options.memory, scope=options.scope)
+    found = context.require_enabled().why(options.memory, scope=options.scope)
     key = next(iter(found))
     if options.json:
         told = {
@@ -98,7 +98,7 @@ def _print_message(message: Message | None, message_id: str, context: Context) -
     for line in lines[:QUOTED_LINES]:
         terminal.line(f"           > {line}")
     if len(lines) > QUOTED_LINES:
-        terminal.line(terminal.dim(f"           > … {len(lines) - QUOTED_LINES} more lines"))
+        terminal.line(terminal.dim(f"           > … {counted(len(lines) - QUOTED_LINES, 'more line')}"))
 
 
 def _plain_source(commit: Commit, key: str, context: Context) -> dict[str, object] | None:

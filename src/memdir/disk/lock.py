@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WAIT_SECONDS = 30.0  # longer than any write we do; shorter than a person's patience
+SHORT_WAIT_SECONDS = 0.5  # for what can be done later as well: whoever only asks is answered at once
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.025
 

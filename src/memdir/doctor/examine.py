@@ -33,6 +33,7 @@ from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
 from memdir.store.scan import Unreadable
 from memdir.store.store import Memory, MemoryStore, entry_for
+from memdir.text.words import counted
 
 _MAX_INSTRUCTIONS_BYTES = 1 << 20
 
@@ -43,10 +44,18 @@ class Diagnosis:
 
     findings: tuple[Finding, ...]
     memories: int
+    is_off: bool = False
 
     @property
-    def is_healthy(self) -> bool:
-        return all(finding.severity == "note" for finding in self.findings)
+    def needs_attention(self) -> bool:
+        return any(finding.severity != "note" for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two; nobody can say of nothing that it is healthy."""
+        if self.needs_attention:
+            return "needs attention"
+        return "memory is off" if self.is_off else "healthy" if self.memories else "nothing is remembered yet"
 
 
 def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
@@ -62,7 +71,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
-    return Diagnosis(tuple(findings), len(memories))
+    return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled)
 
 
 def repair(store: MemoryStore) -> list[str]:
@@ -76,7 +85,7 @@ def repair(store: MemoryStore) -> list[str]:
     for path in open_paths:
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
     if open_paths:
-        done.append(f"closed {len(open_paths)} files and folders to other users")
+        done.append(f"closed {counted(len(open_paths), 'file or folder', 'files and folders')} to other users")
     if not store.skip_index and os.path.isdir(store.root) and _mend_index(store):
         done.append("repaired the index (`memdir undo` takes it back)")
     return done

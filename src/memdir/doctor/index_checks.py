@@ -11,6 +11,7 @@ from memdir.errors import MemdirError
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.scan import Header
 from memdir.store.store import MemoryStore, entry_for
+from memdir.text.words import counted
 
 _SHOWN = 5
 
@@ -66,5 +67,5 @@ def _check_size(data: bytes) -> Iterator[Finding]:
         yield Finding("index", "warning", message, INDEX_NAME, "Merge or delete memories, or run a dream")
     long = [line for line in data.decode("utf-8", "replace").splitlines() if len(line) > MAX_ENTRY_CHARACTERS + 50]
     if long:
-        message = f"{len(long)} lines are longer than {MAX_ENTRY_CHARACTERS} characters"
+        message = f"longer than {MAX_ENTRY_CHARACTERS} characters: {counted(len(long), 'line')}"
         yield Finding("index", "note", message, INDEX_NAME, "Move detail into the topic files")

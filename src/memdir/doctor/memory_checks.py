@@ -22,6 +22,7 @@ ECHO = 0.6
 MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
 MAX_DATED = 1 << 16  # characters that are looked through for dates: a second, whatever stands in them
+_SHOWN = 5  # names in one finding
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
@@ -83,7 +84,7 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """Pairs of memories that share most of their words."""
+    """Memories that share most of their words, each group as one finding."""
     memories = sorted(memories, key=lambda memory: memory.key)
     texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -94,11 +95,17 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     for numbers in holders.values():
         if len(numbers) <= MAX_SHARED_BY:
             shared.update((a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :])
+    group = list(range(len(memories)))  # each memory's group, known by the first memory in it
     for (a, b), count in sorted(shared.items()):
         smaller = min(len(texts[a]), len(texts[b]))
-        if smaller >= MIN_SHINGLES and count >= SAME * smaller:
-            message = f"it says nearly the same as {memories[b].key}"
-            yield Finding("duplicate", "warning", message, memories[a].key, "Merge them, or let the dream do it")
+        if smaller >= MIN_SHINGLES and count >= SAME * smaller and group[a] != group[b]:
+            first, other = sorted((group[a], group[b]))
+            group = [first if number == other else number for number in group]
+    for first in sorted(number for number, size in Counter(group).items() if size > 1):
+        others = [memories[at].key for at, number in enumerate(group) if number == first and at != first]
+        shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
+        message = f"it says nearly the same as {shown}"
+        yield Finding("duplicate", "warning", message, memories[first].key, "Merge them, or let the dream do it")
 
 
 def check_repeats(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:

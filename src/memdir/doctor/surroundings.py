@@ -23,6 +23,7 @@ from memdir.store.repair import closed_parts, unlike_written
 from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
+from memdir.text.words import counted
 
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
@@ -39,7 +40,7 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
         what = refusal.name or "the whole file"
         message = f"{what} from the {refusal.layer} settings is not used: {refusal.reason}"
         is_strangers = refusal.layer == UNTRUSTED
-        own = "Repair it there; `memdir settings` lists every setting"
+        own = "Repair it there; `memdir config list` lists every setting"
         remedy = "Remove it there, or set it in your user settings" if is_strangers else own
         severity: Severity = "warning" if is_strangers or refusal.is_unknown else "error"
         yield Finding("settings", severity, message, refusal.path, remedy)
@@ -56,12 +57,23 @@ def check_writable(store: MemoryStore) -> Iterator[Finding]:
         if not os.path.isdir(standing):
             message = "a file, a link or something else stands where a folder is needed: nothing can be saved"
             yield Finding("writing", "error", message, standing, "Move it away")
-        elif not os.access(standing, os.W_OK | os.X_OK):
+        elif not os.access(standing, os.W_OK | os.X_OK) or not (standing == path or _can_hold_folders(standing)):
             message = "nothing can be written there: you have no right to, or the file system is read-only"
             yield Finding("writing", "error", message, standing, f"chmod u+rwx {standing}, or mount it read-write")
     for path in (place.lock, place.index, place.recorded):
         if os.path.lexists(path) and not os.path.isfile(path):
             yield Finding("writing", "error", "something that is no plain file stands there", path, "Move it away")
+
+
+def _can_hold_folders(folder: str) -> bool:
+    """Whether a new folder can be made there, as nothing but an attempt tells: /proc gives every right and no room."""
+    probe = os.path.join(folder, f".memdir-{os.getpid()}")
+    try:
+        os.mkdir(probe, 0o700)
+        os.rmdir(probe)
+    except OSError:
+        return False
+    return True
 
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:
@@ -122,7 +134,7 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
         yield Finding("journal", "warning", message, store.place.journal, "", fixable=True)
     waiting = waiting_journals(store.place.waiting)
     if waiting:
-        message = f"{len(waiting)} changes are on disk and not in the history yet; it takes them once it works again"
+        message = f"on disk and not in the history yet: {counted(len(waiting), 'change')}, until it works again"
         yield Finding("journal", "warning", message, store.place.waiting, "", fixable=True)
     for path in found_aside(store.place.journal):
         message = "what should have been a change on its way to disk was damaged and is set aside"
@@ -161,7 +173,9 @@ def check_permissions(store: MemoryStore) -> Iterator[Finding]:
         return
     open_paths = unsafe_paths(store)
     if open_paths:
-        message = f"{len(open_paths)} files or folders can be read by other users, {open_paths[0]} among them"
+        message = (
+            f"open to other users: {counted(len(open_paths), 'file or folder', 'files or folders')}, as {open_paths[0]}"
+        )
         yield Finding("permissions", "warning", message, store.root, "", fixable=True)
 
 

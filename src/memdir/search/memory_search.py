@@ -34,13 +34,14 @@ _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
 class Match:
     """One memory that fits, with the line that shows why."""
 
-    __slots__ = ("_text", "forms", "key", "mtime_ns", "snippet", "topic", "words")
+    __slots__ = ("_text", "forms", "key", "mtime_ns", "scope", "snippet", "topic", "words")
 
     def __init__(self, key: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> None:
         self.key = key  # the file name below the memory directory
         self.topic: Topic = Topic(data)  # the file, read
         self.mtime_ns = mtime_ns  # when it was last changed, in nanoseconds
         self.words = words  # of the query, case folded
+        self.scope = "project"
         self._text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
         self.show_by(())
 

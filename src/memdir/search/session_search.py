@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -19,10 +19,11 @@ from memdir.search.index_store import IndexStore
 from memdir.search.memory_search import MIN_SIMILARITY, count_words, snippet, words_of
 from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
-from memdir.search.vectors import WordEncoder
 from memdir.store.scan import walk
+from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, read_records
-from memdir.transcript.sources.source import SessionRef
+from memdir.transcript.sources.source import AGENT as OWN
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,16 +47,16 @@ class Hit:
     moment: str  # when, in ISO format
     snippet: str  # the words that show why
     score: float  # how well it fits; higher is better
+    agent: str = OWN  # whose session
 
 
 class SessionSearch(IndexStore):
     """The searchable sessions and daily logs of a project; `place` is the folder of the derived index."""
 
-    def __init__(
-        self, sessions: Sequence[SessionRef], logs: str, place: str, *, encoder: WordEncoder | None = None
-    ) -> None:
-        super().__init__(place, encoder)
-        self._sessions = {ref.id: ref for ref in sessions}
+    def __init__(self, sources: Mapping[str, TranscriptSource], project: str, logs: str, place: str) -> None:
+        super().__init__(place, None)
+        self._sources = sources
+        self._sessions = {ref.id: ref for source in sources.values() for ref in source.sessions(project)}
         self._logs = logs
 
     def refresh(self, *, on_progress: OnProgress | None = None) -> int:
@@ -88,7 +89,9 @@ class SessionSearch(IndexStore):
     def _new_turns(self, last: dict[str, tuple[int, int]]) -> Iterator[Document]:
         for ref in self._sessions.values():
             start, end = last.get(ref.id, (0, -1))
-            if ref.size != end:
+            if ref.size != end and ref.agent != OWN:
+                yield from _turns_of_another(ref, self._sources[ref.agent])
+            elif ref.size != end:
                 yield from _turns_of(ref, start if ref.size > end else 0)
 
     def _new_logs(self, logs: Iterable[str], known: dict[str, tuple[int, int]]) -> Iterator[Document]:
@@ -110,13 +113,20 @@ class SessionSearch(IndexStore):
             path = self._log_path(candidate.key)
             text, stamp = _read(path)
             return Hit("", path, "", "", _day_of(path), snippet(text, words), score) if stamp else None
-        path = self._sessions[session].path
-        records = read_records(path, Reading(start), end=candidate.facts.size)
-        said = [one for record in records if (one := record.message) and not one.is_meta and one.text.strip()]
+        ref = self._sessions[session]
+        said = self._said(ref, start, candidate.facts.size)
         if not said:
             return None
         best = max(said, key=lambda message: count_words(message.text, words))
-        return Hit(session, path, best.id, best.role, best.timestamp, snippet(best.text, words), score)
+        text = snippet(best.text, words)
+        return Hit(session, ref.path, best.id, best.role, best.timestamp, text, score, ref.agent)
+
+    def _said(self, ref: SessionRef, start: int, end: int) -> list[Message]:
+        """The messages of one turn."""
+        if ref.agent != OWN:
+            return next((turn for at, turn in _parted(ref, self._sources[ref.agent]) if at == start), [])
+        records = read_records(ref.path, Reading(start), end=end)
+        return [one for record in records if (one := record.message) and not one.is_meta and one.text.strip()]
 
 
 def _turn_of(key: str) -> tuple[str, int]:
@@ -163,6 +173,31 @@ def _turns_of(ref: SessionRef, start: int) -> Iterator[Document]:
         texts.append(message.text[:MAX_TURN_CHARACTERS])
     if turn is not None:
         yield _ended(turn, texts, reading.offset)
+
+
+def _parted(ref: SessionRef, source: TranscriptSource) -> Iterator[tuple[int, list[Message]]]:
+    """The turns of another agent's session, each with the number of its first message."""
+    turn: list[Message] = []
+    start = 0
+    for number, message in enumerate(source.messages(ref)):
+        if not message.text.strip():
+            continue
+        if turn and message.role == "user":
+            yield start, turn
+            turn = []
+        start = start if turn else number
+        turn.append(message)
+    if turn:
+        yield start, turn
+
+
+def _turns_of_another(ref: SessionRef, source: TranscriptSource) -> Iterator[Document]:
+    """All turns of a session that is read through its source; the last one says how far the file was read."""
+    turns = list(_parted(ref, source))
+    for start, turn in turns:
+        stamp = _nanoseconds(turn[0].timestamp, ref.modified)
+        texts = [message.text[:MAX_TURN_CHARACTERS] for message in turn]
+        yield _ended(Document(f"{ref.id}#{start}", mtime_ns=stamp), texts, ref.size if start == turns[-1][0] else 0)
 
 
 def _ended(turn: Document, texts: list[str], end: int) -> Document:

@@ -14,6 +14,7 @@ from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.topic import Topic
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
             result.refuse(key, data, reason)
         else:
             taken[key] = data
-    with store.changing(origin, f"import {len(taken)} memories from {os.path.basename(source)}") as change:
+    with store.changing(
+        origin, f"import {counted(len(taken), 'memory', 'memories')} from {os.path.basename(source)}"
+    ) as change:
         for key, data in sorted(taken.items()):
             try:
                 _take_in(change, key, data, result)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.lock import locked
+from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.plain_file import read_plain
-from memdir.errors import DiskError
+from memdir.errors import DiskError, LockBusy
 from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
 
 TYPE_CHECKING = False
@@ -116,7 +117,8 @@ def remember_identity(place: Place, layout: Layout) -> None:
 
     identity = identify(root, layout.work_tree)
     text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
-    with locked(place.lock):  # whoever holds the lock may sweep temporary files out of the state folder
+    # Whoever holds the lock may sweep temporary files out of the state folder; while it is busy, the next start writes.
+    with suppress(LockBusy), locked(place.lock, wait_seconds=SHORT_WAIT_SECONDS):
         write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
 
 
@@ -172,7 +174,7 @@ def adopt(layout: Layout, record: StoreRecord) -> None:
     """
     target = layout.project_home
     make_folder(layout.projects)
-    with locked(os.path.join(layout.home, "adopt.lock")):
+    with locked(os.path.join(layout.home, "adopt.lock"), wait_seconds=SHORT_WAIT_SECONDS):
         try:
             if not os.path.lexists(target):
                 os.rename(record.folder, target)

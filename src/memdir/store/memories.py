@@ -6,14 +6,19 @@ import os
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import Memory, MemoryStore
 from memdir.store.topic import Topic, require_valid
-from memdir.text.naming import describe, file_stem, first_words, free_key
+from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memdir.store.history import Origin
     from memdir.store.taxonomy import MemoryType
+
+MAX_PART = 1_000  # bytes of a given name or description: a line, not a text
 
 
 class Added:
@@ -43,8 +48,10 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
 
     SecretRefused when it holds a secret; `allow_secret` is for a person who insists (S15).
     """
-    description = description or describe(body)
-    name = name or first_words(description)
+    _require_room(name=name, description=description, text=body)
+    title, rest = titled(body)
+    description = description or describe(rest)
+    name = name or title or first_words(description)
     topic = Topic.compose(name=name, description=description, kind=kind, body=body)
     with store.changing(origin, f"remember {name}") as change:
         key = free_key(file_stem(name, kind or ""), lambda key: _holds_other(store, key, topic))
@@ -53,6 +60,19 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
             change.write(key, topic.data, allow_secret=allow_secret)
         change.put_entry(key, topic)
     return Added(store.read(key), is_new=is_new)
+
+
+def _require_room(**parts: str) -> None:
+    """BadMemoryFile for what would not be read again, or not be shown: at the door, before anything is written."""
+    for what, text in parts.items():
+        most = MAX_MEMORY_BYTES - 4 * MAX_PART if what == "text" else MAX_PART
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise BadMemoryFile(f"the {what} is not text: it holds half a character", remedy="Write it anew") from None
+        if size > most:
+            remedy = "Split it into several memories" if what == "text" else "Put what is longer into the text"
+            raise BadMemoryFile(f"the {what} has {size:,} bytes, and at most {most:,} are kept", remedy=remedy)
 
 
 def save_memory(
@@ -75,20 +95,24 @@ def save_memory(
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
     """A memory with another text. A name or description that was made from the text before is made again."""
-    was_described = topic.description == describe(topic.body)
-    description = description or (describe(text) if was_described else topic.description)
-    was_named = was_described and topic.name == first_words(topic.description)
-    name = name or (first_words(description) if was_named else topic.name)
+    old_title, old_rest = titled(topic.body)
+    title, rest = titled(text)
+    was_described = topic.description == describe(old_rest)
+    description = description or (describe(rest) if was_described else topic.description)
+    was_named = was_described and topic.name == (old_title or first_words(topic.description))
+    name = name or (title or first_words(description) if was_named else topic.name)
     changed = topic.with_field("name", name).with_field("description", description)
     return changed.with_body("\n" + text.strip("\n") + "\n")
 
 
-def forget_memory(store: MemoryStore, key: str, *, origin: Origin) -> None:
-    """Delete a memory and its index line; `undo` brings both back."""
-    store.read(key)
-    with store.changing(origin, f"forget {key}") as change:
-        change.delete(key)
-        change.drop_entry(key)
+def forget_memories(store: MemoryStore, keys: Sequence[str], *, origin: Origin) -> None:
+    """Delete memories and their index lines as one change; `undo` brings all of it back."""
+    for key in keys:
+        store.read(key)
+    with store.changing(origin, f"forget {', '.join(keys)}") as change:
+        for key in keys:
+            change.delete(key)
+            change.drop_entry(key)
 
 
 def find_key(store: MemoryStore, wanted: str) -> str:

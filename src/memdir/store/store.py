@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import make_folder
+from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
@@ -220,7 +221,7 @@ class MemoryStore:
         make_folder(self.place.root)
         if has_leftovers(self.place):
             try:
-                self.record_outside_changes()
+                self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
             except LockBusy:
                 return  # whoever holds the lock is alive, and began by finishing it
 
@@ -298,11 +299,11 @@ class MemoryStore:
                     memory_changed(source=origin.source, scope=self.scope, session=origin.session, **counts)
                 )
 
-    def record_outside_changes(self) -> bool:
+    def record_outside_changes(self, *, wait_seconds: float = WAIT_SECONDS) -> bool:
         """Make what was edited by hand part of the history now, before it is shown or undone. False when it fails."""
         if not os.path.isdir(self.place.base):
             return True
-        with self._writer.locked():
+        with self._writer.locked(wait_seconds):
             recover(self._writer)
             return self._writer.record_outside()
 

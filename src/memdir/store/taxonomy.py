@@ -29,7 +29,7 @@ def guess_type(text: str) -> MemoryType:
         return MemoryType.REFERENCE
     if words.startswith((" i am ", " i'm ", " my ", " i work ", " i have ", " i know ")):
         return MemoryType.USER
-    if any(
+    if words.startswith((" use ", " keep ", " write ", " run ", " answer ", " ask ", " stop ", " no ")) or any(
         cue in words
         for cue in (" always ", " never ", " don't ", " do not ", " prefer", " please ", " avoid ", " i like ")
     ):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdir.disk.safe_path import INDEX_NAME, check_key, is_index, is_key
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound, PathEscape
+from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key
@@ -29,8 +29,8 @@ class Undone:
     paths: list[str]  # the files it touched
 
 
-def undo(store: MemoryStore, revision: str = "") -> Undone:
-    """Take back one change set: the named one, or the newest that was not taken back yet."""
+def undo(store: MemoryStore, revision: str = "", *, is_dry: bool = False) -> Undone:
+    """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry."""
     require_history(store)
     _require_recorded(store)
     commit = _named(store, revision) if revision else _newest_not_undone(store)
@@ -46,6 +46,8 @@ def undo(store: MemoryStore, revision: str = "") -> Undone:
         )
     if not revision:
         _require_no_surprise(commit, files)
+    if is_dry:
+        return Undone(commit, [file.path for file in files])
     subject = f"undo {commit.id[:8]}: {commit.subject}"
     contents = _contents(store, [blob for file in files for blob in (file.before, file.after)])
     times = _first_times(store.history.log()) if any(file.before for file in files) else {}
@@ -198,10 +200,20 @@ def history_key(store: MemoryStore, wanted: str) -> str:
     try:
         return find_key(store, wanted)
     except MemoryNotFound:
-        for key in (wanted, f"{wanted}.md"):
-            try:
-                if store.history.log(store.place.prefix + check_key(key), limit=1):
-                    return key
-            except PathEscape:
-                continue
-        raise
+        gone = _gone_key(store, wanted)
+        if not gone:
+            raise
+        return gone
+
+
+def _gone_key(store: MemoryStore, wanted: str) -> str:
+    """The one file that only the history knows by this name, or by a part of it; MemoryNotFound when several do."""
+    prefix, folded = store.place.prefix, wanted.strip().casefold()
+    paths = (file.path for commit in store.history.log() for file in commit.files if file.path.startswith(prefix))
+    keys = [key for key in dict.fromkeys(path.removeprefix(prefix) for path in paths) if is_key(key)]
+    exact = [key for key in keys if wanted in (key, key.removesuffix(".md"))]
+    found = exact or [key for key in keys if folded and folded in key.casefold() and store.read_bytes(key) is None]
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
+        raise MemoryNotFound(f"{wanted!r} fits {len(found)} files that are gone: {shown}", remedy="Give the whole name")
+    return found[0] if found else ""

@@ -18,7 +18,7 @@ from memdir.disk.atomic import (
     make_folder,
     write_bytes_atomic,
 )
-from memdir.disk.lock import locked
+from memdir.disk.lock import WAIT_SECONDS, locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_status
 from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import is_index
@@ -64,9 +64,10 @@ class Writer:
         self._unflushed: set[str] = set()  # folders in which names changed
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
         """Hold the directory's lock; every git that runs meanwhile holds it too. Events wait for its end."""
-        with self.sink.held(), locked(self.place.lock) as descriptor, self.history.held_by(descriptor):
+        held = locked(self.place.lock, wait_seconds=wait_seconds)
+        with self.sink.held(), held as descriptor, self.history.held_by(descriptor):
             yield
 
     def carry_out(self, journal: Journal) -> None:

@@ -19,10 +19,20 @@ NAMELESS = "note"  # the file name of a memory whose title has no letter
 TELLING_STEMS = 2  # a clause with fewer topic words is a lead-in ("before anything else:")
 _CLAUSES = re.compile(r"(?<=[^\d\s])[,;:](?=\s)|[。；：！？，]|(?<=\w)[.!?](?=\s|$)|\s[—–-]\s")
 
+_MARKS = re.compile(r"(?:(?:#+|[*+>-]) )+")  # of Markdown before a line; a minus before a number is none
+
+
+def titled(text: str) -> tuple[str, str]:
+    """The title that a text begins with, a line of its own, and the rest; no title where it begins otherwise."""
+    first, _, rest = text.strip().partition("\n")
+    line = _MARKS.sub("", first.strip()).strip("*_ ")
+    is_title = bool(line and rest.strip()) and len(line) <= MAX_TITLE and not line.endswith((",", ";"))
+    return (line.rstrip(".: "), rest) if is_title else ("", text)
+
 
 def describe(body: str) -> str:
     """A description for a text that came without one: its first sentence, or the beginning of it."""
-    text = " ".join(body.split()).lstrip("#*-> ")
+    text = _MARKS.sub("", " ".join(body.split()))
     return describe_rule(text[: next((end for _, end in bounds(text, LINES)), 0)])
 
 

@@ -145,3 +145,8 @@ def _append_unspaced(word: str, out: list[str]) -> None:
             rest += char
     if rest:
         out.append(rest[:MAX_WORD_CHARS])
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number and what it counts: "1 memory", "2 memories", "1,204 files"."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

@@ -16,11 +16,14 @@ from memdir.disk.open_writers import left_alone
 from memdir.disk.plain_file import open_plain, read_beginning
 from memdir.errors import MemoryNotFound
 from memdir.layout import Layout
+from memdir.settings import Environment
 from memdir.store.secrets import beginning
 from memdir.transcript.message import Message
 from memdir.transcript.reader import records_naming
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.sources.claude_code import ClaudeCodeSessions
+from memdir.transcript.sources.codex import CodexSessions
+from memdir.transcript.sources.source import OwnSessions, SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
 LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
@@ -31,6 +34,15 @@ FIRST_MESSAGES = 20  # among which somebody will have said something
 ITEM = "response_item"  # what Codex calls a message, a call or a result
 NOTES_TITLE = b"# Session Title\n"
 LATEST = "latest"  # instead of an id
+
+
+def all_sources(environment: Environment) -> dict[str, TranscriptSource]:
+    """Every source of transcripts that there is, by the name of its agent."""
+    return {
+        "memdir": OwnSessions(environment.home),
+        "claude-code": ClaudeCodeSessions(environment.claude_home),
+        "codex": CodexSessions(environment.codex_home),
+    }
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 _memdir() {
     local -a found
     found=("${(@f)$(memdir completion zsh --words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    compadd -a found
+    compadd -U -a found
 }
 compdef _memdir memdir

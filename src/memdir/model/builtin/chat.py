@@ -18,7 +18,7 @@ from memdir.transcript.message import Message
 
 MAX_QUOTED = 3  # memories in one answer
 INTRODUCTION = "I am memdir's built-in model, not a language model: I can only look things up in your memories."
-NOTHING = "I found nothing there about that. With a model configured (`memdir settings`), you get real answers."
+NOTHING = "I found nothing there about that. With a model configured (`memdir config list`), you get real answers."
 
 
 @dataclass(frozen=True)

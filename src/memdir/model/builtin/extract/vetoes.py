@@ -20,7 +20,7 @@ from memdir.text.pastes import is_reported
 from memdir.text.phrases import anywhere
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
-_WHERE_IN_CODE = re.compile(
+WHERE_IN_CODE = re.compile(
     rf"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})",
     re.IGNORECASE,
 )
@@ -61,7 +61,7 @@ def _sentence_stands(turn: UserTurn, one: Scored, planted: frozenset[str]) -> bo
         return False
     if "c:ownplan@start" in features and not meanings & {"durable", "always"}:
         return False
-    if "remember" in meanings and _WHERE_IN_CODE.search(one.seen.sentence.text):
+    if "remember" in meanings and WHERE_IN_CODE.search(one.seen.sentence.text):
         return False
     return bool(without_secrets(one.seen.sentence.text)) and not _touches(one, planted, least=3)
 

@@ -1,0 +1,219 @@
+"""The settings: shown, asked for, changed in one of the files, or opened in an editor.
+
+Layers, strongest first: managed policy, flags (--set NAME=VALUE), local (this machine, this project), user, project
+(committed to the repository, never trusted with where we write, whom we talk to or what we run)."""
+
+from __future__ import annotations
+
+from memdir.cli.terminal import clean
+from memdir.errors import SettingsError, UsageError
+from memdir.settings import OPTIONS, checked_value, managed_settings_path, option_named, read_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+    from typing import Any
+
+    from memdir.cli.context import Context
+    from memdir.settings import Layer, Settings
+
+WRITABLE = ("user", "local", "project")
+
+
+def _files(context: Context) -> dict[Layer, str]:
+    layout = context.memory.layout
+    return {
+        "managed": managed_settings_path(),
+        "local": layout.local_settings,
+        "user": layout.user_settings,
+        "project": layout.project_settings,
+    }
+
+
+def _add_layer(parser: argparse.ArgumentParser) -> None:
+    text = "which file: user (default: all your projects), local (this machine, this project) or project (committed)"
+    parser.add_argument("--layer", choices=WRITABLE, default="user", help=text)
+
+
+def _plain_value(settings: Settings, name: str) -> dict[str, object]:
+    return {"value": settings.value(option_named(name)), "from": settings.origins.get(name, "default")}
+
+
+class ListSettings:
+    """Show every setting, its value, the layer it comes from, and which values were refused and why.
+
+    Layers, strongest first: managed policy, flags (--set NAME=VALUE), local (this machine, this project), user, project
+    (committed to the repository, never trusted with where we write, whom we talk to or what we run)."""
+
+    EXAMPLES = ("memdir config", "memdir config list --json", "memdir config list --set skipIndex=true")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        context.tolerate_settings()
+        memory = context.memory
+        settings, files = memory.settings, _files(context)
+        if options.json:
+            context.print_json(
+                {
+                    "enabled": settings.enabled,
+                    "offBecause": settings.off_because or None,
+                    "directory": memory.place.root,
+                    "files": files,
+                    "settings": {option.name: _plain_value(settings, option.name) for option in OPTIONS},
+                    "refused": [
+                        {"name": r.name, "layer": r.layer, "file": r.path, "reason": r.reason} for r in settings.refused
+                    ],
+                }
+            )
+            return 0
+        terminal = context.terminal
+        state = (
+            terminal.style("on", "green") if settings.enabled else terminal.style(f"off: {settings.off_because}", "red")
+        )
+        terminal.line(f"memory is {state}, in {clean(memory.place.root)}")
+        terminal.line()
+        rows = [[o.name, _shown(settings.value(o)), settings.origins.get(o.name, "default"), o.doc] for o in OPTIONS]
+        terminal.table(rows, headers=("setting", "value", "from", "what it does"), styles=("bold", "cyan", "", "dim"))
+        terminal.line()
+        terminal.table([[layer, path] for layer, path in files.items()], headers=("layer", "file"), styles=("bold", ""))
+        for refusal in settings.refused:
+            what = f"{refusal.name or 'the whole file'} from the {refusal.layer} layer ({refusal.path})"
+            terminal.line(terminal.style(clean(f"refused: {what}: {refusal.reason}"), "yellow"))
+        return 0
+
+
+def _shown(value: object) -> str:
+    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Get:
+    """Print the value of a setting that is in force, and nothing else."""
+
+    EXAMPLES = ("memdir config get recall.selector", "memdir config get model.name --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="a setting, as `memdir config list` shows it")
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        option = option_named(options.name)
+        settings = context.memory.settings
+        if options.json:
+            context.print_json({"name": option.name, **_plain_value(settings, option.name)})
+        else:
+            value = settings.value(option)
+            context.terminal.line("" if value is None else clean(_shown(value)))
+        return 0
+
+
+class Set:
+    """Change a setting, in your own settings for all projects unless --layer names another file. --unset takes it out
+    of the file again. The value is checked before anything is written; what else is in the file stays as it is."""
+
+    EXAMPLES = (
+        "memdir config set recall.selector local",
+        "memdir config set memoryEnabled false --layer local",
+        "memdir config set model.name --unset",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="a setting, as `memdir config list` shows it")
+        parser.add_argument("value", metavar="VALUE", nargs="?", help="true, false, a number, or text")
+        parser.add_argument("--unset", action="store_true", help="take it out of the file")
+        _add_layer(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        if (options.value is None) != options.unset:
+            raise UsageError("there is either a value or --unset", remedy="memdir config set recall.selector local")
+        context.tolerate_settings()
+        name, layer, path = option_named(options.name).name, options.layer, _files(context)[options.layer]
+        found = _found(path)
+        _drop(found, name)
+        if not options.unset:
+            _put(found, name, checked_value(name, options.value, layer))
+        write_settings(path, found)
+        settings = context.reopened().settings
+        origin = settings.origins.get(name, "default")
+        if options.json:
+            context.print_json({"name": name, "file": path, **_plain_value(settings, name)})
+            return 0
+        told = f"{name} is {_shown(settings.value(option_named(name)))}"
+        context.terminal.line(f"{context.terminal.bold(clean(told))}  {context.terminal.dim(clean(path))}")
+        if not options.unset and origin != layer:
+            context.note(f"the {origin} settings go before what you set")
+        return 0
+
+
+def _found(path: str) -> dict[str, Any]:
+    try:
+        return read_settings(path)
+    except SettingsError as error:
+        told = f"the settings file {path} cannot be used: {error.message}"
+        raise SettingsError(told, remedy="`memdir config edit` opens it") from None
+
+
+def _drop(found: dict[str, Any], name: str) -> None:
+    """Take a setting out of an object, written with a dot or nested."""
+    found.pop(name, None)
+    first, dot, rest = name.partition(".")
+    inner = found.get(first)
+    if dot and isinstance(inner, dict):
+        _drop(inner, rest)
+        if not inner:
+            del found[first]
+
+
+def _put(found: dict[str, Any], name: str, value: object) -> None:
+    """Nested where its neighbours are, else with a dot."""
+    first, dot, rest = name.partition(".")
+    inner = found.get(first)
+    if dot and isinstance(inner, dict):
+        _put(inner, rest, value)
+    else:
+        found[name] = value
+
+
+def write_settings(path: str, found: Mapping[str, object]) -> None:
+    import json
+    import os
+
+    from memdir.disk.atomic import make_folder, write_bytes_atomic
+
+    make_folder(os.path.dirname(path))
+    write_bytes_atomic(path, json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+
+class EditSettings:
+    """Open a settings file in your editor ($VISUAL or $EDITOR): yours for all projects unless --layer names another.
+    It is checked when you are done, and what cannot be used is told."""
+
+    EXAMPLES = ("memdir config edit", "memdir config edit --layer local")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        _add_layer(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        import os
+
+        from memdir.cli.edit import run_editor
+
+        context.tolerate_settings()
+        path = _files(context)[options.layer]
+        is_new = not os.path.lexists(path)
+        if is_new:
+            write_settings(path, {})
+        run_editor(path, context)
+        found = _found(path)
+        if is_new and not found:
+            os.unlink(path)
+        refused = [r for r in context.reopened().settings.refused if r.path == path]
+        if refused:
+            told = "; ".join(f"{r.name}: {r.reason}" for r in refused)
+            raise SettingsError(f"saved, but {told}", remedy=f"`memdir config edit --layer {options.layer}` opens it")
+        if options.json:
+            context.print_json({"file": path})
+        else:
+            context.terminal.line(f"{context.terminal.bold('Saved')} {clean(path)}")
+        return 0
