@@ -3,7 +3,7 @@
     python -m evals.clumsy [--short]
 
 Each mistake goes through the real fork, gate, form, rules and store, in extraction and in the dream, beside a second
-memory that is written well. `mended`: the memory is there as it was meant. `answered`: the model was told, wrote again,
+well written memory. `repaired`: the memory is there as it was meant. `answered`: the model was told, wrote again,
 and it is there. `lost`: it is not, or the other memory is not, or something stands in the store that nobody meant.
 """
 
@@ -218,7 +218,7 @@ def _index(root: str, text: str) -> Call:
 
 
 def run(mistake: Mistake, job: str) -> str:
-    """What becomes of the memory: mended, answered or lost, with what is wrong."""
+    """What becomes of the memory: repaired, answered or lost, with what is wrong."""
     with tempfile.TemporaryDirectory() as place:
         return asyncio.run(_run(mistake, job, Path(place)))
 
@@ -240,7 +240,7 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
         plan = DreamPlan([store], cwd, cwd, ())
         await Dreamer(plan, model, NullSink(), lambda: NOW).dream(Request("clumsy"), DreamTask(0))
     fault = _fault(mistake, store)
-    return f"lost: {fault}" if fault else "answered" if model.answers else "mended"
+    return f"lost: {fault}" if fault else "answered" if model.answers else "repaired"
 
 
 def _fault(mistake: Mistake, store: MemoryStore) -> str:

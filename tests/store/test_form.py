@@ -1,4 +1,4 @@
-"""What a model wrote, in the form of a memory: mended where it is plain what was meant, answered where not (S6)."""
+"""What a model wrote, in the form of a memory: repaired where it is plain what was meant, answered where not (S6)."""
 
 from __future__ import annotations
 

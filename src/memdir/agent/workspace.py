@@ -101,7 +101,7 @@ class Workspace:
             return await asyncio.to_thread(self.write, path, data)
 
     def write(self, path: str, data: bytes) -> str:
-        """Draft a file, in the form of a memory. Returns what was mended; BadMemoryFile says what to do instead."""
+        """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(path)
         if len(data) > most_bytes(key):
             raise BadMemoryFile(
@@ -281,7 +281,7 @@ def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index
 
 
 def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) -> tuple[Draft, tuple[str, ...]]:
-    """What a model's text makes of a file, and what was mended about it. A fork has no tool to delete, since it must
+    """What a model's text makes of a file, and what was repaired about it. A fork has no tool to delete, since it must
     keep its parent's list of tools (G1): it writes a line that says so."""
     reason = deletion_in(data)
     if is_index(key):

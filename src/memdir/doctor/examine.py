@@ -86,12 +86,12 @@ def repair(store: MemoryStore) -> list[str]:
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
     if open_paths:
         done.append(f"closed {counted(len(open_paths), 'file or folder', 'files and folders')} to other users")
-    if not store.skip_index and os.path.isdir(store.root) and _mend_index(store):
+    if not store.skip_index and os.path.isdir(store.root) and _repair_index(store):
         done.append("repaired the index (`memdir undo` takes it back)")
     return done
 
 
-def _mend_index(store: MemoryStore) -> bool:
+def _repair_index(store: MemoryStore) -> bool:
     entries = [entry_for(header.key, header) for header in own_headers(store)]
     try:
         before = store.read_bytes(INDEX_NAME)

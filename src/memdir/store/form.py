@@ -1,4 +1,4 @@
-"""The form of what a model writes: mended where it is plain what was meant, else refused in words it can act on (S6).
+"""The form of what a model writes: repaired where it is plain what was meant, else refused in words it can act on (S6).
 
 Small models wrap a file in a fence, begin it with a remark, forget a line of dashes. None of that may cost the memory,
 and none of it may stand in one. What is well formed is not touched.
@@ -62,27 +62,27 @@ def deletion_in(data: bytes) -> str | None:
 
 
 def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tuple[str, ...]]:
-    """The memory that a model meant, and what was mended about it. BadMemoryFile where that is not plain; what was
+    """The memory that a model meant, and what was repaired about it. BadMemoryFile where that is not plain; what was
     wrong with the file `before` already is not the model's fault."""
     if not data.strip():
         raise BadMemoryFile(f"{key} would be empty", remedy=f"{HOW_TO_DELETE}. {FORM}")
     text = data.decode("utf-8", "surrogateescape")
     _refuse_deletion(key, text)
-    mended: list[str] = []
+    repaired: list[str] = []
     had_none = before is not None and not Topic(before).has_frontmatter  # a person's own form, and not ours to change
-    for mend, told in _MENDS:
-        changed = text if had_none and mend is _with_header else mend(text)
+    for repair, told in _REPAIRS:
+        changed = text if had_none and repair is _with_header else repair(text)
         if changed != text:
             text = changed
-            mended.append(told)
+            repaired.append(told)
     _refuse_deletion(key, text)
-    topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, mended)
+    topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, repaired)
     known = _problems(Topic(before)) if before else []
     problems = [problem for problem in _problems(topic) if problem not in known]
     if problems:
         remedy = f"{HOW_TO_DELETE}. {FORM}" if before and len(data) < MAX_DELETING else FORM
         raise BadMemoryFile(f"{key} is no memory yet: {'; '.join(problems)}", remedy=remedy)
-    return topic.data, tuple(mended)
+    return topic.data, tuple(repaired)
 
 
 def _refuse_deletion(key: str, text: str) -> None:
@@ -199,7 +199,7 @@ def _value(text: str) -> str:
     return text if text[:1] in ('"', "'", "|", ">") or not text else quoted(text)
 
 
-def _filled(key: str, topic: Topic, before: bytes | None, mended: list[str]) -> Topic:
+def _filled(key: str, topic: Topic, before: bytes | None, repaired: list[str]) -> Topic:
     """What is missing of the fields and can be told from the rest."""
     if not topic.has_frontmatter or not _MAIN & topic.fields.keys():
         return topic
@@ -211,12 +211,12 @@ def _filled(key: str, topic: Topic, before: bytes | None, mended: list[str]) -> 
     kind = kind or (None if told else had)
     if kind and not topic.kind:
         topic = topic.with_field("type", str(kind))
-        mended.append(f"its type is {kind}")
+        repaired.append(f"its type is {kind}")
     body = _outside_fences(topic.body)
     if not topic.description and any(line.strip(" #\t") for line in body):
         sentences = [line for line in body if line.strip() and not line.startswith("#")] or body
         topic = topic.with_field("description", describe("\n".join(sentences)))
-        mended.append("its description was made from its first sentence: Edit it where another says more")
+        repaired.append("its description was made from its first sentence: Edit it where another says more")
     if not topic.name and topic.description:
         heading = next((line.strip(" #\t") for line in body if line.startswith("#")), "")
         topic = topic.with_field("name", heading or key.rsplit("/", 1)[-1][:-3].replace("_", " "))
@@ -235,7 +235,7 @@ def _outside_fences(text: str) -> list[str]:
     return found
 
 
-_MENDS: tuple[tuple[Callable[[str], str], str], ...] = (
+_REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_with_line_breaks, "its escaped line breaks became real ones"),
     (_without_numbers, "the line numbers were taken off"),
     (_without_fence, "the fence around it was taken off"),
