@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memdir.cli.context import Context
-    from memdir.settings import Layer, Settings
+    from memdir.settings import Layer, Settings, Value
 
 WRITABLE = ("user", "local", "project")
 
@@ -129,11 +129,7 @@ class Set:
             raise UsageError("there is either a value or --unset", remedy="memdir config set recall.selector local")
         context.tolerate_settings()
         name, layer, path = option_named(options.name).name, options.layer, _files(context)[options.layer]
-        found = _found(path)
-        _drop(found, name)
-        if not options.unset:
-            _put(found, name, checked_value(name, options.value, layer))
-        write_settings(path, found)
+        put_setting(path, name, None if options.unset else checked_value(name, options.value, layer))
         settings = context.reopened().settings
         origin = settings.origins.get(name, "default")
         if options.json:
@@ -144,6 +140,15 @@ class Set:
         if not options.unset and origin != layer:
             context.note(f"the {origin} settings go before what you set")
         return 0
+
+
+def put_setting(path: str, name: str, value: Value) -> None:
+    """Write a setting into a file, or take it out of it; what else is there stays as it is."""
+    found = _found(path)
+    _drop(found, name)
+    if value is not None:
+        _put(found, name, value)
+    write_settings(path, found)
 
 
 def _found(path: str) -> dict[str, Any]:

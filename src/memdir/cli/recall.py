@@ -57,6 +57,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     options.text = text_of(options.words, max_bytes=MAX_MESSAGE_BYTES, what="recall")
     _settle_selector(options)
     memory = context.require_enabled()
+    if memory.settings.recall_selector != "local":
+        memory = context.with_model()
     expected = _expected(options, context)
     recaller = memory.recaller(options.scope, is_alone=options.pin)  # a pinned case is of one scope
     with context.progress("indexing memories") as on_progress:
@@ -194,7 +196,7 @@ def _who_chose(choice: Selection, memory: MemDir) -> str:
     if choice.by == "model":
         from memdir.model.choose import model_name
 
-        return f"chosen by {model_name(memory.settings, memory.environment) or 'the model'}"
+        return f"chosen by {model_name(memory.settings) or 'the model'}"
     because = f"; the model did not choose: {choice.instead_of_model}" if choice.instead_of_model else ""
     return f"chosen on this machine, by {choice.by}{because}"
 
