@@ -272,11 +272,13 @@ class Context:
         is_seen = sys.stderr.isatty() and not self._options.json
         return Progress(sys.stderr if is_seen else None, what)
 
-    def print_json(self, answer: Mapping[str, object]) -> None:
-        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md)."""
+    def print_json(self, answer: Mapping[str, object]) -> int:
+        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md). Gives
+        the exit status of a command that has no more to do."""
         import json
 
         self.terminal.line(json.dumps({"ok": True, **answer}, indent=2))
+        return 0
 
     def _flags(self) -> dict[str, str]:
         flags = {}
