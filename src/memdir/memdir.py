@@ -10,7 +10,7 @@ from _thread import allocate_lock  # a hook should not load all of threading
 from memdir.errors import BadMemoryFile, MemdirError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
+from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -269,9 +269,19 @@ class MemDir:
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
     def stores(self) -> Sequence[MemoryStore]:
-        """The stores that background work writes to: the project's, and the team's where there is a team directory."""
+        """The stores of this project: its own, and the team's where there is a team directory."""
         team = self.place.team()
         return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+
+    @property
+    def learns_for_all_projects(self) -> bool:
+        """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
+        which sees only the project's directory, nor where that is the person's own."""
+        return self.place.root != self.layout.user_memory.root and not is_of_other_agent(self.settings, self.place.root)
+
+    def learning_stores(self) -> Sequence[MemoryStore]:
+        """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
+        return [*self.stores(), self.store_for("user")] if self.learns_for_all_projects else self.stores()
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
@@ -304,17 +314,28 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
 
         name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        own = ""
+        if self.learns_for_all_projects:
+            own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
+        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root, own=own)
 
     def context(self) -> str:
-        """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
+        """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
+        user's own memories for all projects; empty when there is none."""
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
         from memdir.prompts.listing import index_of
 
-        text, place = index_of(self.store), shown_line(self.place.index)
-        return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
+        told = {"project": "the user's memory, kept across conversations"}
+        if self.place.root != self.layout.user_memory.root:
+            told["user"] = "the user's own memory for all projects, kept across conversations"
+        found = [(scope, index_of(self.store_for(scope))) for scope in told]
+        return "\n\n".join(
+            f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
+            for scope, text in found
+            if text
+        )
 
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
