@@ -89,6 +89,12 @@ class Environment:
         self.width = variables.get("COLUMNS", "")
         self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
         self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
+        self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
+        qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
+        self.qwen_home = _expand(qwen, variables)
+        data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+        database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
+        self.opencode_database = _expand(database, variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 
