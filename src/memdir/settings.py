@@ -98,6 +98,12 @@ class Environment:
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the keys that are there."""
+        found = {"ANTHROPIC_API_KEY": self.anthropic_key, "OPENAI_API_KEY": self.openai_key}
+        return tuple(name for name, key in found.items() if key)
+
     @staticmethod
     def read(*, bare: bool = False, home: str = "") -> Environment:
         return Environment(
@@ -381,10 +387,6 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     return False if variables.get("TERM") == "dumb" else None
 
 
-def provider_of(settings: Settings, environment: Environment) -> str:
-    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
-    if settings.model_provider != "auto":
-        return settings.model_provider
-    if environment.anthropic_key:
-        return "anthropic"
-    return "openai" if environment.openai_key or settings.model_base_url else "builtin"
+def provider_of(settings: Settings) -> str:
+    """The provider in force: the one that a person chose, and the built-in model until then. A key is no choice."""
+    return "builtin" if settings.model_provider == "auto" else settings.model_provider

@@ -77,8 +77,7 @@ class ListSessions:
         found = sessions(context, options.agent)
         shown = [look(context, ref) for ref in (found[: options.limit] if options.limit else found)]
         if options.json:
-            context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
-            return 0
+            return context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
         if not found:
             context.terminal.line("There is no session of this project yet.")
             return 0
@@ -159,8 +158,9 @@ class Prune:
         is_real = options.yes and not options.dry_run
         gone = prune_sessions(layout, candidates) if is_real else [one for one in candidates if not one.stays_because]
         if options.json:
-            context.print_json({"deleted": is_real, "sessions": [_plain_candidate(one, gone) for one in candidates]})
-            return 0
+            return context.print_json(
+                {"deleted": is_real, "sessions": [_plain_candidate(one, gone) for one in candidates]}
+            )
         _print_candidates(candidates, gone, titles, context)
         freed = size_words(sum(one.size for one in gone))
         told = f"{counted(len(gone), 'session')}, {freed}"

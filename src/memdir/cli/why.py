@@ -44,8 +44,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
             name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
             for name, commits in found.items()
         }
-        context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
-        return 0
+        return context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
     for name, commits in found.items():
         title = clean(name) if name == key else f"made from {clean(name)}"
         context.terminal.line(context.terminal.bold(title))
