@@ -132,10 +132,10 @@ class Workspace:
         self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
 
-    def _placed(self, draft: Draft, place: MemoryStore, written: str) -> Draft:
+    def _placed(self, draft: Draft, store: MemoryStore, written: str) -> Draft:
         """A new file in the store that it belongs to. What has its name there is told first: it may be the same memory.
         A model that insists gets a name beside it."""
-        there, is_taken = place.path_of(draft.key), place.read_bytes(draft.key) is not None
+        there, is_taken = store.path_of(draft.key), store.read_bytes(draft.key) is not None
         if is_taken and there not in self.drafts:
             if written not in self.refused:
                 self.refused[written] = (
@@ -143,9 +143,9 @@ class Workspace:
                 )
                 raise BadMemoryFile(self.refused[written], remedy="Else write this again, under another name")
             stem = draft.key.removesuffix(".md")
-            draft = replace(draft, key=free_key(stem, lambda key: place.read_bytes(key) is not None))
-        self._elsewhere[written] = place.path_of(draft.key)
-        return replace(draft, store=place)
+            draft = replace(draft, key=free_key(stem, lambda key: store.read_bytes(key) is not None))
+        self._elsewhere[written] = store.path_of(draft.key)
+        return replace(draft, store=store)
 
     def _ruling(self, draft: Draft) -> Ruling:
         if draft.after is not None:
