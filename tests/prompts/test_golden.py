@@ -73,6 +73,7 @@ VALUES: dict[str, dict[str, str]] = {
         "manifest": MANIFEST,
         "own": load_prompt("extract/own.md").render(directory=OWN, manifest=OWN_MANIFEST).rstrip(),
     },
+    "recall/answer.md": {},
     "recall/select.md": {},
     "session_memory/oversized.md": {
         "total": "13,400",

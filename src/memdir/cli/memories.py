@@ -158,8 +158,7 @@ class Move:
     EXAMPLES = ("memdir move user_role.md --scope user", "memdir move tabs.md ci.md --scope project --dry-run")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        text = "a file name, a title, or a part that fits only one"
-        parser.add_argument("memories", metavar="MEMORY", nargs="+", help=text)
+        parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
         told = "where to: user (yours, for all projects) or project (this one)"
         parser.add_argument("--scope", required=True, choices=("user", "project"), help=told)
         parser.add_argument("--dry-run", action="store_true", help="tell what would be moved and change nothing")
@@ -175,6 +174,5 @@ class Move:
             verb = terminal.bold("Would move" if options.dry_run else "Moved")
             name = f", as {clean(one.file)}" if one.file != one.file_before else ""
             terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
-        if not options.dry_run:
-            terminal.line(terminal.dim("  `memdir undo` takes it back in both places"))
+        terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
         return 0
