@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memdir.transcript.session_list import PrunableSession, SessionSummary
     from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
-AGENTS = ("memdir", "claude-code", "codex")
+AGENTS = ("memdir", "claude-code", "codex", "gemini", "qwen", "opencode")
 SHORT_ID = 8  # characters of an id that tell sessions apart
 DAY_SECONDS = 86_400
 
@@ -30,7 +30,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="?", default=LATEST, help=text)
 
 
-def sources(context: Context, agent: str = "memdir") -> Mapping[str, TranscriptSource]:
+def sources(context: Context, agent: str = "all") -> Mapping[str, TranscriptSource]:
     """The transcripts of an agent, or of all of them, by the agent's name."""
     known = all_sources(context.environment)
     return known if agent == "all" else {agent: known[agent]}
@@ -59,7 +59,7 @@ class ListSessions:
     """List the conversations of this project, newest first: when, how large, how many messages, what about.
 
     Only the beginning and the end of each transcript are read. `~` before a number: guessed from the size. Sessions of
-    Claude Code and Codex are listed with --agent."""
+    other agents are listed with --agent."""
 
     EXAMPLES = (
         "memdir sessions",
