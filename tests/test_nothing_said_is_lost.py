@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memdir import Message, Session, open_memory
+from memdir import MemDir, Message, Session, open_memory
 from memdir.errors import ModelError, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
@@ -45,6 +45,11 @@ def ours(text: str) -> tuple[Request, Message]:
 Call = Callable[[str], tuple[Any, Any]]
 
 
+def kept(memory: MemDir) -> int:
+    """What was learned, about the project or about the person."""
+    return len(memory.list()) + len(memory.list(scope="user"))
+
+
 class Gated:
     """The built-in model, that answers when it is let."""
 
@@ -76,7 +81,7 @@ async def test_a_host_without_a_history_is_learned_from_at_each_turn(project: Pa
         async with memory.session("monday") as session:
             session.turn_ended(*call(fact))
         await memory.close()
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
 
 
 @pytest.mark.parametrize("call", [anthropic, responses, ours])
@@ -88,7 +93,7 @@ async def test_turns_that_end_while_another_is_learned_from_wait_for_it(project:
             session.turn_ended(*call(fact))
             await asyncio.sleep(0)
         model.is_open.set()
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
     await memory.close()
 
 
@@ -99,7 +104,7 @@ async def test_a_turn_that_was_left_out_of_the_count_is_not_left_out(project: Pa
         for fact in FACTS:
             session.turn_ended(*call(fact))
             await asyncio.sleep(0)
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
     await memory.close()
 
 
@@ -115,7 +120,7 @@ def test_a_session_lives_over_several_loops(project: Path) -> None:
     for fact in FACTS:
         asyncio.run(turn(fact))
     asyncio.run(memory.close())
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
 
 
 @pytest.mark.parametrize("next_id", ["monday", "tuesday"])
@@ -131,7 +136,7 @@ def test_what_a_session_that_was_never_closed_heard_is_learned_at_the_next_start
             assert session._catching_up is not None
             await session._catching_up
         await memory.close()
-        return len(memory.list())
+        return kept(memory)
 
     asyncio.run(forgetful())
     gc.collect()
@@ -154,7 +159,7 @@ async def test_a_live_session_is_left_to_itself(project: Path) -> None:
     assert not quiet.requests
     model.is_open.set()
     await memory.close()
-    assert len(memory.list()) == 1
+    assert kept(memory) == 1
 
 
 async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(project: Path, events: Events) -> None:
@@ -167,7 +172,7 @@ async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(proje
     async with better.session("tuesday") as other:
         assert other._catching_up is not None
         await other._catching_up
-    assert len(better.list()) == 2, "the first and the second failed at three starts"
+    assert kept(better) == 2, "the first and the second failed at three starts"
     assert [event.fields["skipped"] for event in events.events if event.fields.get("skipped")] == ["given_up"]
     await memory.close()
     await better.close()
@@ -323,7 +328,7 @@ async def test_what_was_said_before_a_tool_was_called_is_learned_when_only_the_n
                 memory = open_memory(project, model=BuiltinModel(), flags=OFF)
             memory.session("monday").turn_ended({**arguments, "tools": tools}, reply)
     await memory.close()
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
     assert not Path(memory.layout.unlearned("monday")).exists()
 
 
