@@ -93,7 +93,7 @@ def test_the_example_runs(project: Path) -> None:
         done = subprocess.run(
             [sys.executable, example], capture_output=True, text=True, check=True, cwd=project, env=environment
         )
-    assert done.stdout == "testing.md: Tests talk to a real database.\n"
+    assert done.stdout == "testing.md: Tests talk to a real database\n"
 
 
 async def test_the_asynchronous_runner_has_the_same(memory: MemDir) -> None:
