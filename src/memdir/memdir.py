@@ -306,7 +306,12 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
 
         name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        told = load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        team = self.place.team().root
+        if not os.path.isdir(team):
+            return told
+        shared = load_prompt("behaviour/team.md").render(team_directory=team)
+        return f"{told}\n{shared}"
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""

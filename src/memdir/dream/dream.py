@@ -208,6 +208,8 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
+        if len(self.plan.stores) > 1:
+            text += "\n" + load_prompt("dream/team.md").render()
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
     def _keep_aside(self, drafts: Sequence[Draft]) -> str:

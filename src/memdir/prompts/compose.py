@@ -25,11 +25,12 @@ _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
 class Prompt:
     """One prompt file, parts already put in."""
 
-    __slots__ = ("hash", "name", "text", "variables")
+    __slots__ = ("_spare", "hash", "name", "text", "variables")
 
-    def __init__(self, name: str, text: str, variables: frozenset[str]) -> None:
+    def __init__(self, name: str, text: str, variables: frozenset[str], spare: frozenset[str] = frozenset()) -> None:
         import hashlib
 
+        self._spare = spare  # what the user's own version may use and does not
         self.name = name
         self.text = text
         self.variables = variables
@@ -39,7 +40,7 @@ class Prompt:
         """The text with every variable filled in; the values are not searched for variables again."""
         from memdir.prompts.door import shown, shown_line
 
-        missing, unknown = self.variables - values.keys(), values.keys() - self.variables
+        missing, unknown = self.variables - values.keys(), values.keys() - self.variables - self._spare
         if missing or unknown:
             words = [f"no value for {', '.join(sorted(missing))}"] if missing else []
             words += [f"no such variable: {', '.join(sorted(unknown))}"] if unknown else []
@@ -77,7 +78,7 @@ def load_prompt(name: str, *, overrides: str = "", own: str = "") -> Prompt:
     if used - declared or (source.declared - used and not source.is_overridden):
         wrong = sorted((used - declared) | (source.declared - used))
         raise PromptError(f"the prompt {name} uses a variable it does not declare, or the reverse: {', '.join(wrong)}")
-    return Prompt(name, text, used)
+    return Prompt(name, text, used, load_prompt(name).variables if source.is_overridden else frozenset())
 
 
 class _Source:

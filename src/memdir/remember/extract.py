@@ -6,6 +6,7 @@ This module is the machine around the fork: when it runs, over which messages, a
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -17,7 +18,7 @@ from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -29,7 +30,9 @@ from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
+from memdir.store.form import deletion_in
 from memdir.store.history import Origin
+from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, said_at
@@ -186,7 +189,7 @@ class Extraction:
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        saved = saved_below(new, roots, self.plan.cwd)
+        saved = self._without_deleted(saved_below(new, roots, self.plan.cwd))
         if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
@@ -213,6 +216,15 @@ class Extraction:
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
+
+    def _without_deleted(self, saved: Sequence[str]) -> list[str]:
+        """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it."""
+        deleted = [path for path in saved if deletion_in(_bytes_of(path)) is not None]
+        for path in deleted:
+            store = next(store for store in reversed(self.plan.stores) if is_inside(path, store.root))
+            key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
+            forget_memories(store, [key], origin=Origin("host", session=self.session.id))
+        return [path for path in saved if path not in deleted]
 
     async def _fork(
         self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
@@ -273,11 +285,16 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = ""
 
 
 def _text_of(path: str) -> str:
-    """What a memory says, as far as it can be read; its index line is no memory."""
+    """What a memory says, as far as it can be read."""
+    return _bytes_of(path).decode("utf-8", "replace")
+
+
+def _bytes_of(path: str) -> bytes:
+    """A memory's bytes, as far as it can be read; an index is none."""
     try:
-        return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
+        return b"" if is_index(path) else DiskFiles().read(path)
     except MemdirError:
-        return ""
+        return b""
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
