@@ -28,6 +28,8 @@ LAYERS: tuple[Layer, ...] = ("managed", "flags", "local", "user", "project")
 UNTRUSTED: Layer = "project"
 MAX_SETTINGS_BYTES = 1 << 20  # a settings file larger than this is a mistake or an attack
 
+OTHER_AGENTS = (".claude", ".qwen", ".gemini", ".codex")  # homes that are not ours, by their names
+
 _UNKNOWN = "there is no such setting"
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
@@ -252,6 +254,14 @@ def read_settings(path: str) -> dict[str, object]:
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The project's memory directory, first match wins (S1)."""
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
+
+
+def is_of_other_agent(settings: Settings, root: str) -> bool:
+    """Whether a memory directory lies in a home that another agent owns, by its name or by settings that are not ours:
+    that agent sees the project's directory, and none for all projects."""
+    if any(part in OTHER_AGENTS for part in root.split(os.sep)):
+        return True
+    return any(refusal.layer == "user" and refusal.reason == _UNKNOWN for refusal in settings.refused)
 
 
 def _why_off(

@@ -1,4 +1,4 @@
-"""What each prompt tells, whichever form of it is rendered (P2, P3, P4, T2, T5, X7, X12, D3, E2)."""
+"""What each prompt tells, whichever form of it is rendered (P2, T2, T5, X7, X12, D3, E2)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ TELLS = [
     (TEAM, "Nothing secret and nothing personal ever goes into team memory"),
     (TEAM, "**user**: always private."),
     (("dream/team.md",), "merge neither into the other"),
+    # what is so of the user in every project
+    (("behaviour.md", "extract/private.md", "extract/private_without_bash.md"), "user in every project"),
     # how something is deleted
     (MAIN, "by writing the single line `<!-- delete: the reason -->` as its whole text"),
     (BACKGROUND, "Write it with the single line `<!-- delete: the reason"),
@@ -60,6 +62,7 @@ TELLS_NOT = [
     (WRITERS, "Order by subject"),
     (("behaviour_without_index.md", *EXTRACT), "needed most often first"),  # there is no index to order
     ((*MAIN, *DREAM, "extract/private.md", "extract/private_without_bash.md"), "team memory"),
+    (("behaviour_without_index.md",), "in every project"),  # where the user has no directory of their own
     (MAIN, "in the index"),  # the line goes by itself
 ]
 ONCE = ("is not the user speaking", "Silence is no", "needed most often first", "Secrets: ", "the user's language")

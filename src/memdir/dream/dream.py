@@ -208,7 +208,7 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
-        if len(self.plan.stores) > 1:
+        if any(store.scope == "team" for store in self.plan.stores):
             text += "\n" + load_prompt("dream/team.md").render()
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
