@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
+from contextlib import suppress
 
-from memdir.errors import BadMemoryFile, MemdirError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
@@ -62,6 +63,7 @@ class MemDir:
         sink: Sink | None = None,
         clock: Callable[[], float] = time.time,
         source: str = "host",
+        flags: Mapping[str, str] | None = None,
     ) -> None:
         self.environment = environment
         self.layout = layout
@@ -72,6 +74,8 @@ class MemDir:
         self._model_name = model_name
         self._given_sink = sink
         self._source = source
+        self._flags = flags
+        self._has_looked = False
         self._sink: Sink | None = None
         self._project_store: MemoryStore | None = None
         self._is_started = False
@@ -82,7 +86,7 @@ class MemDir:
         self._choosers: dict[str, LocalChooser] = {}
         self._recallers: dict[tuple[str, bool], Recaller] = {}
         self._threads: RecallThreads | None = None
-        self._shown = ShownBySession(lambda session: layout.shown(session) if is_session_id(session) else "")
+        self._shown = ShownBySession(lambda session: self.layout.shown(session) if is_session_id(session) else "")
 
     # Memories
 
@@ -276,10 +280,10 @@ class MemDir:
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
         Nothing where memory is off (S5)."""
-        if not self.settings.enabled:
-            return None
+        adoption = self.find_lost_store() if self.settings.enabled else None
+        if not self.settings.enabled:  # the settings that were found with the store may say so, too
+            return adoption
         self._is_started = True
-        adoption = self.find_lost_store()
         self.store.ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
@@ -437,19 +441,34 @@ class MemDir:
 
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
-        if not self.is_default_place or os.path.isdir(self.place.root):
+        self._has_looked = True
+        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 
-        adoption = find_lost_store(self.layout)
+        slug, adoption = self.layout.slug, find_lost_store(self.layout)
         if adoption.adopted:
             from memdir.events import store_adopted
 
-            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
+            self._open_places()
+            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=slug))
         return adoption if adoption.adopted or adoption.candidates else None
+
+    def _open_places(self) -> None:
+        """Look again where everything is: with a store come its settings, and it may be that of a folder above."""
+        folder, user = self.layout.work_tree, self.layout.user
+        self.layout, self.settings = _read_places(self.environment, folder, user, self._flags)
+        self.place = Place(memory_root(self.environment, self.settings, self.layout))
+        self._project_store = None
+        self._choosers.clear()
+        self._recallers.clear()
 
     def _open(self, scope: str) -> MemoryStore:
         self.require_enabled()
+        if not self._has_looked:
+            with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
+                self.find_lost_store()
+            self.require_enabled()
         return self.store_for(scope)
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
@@ -512,13 +531,29 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
         raise UsageError(
             f"model= is no model but {model!r}", remedy="Pass a Model; a name of one goes into model_name="
         )
+    layout, settings = _read_places(environment, folder, user, flags)
+    return MemDir(
+        environment,
+        layout,
+        settings,
+        model=model,
+        model_name=model_name,
+        sink=sink,
+        clock=clock,
+        source=source,
+        flags=flags,
+    )
+
+
+def _read_places(
+    environment: Environment, folder: str, user: str, flags: Mapping[str, str] | None
+) -> tuple[Layout, Settings]:
+    """Where everything of a project is, and the settings found there."""
     layout = Layout(environment.home, folder, user=user)
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
         layout = Layout(environment.home, folder, worktrees="isolated", user=user)
-    return MemDir(
-        environment, layout, settings, model=model, model_name=model_name, sink=sink, clock=clock, source=source
-    )
+    return layout, settings
 
 
 def _require_words(text: object, *others: object) -> None:
