@@ -46,10 +46,11 @@ class Place:
     `base` is the directory the history covers: the team directory lies inside its project's and shares its history.
     """
 
-    __slots__ = ("base", "root", "state")
+    __slots__ = ("base", "root", "state", "unshared")
 
-    def __init__(self, root: str, *, base: str | None = None, state: str | None = None) -> None:
+    def __init__(self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "") -> None:
         self.root = root
+        self.unshared = unshared  # the folder around it that git is to leave out, in a repository
         self.base = base or root
         self.state = state or self.base + STATE_SUFFIX
 
@@ -101,7 +102,8 @@ class Layout:
     ledger = _Below("logs", "ledger.jsonl")
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
-    user_settings = _Below("home", "settings.json")
+    user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
+    settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
     default_memory = _Below("project_home", "memory")
     session_index = _Below("project_home", _SESSION_INDEX)  # derived; it may be deleted at any time (R8)
     local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
@@ -151,7 +153,7 @@ class Layout:
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
-        return Place(root, state=state)
+        return Place(root, state=state, unshared=os.path.dirname(root) if scope == "local" else "")
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""

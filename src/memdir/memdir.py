@@ -307,8 +307,8 @@ class MemDir:
             return ""
         from memdir.prompts.compose import load_prompt
 
-        name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        return prompt.render(directory=self.place.root)
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
@@ -323,9 +323,10 @@ class MemDir:
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
-        from memdir.prompts.listing import index_of
+        from memdir.prompts.listing import index_of, lines_of
 
-        return ChatJob(self.place.root, index_of(self.store) if self.settings.enabled else "")
+        listing = lines_of if self.settings.skip_index else index_of
+        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     layout = context.require_enabled().layout
     here = identify(layout.project, layout.work_tree)
-    records = [record for record in stores(layout) if record.slug != layout.slug]
+    records = [record for record in stores(layout) if record.slug != layout.slug and not record.is_empty]
     offered = [record for record in records if record.is_orphan or here.is_same_project(record.identity)]
     if options.path is None:
         return _list(offered, context, as_json=options.json)

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from memdir.cli.terminal import clean
 from memdir.errors import SettingsError, UsageError
-from memdir.settings import OPTIONS, checked_value, managed_settings_path, option_named, read_settings
+from memdir.settings import (
+    OPTIONS,
+    checked_value,
+    managed_settings_path,
+    option_named,
+    read_settings,
+    user_settings_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +33,7 @@ def _files(context: Context) -> dict[Layer, str]:
     return {
         "managed": managed_settings_path(),
         "local": layout.local_settings,
-        "user": layout.user_settings,
+        "user": user_settings_path(context.environment, layout),
         "project": layout.project_settings,
     }
 

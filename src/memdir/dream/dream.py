@@ -197,7 +197,7 @@ class Dreamer:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
-        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
+        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides, has_index=folder.has_index)
         text = prompt.render(
             bash=told_of_bash(tools),
             directory=folder.root,
