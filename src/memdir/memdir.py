@@ -8,7 +8,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 from contextlib import suppress
 
-from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
@@ -80,6 +80,8 @@ class MemDir:
         self._project_store: MemoryStore | None = None
         self._is_started = False
         self._chosen_model: Model | None = None
+        self._not_installed: ModelError | None = None
+        self._has_told = False
         self._opening = allocate_lock()  # recall is opened in threads
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._sessions: dict[str, Session] = {}
@@ -345,6 +347,9 @@ class MemDir:
     def recaller(self, scope: str = "project", *, is_alone: bool = False) -> Recaller:
         """Finds the memories that help with a message and renders them (R1): those of a scope by the selector that the
         settings name (R2, R3), and after the project's the user's own for all projects."""
+        selector = self.settings.recall_selector
+        if selector == "model" or (selector == "auto" and self.environment.keys):
+            self._tell_who_serves()
         with self._opening:
             if (scope, is_alone) not in self._recallers:
                 from memdir.recall.recall import Recaller
@@ -366,11 +371,17 @@ class MemDir:
         return ModelChooser(
             self.chooser(scope),
             self.store_for(scope),
-            open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
+            open_model=self._model_that_chooses,
             name=self.settings.recall_model or self.model_name,
             sink=self,
             overrides=self.layout.prompts,
         )
+
+    def _model_that_chooses(self) -> Model:
+        model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
+        if self._not_installed is not None:
+            raise self._not_installed  # the built-in model has no opinion
+        return model
 
     def threads(self) -> RecallThreads:
         """What recall runs beside a conversation."""
@@ -389,7 +400,7 @@ class MemDir:
     def _has_model(self) -> bool:
         """Whether there is a model besides the built-in one, which has no opinion."""
         if self._given_model is None:
-            return provider_of(self.settings, self.environment) != "builtin"
+            return provider_of(self.settings) != "builtin"
         from memdir.model.choose import name_of_model
 
         return name_of_model(self._given_model) != "builtin"
@@ -400,7 +411,7 @@ class MemDir:
         from memdir.model.choose import model_name, name_of_model
 
         if self._given_model is None:
-            return self._model_name or model_name(self.settings, self.environment)
+            return self._model_name or model_name(self.settings)
         return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
     def transcript(self, session_id: str) -> Transcript:
@@ -434,11 +445,38 @@ class MemDir:
         with self._choosing:
             model = self._given_model if self._given_model is not None else self._chosen_model
             if model is None:
-                from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
-
-                model = self._chosen_model = choose_model(self.settings, self.environment)
+                model = self._chosen_model = self._choose_model()
+        self._tell_who_serves()
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+
+    def _choose_model(self) -> Model:
+        """What the settings name; where that is not installed, the built-in model, and it is told."""
+        from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
+
+        try:
+            return choose_model(self.settings, self.environment)
+        except ModelError as error:
+            if error.kind != "no_sdk":
+                raise
+            from memdir.model.builtin.builtin_model import BuiltinModel
+
+            self._not_installed = error
+            return BuiltinModel()
+
+    def _tell_who_serves(self) -> None:
+        """Say once that the built-in model serves and nobody chose it. A host that passed a model has chosen."""
+        missing, is_chosen = (
+            self._not_installed,
+            self._given_model is not None or self.settings.model_provider != "auto",
+        )
+        if self._has_told or (is_chosen and missing is None):
+            return
+        self._has_told = True
+        from memdir.events import builtin_serves
+
+        reason = f"{missing.message}. {missing.remedy}" if missing else "nobody chose a model"
+        self.emit(builtin_serves(reason=reason, unused=self.environment.keys))
 
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
@@ -519,7 +557,8 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk before a session or a write.
 
     `home` is memdir's home instead of `~/.memdir`. `model` does the background work and is called `model_name` in
-    requests; without one the settings choose, and without a key it is the built-in one. `sink` is told every event.
+    requests; without one the settings choose, and it is the built-in one until a person chose another, whatever key is
+    there. `sink` is told every event.
     `user` names whose memories for all projects join: a host that serves several people gives each a folder.
     `environment`, `flags` (settings by name), `clock` and `source` (who the history says wrote) are for command lines
     and tests.

@@ -99,8 +99,20 @@ class Environment:
         self.width = variables.get("COLUMNS", "")
         self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
         self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
+        self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
+        qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
+        self.qwen_home = _expand(qwen, variables)
+        data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+        database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
+        self.opencode_database = _expand(database, variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the keys that are there."""
+        found = {"ANTHROPIC_API_KEY": self.anthropic_key, "OPENAI_API_KEY": self.openai_key}
+        return tuple(name for name, key in found.items() if key)
 
     @staticmethod
     def read(*, bare: bool = False, home: str = "") -> Environment:
@@ -416,10 +428,6 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     return False if variables.get("TERM") == "dumb" else None
 
 
-def provider_of(settings: Settings, environment: Environment) -> str:
-    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
-    if settings.model_provider != "auto":
-        return settings.model_provider
-    if environment.anthropic_key:
-        return "anthropic"
-    return "openai" if environment.openai_key or settings.model_base_url else "builtin"
+def provider_of(settings: Settings) -> str:
+    """The provider in force: the one that a person chose, and the built-in model until then. A key is no choice."""
+    return "builtin" if settings.model_provider == "auto" else settings.model_provider

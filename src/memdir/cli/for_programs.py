@@ -53,8 +53,7 @@ class PrintPrompt:
         memory = context.start() if context.memory.settings.enabled else context.memory
         section, index = memory.prompt(), memory.context()
         if options.json:
-            context.print_json({"enabled": memory.settings.enabled, "section": section, "index": index})
-            return 0
+            return context.print_json({"enabled": memory.settings.enabled, "section": section, "index": index})
         parts = [section, index] if options.index else [section]
         text = "\n\n".join(part.strip("\n") for part in parts if part)
         if text:
@@ -80,9 +79,8 @@ class Completion:
         if options.typed is None:
             script = shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n")
             if options.json:
-                context.print_json({"script": script})
-            else:
-                context.terminal.line(script)
+                return context.print_json({"script": script})
+            context.terminal.line(script)
             return 0
         for candidate in _candidates(options.typed, context):
             context.terminal.line(candidate)

@@ -38,7 +38,7 @@ class List:
         unreadable = [item for scan in scans.values() for item in scan.unreadable]
         root = memory.place_of(scopes[0]).root
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "directory": root,
                     "total": len(wanted),
@@ -46,7 +46,6 @@ class List:
                     "leftOut": {item.key: item.reason for item in unreadable},
                 }
             )
-            return 0
         for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
         if shown:
@@ -107,7 +106,7 @@ class ShowMemory:
             sys.stdout.buffer.write(topic.data)
             return 0
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "file": memory.key,
                     "path": memory.path,
@@ -119,7 +118,6 @@ class ShowMemory:
                     "problems": topic.problems(),
                 }
             )
-            return 0
         terminal = context.terminal
         age = age_words(memory.mtime, context.memory.clock())
         terminal.line(terminal.dim(f"{clean(memory.path)}  (saved {age})"))
@@ -146,8 +144,7 @@ class Forget:
         keys = list(dict.fromkeys(find_key(store, wanted) for wanted in options.memories))
         forget_memories(store, keys, origin=Origin("cli", trust="user"))
         if options.json:
-            context.print_json({"files": keys})
-            return 0
+            return context.print_json({"files": keys})
         terminal, it = context.terminal, "it" if len(keys) == 1 else "them"
         undo = f"  `memdir undo` brings {it} back{'' if store.history.is_readable else ' once git is installed'}"
         terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")

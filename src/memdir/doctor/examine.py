@@ -18,6 +18,7 @@ from memdir.doctor.surroundings import (
     check_drafts,
     check_history,
     check_large,
+    check_model,
     check_names,
     check_orphans,
     check_permissions,
@@ -29,6 +30,7 @@ from memdir.doctor.surroundings import (
 )
 from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
+from memdir.model.choose import who_serves
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
 from memdir.store.scan import Unreadable
@@ -40,11 +42,12 @@ _MAX_INSTRUCTIONS_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings, the worst first, and how many memories were looked at."""
+    """All findings, the worst first, how many memories were looked at, and which model serves and why."""
 
     findings: tuple[Finding, ...]
     memories: int
     is_off: bool = False
+    model: str = ""
 
     @property
     def needs_attention(self) -> bool:
@@ -71,7 +74,8 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
-    return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled)
+    serving = who_serves(memory.settings, memory.environment)
+    return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled, model=serving)
 
 
 def repair(store: MemoryStore) -> list[str]:
@@ -137,6 +141,7 @@ def _way_in(store: MemoryStore, item: Unreadable) -> str:
 
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
+    yield from check_model(memory)
     yield from dict.fromkeys(check_writable(store))
     yield from check_unfinished(store)
     yield from check_drafts(store)
