@@ -60,6 +60,7 @@ VALUES: dict[str, dict[str, str]] = {
         "team_manifest": TEAM,
     },
     "extract/private.md": {"bash": BASH, "new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
+    "recall/answer.md": {},
     "recall/select.md": {},
     "session_memory/oversized.md": {
         "total": "13,400",

@@ -66,7 +66,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     memories, findings = _read_all(store)
     verifier = Verifier(memory.layout.work_tree)
     for one in memories:
-        findings += check_memory(one)
+        findings += check_memory(one, memory.clock())
         findings += check_claims(one, verifier)
     findings += check_duplicates(memories)
     findings += check_repeats(memories, _instructions(memory))

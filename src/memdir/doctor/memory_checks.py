@@ -15,6 +15,7 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import Memory, MemoryStore
 from memdir.text.dates import read_any
+from memdir.text.deadlines import told_past
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
@@ -47,7 +48,7 @@ def remedy_for(store: MemoryStore, key: str) -> str:
     return "Save it as UTF-8 text, or move it out of the memory directory"
 
 
-def check_memory(memory: Memory) -> Iterator[Finding]:
+def check_memory(memory: Memory, now: float) -> Iterator[Finding]:
     """Everything that one file alone can tell."""
     for problem in memory.topic.problems():
         yield Finding("form", "warning", problem, memory.key, "`memdir edit` opens it")
@@ -55,6 +56,9 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
         yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
     text = f"{memory.topic.description}\n{memory.topic.body}"
     yield from _relative_dates(memory, text)
+    if ended := told_past(text, written=memory.mtime, now=now):
+        remedy = "Write down what came of it with `memdir edit`, or `memdir forget` it"
+        yield Finding("ended", "note", f"it {ended}", memory.key, remedy)
     for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
