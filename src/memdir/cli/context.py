@@ -143,7 +143,6 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
-        self._has_looked = False
         _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
@@ -225,11 +224,8 @@ class Context:
 
     def _look_for_store(self, memory: MemDir) -> None:
         """Say so when a lost store was found (I1). One that cannot be moved now keeps nobody from asking."""
-        if self._has_looked or not memory.settings.enabled:
-            return
-        self._has_looked = True
         try:
-            self._tell_adoption(memory.find_lost_store())
+            self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
         except (DiskError, LockBusy) as error:
             self.note(error.message)
 

@@ -23,6 +23,7 @@ _SOURCES = {
     "undo": "an earlier change was taken back",
     "restore": "an earlier version was brought back",
     "doctor": "repaired by memdir doctor",
+    "move": "moved between this project and all of yours",
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
 }

@@ -265,6 +265,8 @@ def _move_into(source: str, target: str) -> None:
     state, memory = "memory" + STATE_SUFFIX, "memory"
     if os.path.isdir(os.path.join(target, memory)):
         os.rmdir(os.path.join(target, memory))
+    if os.path.lexists(os.path.join(target, state)) and os.path.lexists(os.path.join(source, state)):
+        os.rename(os.path.join(target, state), os.path.join(target, f"{state}.before-adoption-{os.getpid()}"))
     others = [name for name in sorted(os.listdir(source)) if name not in (state, memory)]
     for name in (state, *others, memory):
         if os.path.lexists(os.path.join(source, name)) and not os.path.lexists(os.path.join(target, name)):
