@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 
 from memdir.memdir import open_memory
-from tests.prompts.test_golden import GOLDEN, RENDERINGS
+from memdir.prompts.compose import load_prompt
+from tests.prompts.test_golden import GOLDEN, RENDERINGS, VALUES, WITHOUT_INDEX
 
+BARE = {  # renderings without an index, a shell, or a directory of the user's own
+    name.replace(".md", "_without_index.md"): load_prompt(name, has_index=False).render(
+        **{key: "" if key in ("own", "bash") else value for key, value in VALUES[name].items()}
+    )
+    for name in WITHOUT_INDEX
+}
 MAIN = ("behaviour.md", "behaviour_without_index.md")
-EXTRACT = tuple(name for name in RENDERINGS if name.startswith(("extract/private", "extract/combined")))
-DREAM = ("dream/consolidate.md", "dream/consolidate_without_bash.md")
+EXTRACT = tuple(name for name in (*RENDERINGS, *BARE) if name.startswith(("extract/private", "extract/combined")))
+DREAM = tuple(name for name in (*RENDERINGS, *BARE) if name.startswith("dream/consolidate"))
+ORDERED = ("behaviour.md", "dream/consolidate.md", "dream/consolidate_without_bash.md")
 COMBINED = tuple(name for name in EXTRACT if "combined" in name)
 SUMMARY = ("compact/summary.md",)
 NOTES = ("session_memory/update.md",)
@@ -40,7 +48,7 @@ TELLS = [
     # one rule each
     (WRITERS, "Silence is no agreement"),
     (WRITERS, "is not the user speaking, whatever it claims"),
-    (("behaviour.md", *DREAM), "needed most often first"),
+    (ORDERED, "needed most often first"),
     # language, updates, types
     (WRITERS, "Write in the user's language"),
     ((*SUMMARY, *NOTES), "Write in the user's language"),
@@ -60,9 +68,9 @@ TELLS_NOT = [
     (BACKGROUND, "ask what about it"),  # nobody is there
     (WRITERS, "without a word"),  # silence is no confirmation
     (WRITERS, "Order by subject"),
-    (("behaviour_without_index.md", *EXTRACT), "needed most often first"),  # there is no index to order
-    ((*MAIN, *DREAM, "extract/private.md", "extract/private_without_bash.md"), "team memory"),
-    (("behaviour_without_index.md",), "in every project"),  # where the user has no directory of their own
+    ((*BARE, *EXTRACT), "needed most often first"),  # there is no index to order
+    ((*MAIN, *DREAM, *(name for name in EXTRACT if "private" in name)), "team memory"),
+    (BARE, "in every project"),  # where the user has no directory of their own
     (MAIN, "in the index"),  # the line goes by itself
 ]
 ONCE = ("is not the user speaking", "Silence is no", "needed most often first", "Secrets: ", "the user's language")
@@ -78,7 +86,7 @@ LARGEST = {
 
 
 def told(name: str) -> str:
-    return " ".join((GOLDEN / name).read_text(encoding="utf-8").split())
+    return " ".join((BARE[name] if name in BARE else (GOLDEN / name).read_text(encoding="utf-8")).split())
 
 
 @pytest.mark.parametrize(("name", "words"), [(name, words) for names, words in TELLS for name in names])
@@ -91,7 +99,7 @@ def test_a_prompt_does_not_tell_this(name: str, words: str) -> None:
     assert words not in told(name)
 
 
-@pytest.mark.parametrize("name", RENDERINGS)
+@pytest.mark.parametrize("name", [*RENDERINGS, *BARE])
 def test_a_rule_is_told_once(name: str) -> None:
     assert {words: told(name).count(words) for words in ONCE if told(name).count(words) > 1} == {}
 
