@@ -48,6 +48,7 @@ class Ruling:
 
     refusal: str = ""  # told to the model; the draft is not kept
     note: str = ""  # told beside the success
+    is_quiet: bool = False  # nothing of the refusal is told elsewhere: it speaks of what somebody forgot
 
 
 @dataclass
@@ -115,7 +116,8 @@ class Workspace:
             raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
         ruling = self._ruling(draft)
         if ruling.refusal:
-            self.refused[real] = ruling.refusal
+            if not ruling.is_quiet:
+                self.refused[real] = ruling.refusal
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
         self.refused.pop(real, None)
         self.drafts[real] = draft
