@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.store import MemoryStore
+from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, tongue_of
 from memdir.text.nearness import Sentence
 from memdir.text.phrases import anywhere
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
+from memdir.text.stems import stem
 from memdir.transcript.message import Message, said_at
 
 SAME = 0.55  # nearness at which two sentences say the same in other words
@@ -26,6 +28,7 @@ SAID = 0.33  # nearness from which the user said what is claimed; as loosely as 
 OVERHEARD = 0.45  # nearness to what was said while memory was off
 HINT = 0.3  # that two renderings of one line have at least
 TELLING = 2  # topic words without which only the very words tell that a sentence is the same
+SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
 
@@ -148,13 +151,15 @@ class Forgotten:
         return bool((terms - others) & line.sentence.terms) and bool(others - terms)
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
-        """What stands here and differs from it in nothing but figures."""
+        """What stands here and differs from it in nothing but figures and days."""
         words = _words(claim)
         return (one for one in self._standing if words and words != claim.sentence.terms and words == _words(one))
 
     def _was_said(self, claim: _Told, since: float, *, or_then: bool = False) -> bool:
+        """Whether the user said it later than that: this, and not rather something that stands here."""
         later = (one for one in self._heard if one.time > since or (or_then and one.time == since))
-        return any(one.is_statement and claim.nearness(one) >= SAID for one in later)
+        near = (one for one in later if one.is_statement and claim.nearness(one) >= SAID)
+        return any(all(one.nearness(claim) >= one.nearness(other) for other in self._standing) for one in near)
 
     def _came(self, text: str) -> float:
         return max((gone.came.get(text, 0.0) for gone in self._histories), default=0.0)
@@ -189,5 +194,13 @@ def _plain(text: str) -> str:
 
 
 def _words(told: _Told) -> frozenset[str]:
-    """The terms of a sentence that hold no figure."""
-    return frozenset(term for term in told.sentence.terms if not any(char.isdigit() for char in term))
+    """The terms of a sentence that are no figure, weekday or month."""
+    words = told.sentence.terms - _calendar()
+    return frozenset(term for term in words if not any(char.isdigit() for char in term))
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    named = (words for table in tables for meaning, words in table if meaning.startswith(("W=", "M=")))
+    return frozenset(stem(word.rstrip("*")) for words in named for word in words if len(word) > SHORTEST_DAY)
