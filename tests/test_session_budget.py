@@ -173,7 +173,7 @@ def test_closing_lets_go_of_the_model_that_was_opened_and_not_of_the_host_s(
 ) -> None:
     async def own(server: ProviderServer) -> None:
         names = {"ANTHROPIC_API_KEY": KEY, "MEMDIR_HOME": os.environ["MEMDIR_HOME"]}
-        flags = {"model.baseUrl": server.url}
+        flags = {"model.provider": "anthropic", "model.baseUrl": server.url}
         memory = open_memory(project, environment=Environment(names), clock=clock, sink=events, flags=flags)
         await memory.model_for("extract").complete(ANTHROPIC.request())
         await memory.close()

@@ -333,7 +333,7 @@ class Session:
     def _plan(self) -> ExtractionPlan:
         memory = self._memory
         return ExtractionPlan(
-            memory.stores(),
+            memory.learning_stores(),
             memory.layout.work_tree,
             every_turns=max(1, memory.settings.extract_every_turns),
             is_remote=memory.environment.remote,

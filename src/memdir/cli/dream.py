@@ -1,7 +1,7 @@
 """Consolidate memories: merge duplicates, correct what was disproved, make dates absolute, prune, rebuild the index.
 
 Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). What would lose facts is
-not written. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
+not written. `memdir undo` takes it back. Until you choose another, the built-in model does the work by rules."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     from memdir.dream.dream import DreamReport, DreamTask
 
-    memory = context.start()
     since = _moment(options.since) if options.since else None
     asks = not (options.yes or options.dry_run)
     if asks and (options.json or not sys.stdin.isatty()):
         raise UsageError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
+    context.with_model()
+    memory = context.start()
 
     async def dream() -> DreamReport | NotDreamt:
         try:

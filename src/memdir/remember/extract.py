@@ -28,6 +28,7 @@ from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose, heard_and_agreed
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
     FinishedTurn,
@@ -223,6 +224,7 @@ class Extraction:
             **report.counts(),
             "private_files": len(topics) - team,
             "team_files": team,
+            "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
         }
@@ -252,7 +254,7 @@ class Extraction:
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
-        name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
+        name = "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
@@ -290,11 +292,14 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
 
 
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
-    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
-    for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
-        values[f"{prefix}directory"] = folder.root
-        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
-        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
+    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools), "own": ""}
+    for folder in job.folders:
+        listed = (manifest(folder.headers, scope=folder.scope) or NOTHING_YET) + more_than_listed(folder.older)
+        if folder.scope == OWN:
+            values["own"] = load_prompt("extract/own.md").render(directory=folder.root, manifest=listed).rstrip()
+        else:
+            prefix = "team_" if folder.scope == "team" else ""
+            values[f"{prefix}directory"], values[f"{prefix}manifest"] = folder.root, listed
     paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
     saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
     return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
