@@ -22,7 +22,7 @@ from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
-from memdir.model.raw import FORMS, Content, Form, conversation_of, finished_call, host_message, tools_of, words_of
+from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
@@ -220,13 +220,16 @@ class Session:
 
     def _for_forks(self, turn: FinishedTurn, model: str | None = None) -> FinishedTurn:
         """What forks start from: the host's request, whose cache they share; a request of their own, to the model that
-        the settings name for it, where the host's list of tools holds none that writes."""
-        if any(tool.name in WRITING for tool in tools_of(turn.request)):
+        the settings name for it, where the host's list of tools holds none that writes, or its request not all of the
+        turn."""
+        if not turn.earlier and any(tool.name in WRITING for tool in tools_of(turn.request)):
             return turn
-        return replace(turn, request=replace(self.own_request(model), messages=conversation_of(turn.request)))
+        request = replace(self.own_request(model), messages=turn.messages[:-1])
+        return replace(turn, request=request, earlier=())
 
     def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
         settings = self._memory.settings
+        turn = turn if turn.is_subagent else self.extraction.joined(turn)
         self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return

@@ -94,8 +94,20 @@ class Extraction:
     _running: asyncio.Task[None] | None = None
     _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
+    _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
     _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
+
+    def joined(self, turn: FinishedTurn) -> FinishedTurn:
+        """A call of a turn with what was said in its calls before, where the host sends only what is new (with
+        `previous_response_id`): what the user asked for came with the first of them. On disk until the turn ends."""
+        before, turn = self._unfinished, self._timed(turn)
+        if before is not None and turn.sends_only_news and not turn.holds(before):
+            turn = replace(turn, earlier=before.messages)
+        self._unfinished = turn if turn.reply.tool_uses else None
+        if self._unfinished is not None and turn.sends_only_news:
+            self._keep()
+        return turn
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
         """Called by the host at the end of a turn. Returns at once; the work happens behind its back (X1)."""
@@ -116,10 +128,13 @@ class Extraction:
         self.go_on()
         return None
 
-    def take_up(self, request: Request) -> None:
-        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up."""
-        for turn in self.unlearned.turns(request) if self.unlearned else ():
-            if turn.tries < MAX_TRIES:
+    def take_up(self, request: Request, *, is_over: bool = False) -> None:
+        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up. A
+        turn that was not finished may go on, unless the session is over."""
+        for turn in self.unlearned.turns(request, is_over=is_over) if self.unlearned else ():
+            if turn.reply.tool_uses:
+                self._unfinished = turn
+            elif turn.tries < MAX_TRIES:
                 self._waiting.append(turn)
             else:
                 self._skip("given_up")
@@ -146,7 +161,7 @@ class Extraction:
 
     def _keep(self) -> None:
         if self.unlearned is not None:
-            self.unlearned.keep([*self._left, *self._waiting])
+            self.unlearned.keep([*self._left, *self._waiting, *([self._unfinished] if self._unfinished else ())])
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:

@@ -149,13 +149,15 @@ class Unlearned:
         messages = [{**message_fields(m), "uuid": m.id, "timestamp": m.timestamp} for m in new]
         return {"tries": turn.tries, "ended": turn.ended, "messages": messages}
 
-    def turns(self, request: Request) -> list[FinishedTurn]:
-        """What a crash left, as turns of this request."""
+    def turns(self, request: Request, *, is_over: bool = False) -> list[FinishedTurn]:
+        """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
+        any more."""
         try:
             found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
-            return [_turn_from(request, fields) for fields in found if fields["messages"]]
+            turns = [_turn_from(request, fields) for fields in found if fields["messages"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return []
+        return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
 
     def close(self) -> None:
         if self._let_go is not None:
@@ -177,6 +179,13 @@ def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
     *before, reply = [record.message for record in records if record and record.message]
     ended = float(fields.get("ended", 0.0))
     return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]), ended=ended)
+
+
+def _answered(turn: FinishedTurn) -> FinishedTurn:
+    if not turn.reply.tool_uses:
+        return turn
+    *before, last = turn.request.messages
+    return replace(turn, request=replace(turn.request, messages=tuple(before)), reply=last)
 
 
 def fork_session(
