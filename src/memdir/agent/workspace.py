@@ -313,6 +313,8 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
     keep its parent's list of tools (G1): it writes a line that says so."""
     reason = deletion_in(data)
     if is_index(key):
+        if store.skip_index:
+            raise BadMemoryFile(f"{key} stays as it is: there is no index here", remedy="Write topic files only")
         if reason is not None:
             raise BadMemoryFile(f"{key} is the index and stays", remedy="It is kept in step with the files by itself")
         return Draft(store, key, before, data), ()

@@ -214,7 +214,7 @@ class Dreamer:
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
         ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
-        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
+        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides, has_index=folder.has_index)
         text = prompt.render(
             bash=told_of_bash(tools),
             directory=folder.root,

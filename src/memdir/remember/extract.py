@@ -270,7 +270,7 @@ class Extraction:
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if job.folder("team") else "extract/private.md"
-        prompt = load_prompt(name, overrides=self.plan.overrides)
+        prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)

@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import make_folder
+from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
@@ -220,12 +221,17 @@ class MemoryStore:
 
     def ensure(self) -> None:
         """Create the directory, so that no model turn is wasted on `mkdir` (S4), and finish what a crash left."""
-        make_folder(self.place.root)
+        self._make_root()
         if has_leftovers(self.place):
             try:
                 self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
             except LockBusy:
                 return  # whoever holds the lock is alive, and began by finishing it
+
+    def _make_root(self) -> None:
+        make_folder(self.place.root)
+        if self.place.unshared:
+            ignore_in_git(self.place.unshared)
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""
@@ -283,7 +289,7 @@ class MemoryStore:
         Under the same lock, first what a crash left is finished, and before anything is written, whatever a person left
         unrecorded becomes history of its own: also what was saved while the block ran.
         """
-        make_folder(self.place.root)
+        self._make_root()
         with self._writer.locked():
             recover(self._writer)
             change = ChangeSet(self)
