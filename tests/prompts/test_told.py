@@ -58,7 +58,7 @@ TELLS = [
     # what has ended
     (("recall/select.md", *DREAM), "`[names …, N days past]`"),
     (DREAM, "ask about it in your last words"),
-    (DREAM, "does not come back"),
+    (DREAM, "may have been forgotten on purpose"),
     # the selector
     (("recall/select.md",), "today's date"),
     (("recall/answer.md",), "Write every file name exactly as the list has it"),

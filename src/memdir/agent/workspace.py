@@ -50,6 +50,7 @@ class Ruling:
     refusal: str = ""  # told to the model; the draft is not kept
     note: str = ""  # told beside the success
     place: MemoryStore | None = None  # where it belongs, if not where it was written
+    is_quiet: bool = False  # nothing of the refusal is told elsewhere: it speaks of what somebody forgot
 
 
 @dataclass
@@ -122,7 +123,8 @@ class Workspace:
             raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
         ruling = self._ruling(draft)
         if ruling.refusal:
-            self.refused[real] = ruling.refusal
+            if not ruling.is_quiet:
+                self.refused[real] = ruling.refusal
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
         if ruling.place is not None:
             draft = self._placed(draft, ruling.place, os.path.realpath(path))

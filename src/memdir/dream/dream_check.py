@@ -6,14 +6,18 @@ memory gains trust on the way: which ones a result was made from is found by the
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 
+from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.form import HOW_TO_DELETE
+from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
@@ -22,7 +26,14 @@ from memdir.text.date_words import words_by_meaning
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
+from memdir.transcript.reader import read_records
 
+MAX_TOLD = 3  # claims that a refusal names
+MAX_SESSION_BYTES = 32 << 20  # of one transcript
+FORGOTTEN = (
+    "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
+    "and has not said it since. Leave that out, in whatever words"
+)
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 _FACT = re.compile(
     r"https?://[^\s)>\]]+"  # links
@@ -41,15 +52,36 @@ ABROAD = 0.1  # more is asked where only the meaning can tell
 Runs = frozenset[tuple[str, ...]]
 
 
-def rule_of_dream(workspace: Workspace, draft: Draft) -> Ruling:
+@dataclass(frozen=True)
+class DreamRules:
     """What a dream may not do to a file, told when it tries."""
-    if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
-        return Ruling(f"{draft.key} is pinned by a person and may not be touched")
-    if draft.after is None and not draft.reason:
-        return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
-    if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
-        return Ruling(f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out")
-    return Ruling()
+
+    forgotten: Forgotten
+
+    def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
+        if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
+            return Ruling(f"{draft.key} is pinned by a person and may not be touched")
+        if draft.after is None:
+            return Ruling("" if draft.reason else f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+        if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
+            told = f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out"
+            return Ruling(told)
+        before, after = sentences_in(draft.before or b""), sentences_in(draft.after)
+        back = self.forgotten.among(
+            (text for text in after if text not in before), instead_of=(text for text in before if text not in after)
+        )
+        told = "; ".join(f"“{claim}”" for claim in back[:MAX_TOLD])
+        return Ruling(f"{FORGOTTEN}: {told}" if back else "", is_quiet=True)
+
+
+def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
+    """What the user said in these sessions; a transcript too large to be read at once says nothing."""
+    for session in sessions:
+        path = os.path.join(folder, f"{session}.jsonl")
+        with suppress(OSError):
+            if os.stat(path).st_size <= MAX_SESSION_BYTES:
+                records = (record for record in read_records(path) if not record.is_sidechain)
+                yield from heard_in((record.message for record in records if record.message is not None), session)
 
 
 def _strange_claims(workspace: Workspace, draft: Draft) -> list[str]:
@@ -158,14 +190,24 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
         claims = [Sentence(text) for text in sentences_of(after) if text not in known]
         sources = tuple(
             source
-            for source, (text, runs, trust) in told.items()
-            if source != draft.path and (gained & runs or (trust.is_low and _says_again(claims, text)))
+            for source, (text, runs, _) in told.items()
+            if source != draft.path and (gained & runs or _says_again(claims, text))
         )
         if sources:
             derived[draft.path] = sources
         trust = min(marked_trust(Topic(draft.before or b"")), *(told[source][2] for source in sources), Trust.USER)
         workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
     return derived
+
+
+def trace_lines(workspace: Workspace, forgotten: Forgotten) -> dict[str, list[Heard]]:
+    """What the user said that each written memory took up, by its path (L1)."""
+    found = {}
+    for draft in workspace.changed():
+        if draft.after is not None and draft.key != INDEX_NAME:
+            before = sentences_in(draft.before or b"")
+            found[draft.path] = forgotten.sources_of(text for text in sentences_in(draft.after) if text not in before)
+    return found
 
 
 def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[str, int]:
