@@ -193,7 +193,7 @@ class Extraction:
         if not has_prose(new):
             return self._skip("no_prose")
         judge = DraftJudge(self.plan.stores, turn.messages)
-        workspace = Workspace(self.plan.stores, judge.rule)
+        workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         report = await self._fork(turn, new, workspace, saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
