@@ -185,7 +185,7 @@ def settings_page() -> str:
         "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",
         "| flags | `--set NAME=VALUE` on the command line | yes |",
         "| local | `<home>/projects/<slug>/settings.json` | yes |",
-        "| user | `<home>/settings.json` | yes |",
+        "| user | `<home>/settings.json`; in another agent's home `<home>/memdir-settings.json` | yes |",
         "| project | `<project>/.memdir/settings.json`, committed | **no**: `memdir doctor` reports the rest |",
         "",
         "| setting | type | default | from the project layer | meaning |",
@@ -213,7 +213,10 @@ def _environment_table() -> str:
             "`1` says that this machine is thrown away later: memory is off unless the next one is set",
         ),
         ("`MEMDIR_REMOTE_STORAGE`", "a folder that outlives the machine: the home in remote mode"),
-        ("`CLAUDE_CONFIG_DIR`, `CODEX_HOME`", "where the sessions of Claude Code and Codex lie, as for those programs"),
+        (
+            "`CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME`, `QWEN_HOME`, `OPENCODE_DB`",
+            "where the sessions of other agents lie, as for those programs",
+        ),
         ("`VISUAL`, `EDITOR`", "the editor of `memdir edit`"),
         ("`NO_COLOR`, `FORCE_COLOR`", "no colours, colours also in a pipe"),
     )

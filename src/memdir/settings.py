@@ -28,6 +28,16 @@ LAYERS: tuple[Layer, ...] = ("managed", "flags", "local", "user", "project")
 UNTRUSTED: Layer = "project"
 MAX_SETTINGS_BYTES = 1 << 20  # a settings file larger than this is a mistake or an attack
 
+# Homes of agents that keep their memories as we do. `settings.json` there is theirs, and `model` may be in it as well.
+OTHER_AGENTS = (".claude", ".qwen", ".codex", ".gemini")
+_OTHERS_NAMES = frozenset(("$schema", "$version", "permissions", "hooks", "env", "mcpServers", "apiKeyHelper")) | {
+    *("statusLine", "outputStyle", "theme", "cleanupPeriodDays", "includeCoAuthoredBy", "autoMemoryEnabled"),
+    *("enabledPlugins", "general", "security", "ui", "tools", "context", "privacy", "ide", "mcp", "telemetry"),
+    *("advanced", "experimental", "selectedAuthType", "preferredEditor"),
+}
+_SHARED_NAME = "model"
+_MISSPELT = 0.85  # as near as a typing error is to what was meant
+
 _UNKNOWN = "there is no such setting"
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
@@ -89,8 +99,20 @@ class Environment:
         self.width = variables.get("COLUMNS", "")
         self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
         self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
+        self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
+        qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
+        self.qwen_home = _expand(qwen, variables)
+        data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+        database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
+        self.opencode_database = _expand(database, variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the keys that are there."""
+        found = {"ANTHROPIC_API_KEY": self.anthropic_key, "OPENAI_API_KEY": self.openai_key}
+        return tuple(name for name, key in found.items() if key)
 
     @staticmethod
     def read(*, bare: bool = False, home: str = "") -> Environment:
@@ -167,6 +189,43 @@ def managed_settings_path() -> str:
     return "/etc/memdir/settings.json"
 
 
+def settings_files(environment: Environment, layout: Layout) -> dict[Layer, str]:
+    """The file of each layer. Where the home is another agent's, the user's own stands beside that agent's, which is
+    not read (S3)."""
+    is_beside = is_anothers_home(environment, layout) or os.path.lexists(layout.settings_beside)
+    return {
+        "managed": managed_settings_path(),
+        "local": layout.local_settings,
+        "user": layout.settings_beside if is_beside else layout.user_settings,
+        "project": layout.project_settings,
+    }
+
+
+def is_anothers_home(environment: Environment, layout: Layout) -> bool:
+    """Whether the home is that of an agent that keeps its memories as we do: by its name, or by what its settings
+    file holds: names of such an agent's, or several that nobody here knows, and none that only memdir has."""
+    names = {os.path.basename(layout.home), os.path.basename(os.path.realpath(layout.home))}
+    if names & set(OTHER_AGENTS) or layout.home in (environment.claude_home, environment.codex_home):
+        return True
+    if ".memdir" in names or not os.path.lexists(layout.user_settings):
+        return False
+    try:
+        found = {name.partition(".")[0] for name in read_settings(layout.user_settings)}
+    except (SettingsError, RecursionError):
+        return False  # ours, as far as anybody knows, and told to be broken
+    ours = {option.name.partition(".")[0] for option in OPTIONS}
+    if (found & ours) - {_SHARED_NAME}:
+        return False
+    strange = found - ours
+    return bool(strange & _OTHERS_NAMES) or (len(strange) > 1 and not any(map(_is_misspelt, strange)))
+
+
+def _is_misspelt(name: str) -> bool:
+    import difflib
+
+    return bool(difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1, cutoff=_MISSPELT))
+
+
 def load_settings(
     environment: Environment,
     layout: Layout,
@@ -180,13 +239,9 @@ def load_settings(
     values: dict[str, Value] = {}
     origins: dict[str, Layer] = {}
     refused: list[Refusal] = []
-    paths: dict[Layer, str] = {
-        "managed": managed_path if managed_path is not None else managed_settings_path(),
-        "flags": "the flags (--set, or flags= of open_memory)",
-        "local": layout.local_settings,
-        "user": layout.user_settings,
-        "project": layout.project_settings,
-    }
+    paths = {**settings_files(environment, layout), "flags": "the flags (--set, or flags= of open_memory)"}
+    if managed_path is not None:
+        paths["managed"] = managed_path
     for layer in LAYERS:
         path = paths[layer]
         found = dict(flags or {}) if layer == "flags" else _read_layer(layer, path, refused, strict=strict)
@@ -240,6 +295,12 @@ def read_settings(path: str) -> dict[str, object]:
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The project's memory directory, first match wins (S1)."""
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
+
+
+def is_of_other_agent(environment: Environment, layout: Layout, root: str) -> bool:
+    """Whether a memory directory lies in a home that another agent owns: that agent sees the project's directory, and
+    none for all projects."""
+    return any(part in OTHER_AGENTS for part in root.split(os.sep)) or is_anothers_home(environment, layout)
 
 
 def _why_off(
@@ -375,10 +436,6 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     return False if variables.get("TERM") == "dumb" else None
 
 
-def provider_of(settings: Settings, environment: Environment) -> str:
-    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
-    if settings.model_provider != "auto":
-        return settings.model_provider
-    if environment.anthropic_key:
-        return "anthropic"
-    return "openai" if environment.openai_key or settings.model_base_url else "builtin"
+def provider_of(settings: Settings) -> str:
+    """The provider in force: the one that a person chose, and the built-in model until then. A key is no choice."""
+    return "builtin" if settings.model_provider == "auto" else settings.model_provider

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
-from memdir.errors import BadMemoryFile, MemdirError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
@@ -143,7 +143,6 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
-        self._has_looked = False
         _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
@@ -152,13 +151,14 @@ class Context:
 
     @property
     def memory(self) -> MemDir:
-        """The project's memory, opened; nothing on disk is touched yet."""
+        """The project's memory, opened. A project that was moved finds its store again, whatever is asked for."""
         if self._memory is None:
             from memdir.memdir import open_memory
 
             self._memory = open_memory(
                 self._options.project, environment=self.environment, flags=self._flags(), sink=self, source="cli"
             )
+            self._look_for_store(self._memory)
         return self._memory
 
     def reopened(self) -> MemDir:
@@ -167,13 +167,17 @@ class Context:
         return self.memory
 
     def ask(self, question: str, *, otherwise: bool = False) -> bool:
-        """Whether a person says yes. Ctrl-C ends the command here and now, whatever loop runs around the question."""
+        """Whether a person says yes."""
+        answer = self.answer(question)
+        return otherwise if not answer else answer in ("y", "yes")
+
+    def answer(self, question: str) -> str:
+        """What a person says. Ctrl-C ends the command here and now, whatever loop runs around the question."""
         import signal
 
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            answer = input(question).strip().lower()
-            return otherwise if not answer else answer in ("y", "yes")
+            return input(question).strip().lower()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -183,6 +187,8 @@ class Context:
             from memdir.store.repair import repair_in_words
 
             self.note(repair_in_words(event))
+        elif event.name == "model.builtin" and self.memory.settings.model_provider != "auto":
+            self.note(f"the built-in model serves: {event.fields['reason']}")
         elif event.name == "history.failed":
             self._failed_because = str(event.fields["reason"])
         elif event.name == "memory.secret":
@@ -206,19 +212,33 @@ class Context:
             return []  # there is no such scope, as the command has said
 
     def start(self) -> MemDir:
-        """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
+        """The memory, on and ready to be written to."""
         memory = self.require_enabled()
         memory.start()
         return memory
 
     def require_enabled(self) -> MemDir:
-        """The memory, on. A project that was moved finds its store again, whatever is asked for."""
-        memory = self.memory
-        memory.require_enabled()
-        if not self._has_looked:
-            self._has_looked = True
-            self._tell_adoption(memory.find_lost_store())
-        return memory
+        """The memory, on."""
+        self.memory.require_enabled()
+        return self.memory
+
+    def _look_for_store(self, memory: MemDir) -> None:
+        """Say so when a lost store was found (I1). One that cannot be moved now keeps nobody from asking."""
+        try:
+            self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
+        except (DiskError, LockBusy) as error:
+            self.note(error.message)
+
+    def with_model(self) -> MemDir:
+        """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""
+        settings = self.require_enabled().settings
+        is_seen = sys.stdin.isatty() and sys.stdout.isatty() and not self._options.json
+        is_open = settings.model_provider == "auto" and settings.origins.get("model.provider", "user") == "user"
+        if is_seen and is_open:  # and what they choose would be in force
+            from memdir.cli.which_model import ask_which_model
+
+            ask_which_model(self)
+        return self.memory
 
     def _tell_adoption(self, adoption: Adoption | None) -> None:
         if adoption and adoption.adopted:
@@ -255,11 +275,13 @@ class Context:
         is_seen = sys.stderr.isatty() and not self._options.json
         return Progress(sys.stderr if is_seen else None, what)
 
-    def print_json(self, answer: Mapping[str, object]) -> None:
-        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md)."""
+    def print_json(self, answer: Mapping[str, object]) -> int:
+        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md). Gives
+        the exit status of a command that has no more to do."""
         import json
 
         self.terminal.line(json.dumps({"ok": True, **answer}, indent=2))
+        return 0
 
     def _flags(self) -> dict[str, str]:
         flags = {}
