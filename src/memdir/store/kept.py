@@ -40,7 +40,7 @@ Fate = Literal["gone", "past", "kept"]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Update:
     """A draft with all that it must keep, and the lines that were put back for it."""
 
     topic: Topic
@@ -106,7 +106,7 @@ class _Held:
         return unit.flat in (self._flat if unit.is_prose else self._text)
 
 
-def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Kept:
+def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
     """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
     that was `seen` can be left out; what is said `elsewhere` now has moved."""
     old, new = _units(before.body), _units(after.body)
@@ -329,7 +329,7 @@ def _following(
     lost: Sequence[tuple[_Unit, Fate, _Unit | None]],
     news: Sequence[_Unit],
     lines: tuple[str, ...],
-) -> Kept:
+) -> Update:
     """Name, description and heading that still tell what was replaced are made again from what replaced it."""
     replaced = [(unit, other) for unit, fate, other in lost if fate != "kept" and other]
     current = terms_in("\n".join(unit.text for unit in _units(topic.body) if unit.label != "before"))
@@ -343,7 +343,7 @@ def _following(
     heading = re.compile(rf"^(#+ +){re.escape(before.name)}[ \t]*$", re.MULTILINE)
     if "name" in followed and heading.search(topic.body):
         topic = topic.with_body(heading.sub(lambda match: match[1] + topic.name, topic.body))
-    return Kept(topic, lines, tuple(followed))
+    return Update(topic, lines, tuple(followed))
 
 
 def _flat(text: str) -> str:
