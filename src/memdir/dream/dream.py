@@ -160,6 +160,7 @@ class Dreamer:
         is_cut_short = report.run.ending == "max_turns" and bool(workspace.changed())
         if not report.is_complete and not is_cut_short:
             return NotDreamt(f"the model did not come to an end ({report.run.failure})")
+        workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
         kept = self._keep_aside(given_up)

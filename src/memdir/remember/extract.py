@@ -227,7 +227,7 @@ class Extraction:
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated))
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
-        workspace = Workspace(self.plan.stores, judge.rule)
+        workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         report = await self._fork(turn, new, workspace, saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
