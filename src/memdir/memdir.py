@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
+from contextlib import suppress
 
-from memdir.errors import BadMemoryFile, MemdirError, ModelError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id, slug_of
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
@@ -339,6 +340,9 @@ class MemDir:
         self._is_started = True
         adoption = self.find_lost_store()
         self.store.ensure()
+        if self.learns_for_all_projects:
+            with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
+                self.store_for("user").ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
 

@@ -16,7 +16,7 @@ from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
-from memdir.agent.workspace import Workspace
+from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
@@ -26,7 +26,7 @@ from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
-from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.lineage import DraftJudge, Lineage, Weighed, weigh
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
@@ -215,8 +215,7 @@ class Extraction:
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         weighed = await asyncio.to_thread(weigh, workspace, judge)
-        subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
-        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject)
+        written = _commit(workspace, weighed, self.session.id)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -298,6 +297,17 @@ def _text_of(path: str) -> str:
         return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
     except MemdirError:
         return ""
+
+
+def _commit(workspace: Workspace, weighed: Weighed, session_id: str) -> list[Draft]:
+    """Write what was weighed, into each history what is its own."""
+    written = []
+    for base in workspace.bases():
+        paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
+        lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
+        subject = "extract " + (", ".join(lineages) or "nothing new")
+        written += workspace.commit(_origin(session_id, lineages), subject, base=base)
+    return written
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
