@@ -380,7 +380,10 @@ class MemDir:
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
         prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
-        return prompt.render(directory=self.place.root, own=own)
+        told = prompt.render(directory=self.place.root, own=own)
+        team = self.place.team().root
+        shared = load_prompt("behaviour/team.md").render(team_directory=team) if os.path.isdir(team) else ""
+        return f"{told}\n{shared}" if shared else told
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
@@ -492,12 +495,13 @@ class MemDir:
             return self._model_name or model_name(self.settings)
         return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
-    def transcript(self, session_id: str) -> Transcript:
-        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
+    def transcript(self, session_id: str, *, is_off: Callable[[], bool] | None = None) -> Transcript:
+        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message. What is
+        written while memory is off says so, and nothing is ever learned from it."""
         from memdir.transcript.transcript import Transcript
 
-        path = self.layout.session(session_id)
-        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
+        path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
+        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""

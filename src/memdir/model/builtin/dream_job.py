@@ -111,7 +111,7 @@ def _lines(record: Record) -> Iterator[SessionLine]:
     message = record.message
     if message is None:
         return
-    is_hidden = record.is_meta or record.is_sidechain or record.fields.get("isCompactSummary") is True
+    is_hidden = message.is_meta or record.is_sidechain or message.is_off
     moment = _seconds(record.timestamp)
     for block in message.content:
         match block:
