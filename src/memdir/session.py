@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from memdir.agent.gate import WRITING
@@ -202,9 +202,8 @@ class Session:
         never attended to."""
         if turn.is_subagent:
             return
-        self.state.extract_cursor = turn.reply.id
-        if SessionState.was_begun(self.id, self._memory.layout):
-            self.state.move_cursor(turn.reply.id)
+        is_begun = SessionState.was_begun(self.id, self._memory.layout)
+        self.state.pass_over(turn, is_saved=is_begun)
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
@@ -266,7 +265,7 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id)
+        return self._memory.transcript(self.id, is_off=lambda: not self._is_on)
 
     @cached_property
     def conversation(self) -> Conversation:
@@ -390,8 +389,10 @@ class Session:
         since: float | None = None,
         is_dry: bool = False,
         confirm: Confirm | None = None,
+        scope: Literal["project", "user"] = "project",
     ) -> DreamReport | NotDreamt:
-        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
+        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides. That
+        of the user's own memories for all projects takes nothing from sessions."""
         memory = self._memory
         if not self._is_on:
             return NotDreamt("memory is off")
@@ -399,7 +400,8 @@ class Session:
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
         task.sessions = len(sessions)
         request = self.own_request(memory.settings.dream_model)
-        return await self._dreamer(sessions, confirm).dream(request, task, is_dry=is_dry)
+        dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
+        return await dreamer.dream(request, task, is_dry=is_dry)
 
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
@@ -424,9 +426,29 @@ class Session:
         model: Model = memory.model_for("dream", at_cap="raise")
         return Dreamer(plan, model, memory.sink, memory.clock, confirm)
 
+    def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
+        """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of
+        them at the same time is no harm."""
+        memory, store = self._memory, self._memory.store_for("user")
+        lost = memory.settings.dream_max_lost_percent / 100
+        plan = DreamPlan([store], store.root, store.root, (), memory.layout.prompts, max_lost_share=lost)
+        return Dreamer(plan, memory.model_for("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
+
+    def _is_own_dream_due(self) -> bool:
+        """Whether something is new among the user's own memories since they were last put in order, a night ago."""
+        memory = self._memory
+        if not memory.learns_for_all_projects:
+            return False
+        store, now = memory.store_for("user"), memory.clock()
+        since = last_dream(store.root, now) or 0.0
+        is_night = now - since >= memory.settings.dream_hours * 3600
+        return is_night and any(header.mtime > since for header in store.scan(limit=None).headers)
+
     async def _dream(self, parent: Request, due: Due, task: DreamTask) -> None:
         try:
             await self._dreamer(due.sessions).dream(parent, task)
+            if self._is_own_dream_due() and not task.abort.is_set:
+                await self._own_dreamer().dream(parent, DreamTask(0, abort=task.abort))
         except MemdirError as error:
             self._memory.emit(memory_dreamt(work={}, refused=error.message))
         finally:

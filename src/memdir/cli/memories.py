@@ -159,8 +159,7 @@ class Move:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
-        told = "where to: user (yours, for all projects) or project (this one)"
-        parser.add_argument("--scope", required=True, choices=("user", "project"), help=told)
+        parser.add_argument("--scope", required=True, choices=("user", "project"), help="user: yours, for all projects")
         parser.add_argument("--dry-run", action="store_true", help="tell what would be moved and change nothing")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
@@ -170,8 +169,8 @@ class Move:
             context.print_json({"moved": files, "scope": options.scope, "dryRun": options.dry_run})
             return 0
         terminal, whose = context.terminal, "yours, for all projects" if options.scope == "user" else "this project's"
+        verb = terminal.bold("Would move" if options.dry_run else "Moved")
         for one in moved:
-            verb = terminal.bold("Would move" if options.dry_run else "Moved")
             name = f", as {clean(one.file)}" if one.file != one.file_before else ""
             terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
         terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
