@@ -18,7 +18,7 @@ from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, messages_after
 from memdir.transcript.conversation import Branch
-from memdir.transcript.record import encode, message_fields, record_from
+from memdir.transcript.record import encode_message, encode_text, record_from
 from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
@@ -127,11 +127,13 @@ class Unlearned:
                 lock, _ = open_descriptor(self.lock_path, follow=False)
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
-        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]))
+        # As durable as a transcript: the end of a turn waits for no disk.
+        write_bytes_atomic(self.path, b"[%b]" % b",".join(map(self._encoded, turns)), durably=False)
 
-    def _fields(self, turn: FinishedTurn) -> dict[str, object]:
+    def _encoded(self, turn: FinishedTurn) -> bytes:
         new = messages_after(turn.messages, self.session.extract_cursor)
-        return {"tries": turn.tries, "messages": [{**message_fields(m), "uuid": m.id} for m in new]}
+        messages = [b'{%b,"uuid":%b}' % (encode_message(message), encode_text(message.id)) for message in new]
+        return b'{"tries":%d,"messages":[%b]}' % (turn.tries, b",".join(messages))
 
     def turns(self, request: Request) -> list[FinishedTurn]:
         """What a crash left, as turns of this request."""
