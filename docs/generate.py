@@ -213,7 +213,10 @@ def _environment_table() -> str:
             "`1` says that this machine is thrown away later: memory is off unless the next one is set",
         ),
         ("`MEMDIR_REMOTE_STORAGE`", "a folder that outlives the machine: the home in remote mode"),
-        ("`CLAUDE_CONFIG_DIR`, `CODEX_HOME`", "where the sessions of Claude Code and Codex lie, as for those programs"),
+        (
+            "`CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME`, `QWEN_HOME`, `OPENCODE_DB`",
+            "where the sessions of other agents lie, as for those programs",
+        ),
         ("`VISUAL`, `EDITOR`", "the editor of `memdir edit`"),
         ("`NO_COLOR`, `FORCE_COLOR`", "no colours, colours also in a pipe"),
     )

@@ -21,4 +21,4 @@ def named_model(text: str) -> tuple[Model, str]:
     flags = {"model.provider": provider} | ({"model.name": name} if name else {})
     with tempfile.TemporaryDirectory() as nowhere:  # a project without settings of its own
         settings = load_settings(environment, Layout(environment.home, nowhere), flags=flags)
-    return choose_model(settings, environment), model_name(settings, environment)
+    return choose_model(settings, environment), model_name(settings)

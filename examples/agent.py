@@ -2,7 +2,7 @@
 
 python examples/agent.py path/to/project "May I deploy today?"
 
-Takes the model that the settings name; without a key it is the built-in one, which can only look things up.
+Takes the model that the settings name; until one is chosen it is the built-in one, which can only look things up.
 """
 
 from __future__ import annotations

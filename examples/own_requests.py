@@ -1,6 +1,8 @@
 """A host that talks to its provider with the SDK alone: memories join its requests, and its turns are learned from.
 
 ANTHROPIC_API_KEY=... python examples/own_requests.py path/to/project "what the user says"
+
+Who learns from them is the model that the settings name, the built-in one until a person chose.
 """
 
 from __future__ import annotations

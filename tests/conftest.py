@@ -26,7 +26,19 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting of the machine that runs the tests reaches them; the home is a folder of the test's own."""
     for name in list(os.environ):
         if name.startswith(
-            ("MEMDIR_", "GIT_", "CLAUDE", "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "VISUAL", "EDITOR", "COLUMNS")
+            (
+                "MEMDIR_",
+                "GIT_",
+                "CLAUDE",
+                "ANTHROPIC_",
+                "OPENAI_",
+                "FORCE_COLOR",
+                "NO_COLOR",
+                "CLICOLOR",
+                "VISUAL",
+                "EDITOR",
+                "COLUMNS",
+            )
         ):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "user-home"))

@@ -133,7 +133,7 @@ def test_a_host_with_requests_of_its_own_gets_memories_and_is_learned_from(
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
-        settings.write_text(json.dumps({"model": {"baseUrl": server.url}}), encoding="utf-8")
+        settings.write_text(json.dumps({"model": {"provider": "anthropic", "baseUrl": server.url}}), encoding="utf-8")
         out = run("examples/own_requests.py", str(project), "Deploys are frozen until December, for the audit.")
         asked, host, forked, _ = server.requests
     assert "host: Understood." in out

@@ -135,6 +135,7 @@ async def test_recall_by_a_model_is_counted_and_at_the_cap_the_local_choice_serv
     assert [event.fields["seconds"] for event in events.events if event.name == "budget.waiting"] == [0], "at once"
     hashes = [event.fields["prompt_hash"] for event in events.events if event.name == "memory.recall"]
     assert hashes == [load_prompt("recall/select.md").hash, ""], "the second choice was no model's"
+    await memory.close()
 
 
 async def test_a_compaction_is_counted_and_never_held_up(project: Path, clock: Clock, events: Events) -> None:
@@ -173,7 +174,7 @@ def test_closing_lets_go_of_the_model_that_was_opened_and_not_of_the_host_s(
 ) -> None:
     async def own(server: ProviderServer) -> None:
         names = {"ANTHROPIC_API_KEY": KEY, "MEMDIR_HOME": os.environ["MEMDIR_HOME"]}
-        flags = {"model.baseUrl": server.url}
+        flags = {"model.provider": "anthropic", "model.baseUrl": server.url}
         memory = open_memory(project, environment=Environment(names), clock=clock, sink=events, flags=flags)
         await memory.model_for("extract").complete(ANTHROPIC.request())
         await memory.close()

@@ -111,6 +111,12 @@ def memory_toggled(*, session: str, is_on: bool) -> Event:
     return Event("memory.toggled", session=session, is_on=is_on)
 
 
+def builtin_serves(*, reason: str, unused: tuple[str, ...]) -> Event:
+    """The built-in model serves because nobody chose one, or because what was chosen is not installed. `unused` are the
+    names of the keys that are there."""
+    return Event("model.builtin", reason=reason, unused=unused)
+
+
 def history_failed(*, reason: str) -> Event:
     """A change is on disk but could not be recorded in the history; the next touch tries again."""
     return Event("history.failed", reason=reason)

@@ -7,10 +7,10 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import BadMemoryFile, MemdirError, UsageError
-from memdir.layout import Layout, Place, is_session_id
+from memdir.errors import BadMemoryFile, MemdirError, ModelError, UsageError
+from memdir.layout import Layout, Place, is_session_id, slug_of
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
+from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
     from memdir.store.memories import Added
+    from memdir.store.move import Moved, Side
     from memdir.store.scan import Header
     from memdir.store.store import Memory, MemoryStore
     from memdir.store.undo import Undone
@@ -76,6 +77,8 @@ class MemDir:
         self._project_store: MemoryStore | None = None
         self._is_started = False
         self._chosen_model: Model | None = None
+        self._not_installed: ModelError | None = None
+        self._has_told = False
         self._opening = allocate_lock()  # recall is opened in threads
         self._choosing = allocate_lock()  # recall chooses in a thread: loading an SDK takes long
         self._sessions: dict[str, Session] = {}
@@ -174,11 +177,27 @@ class MemDir:
         forget_memories(store, [key], origin=self._origin())
         return key
 
-    def undo(self, change: str = "", *, scope: str = "project") -> Undone:
-        """Take back a change: the newest that was not taken back yet, or the one with this id (S14)."""
-        from memdir.store.undo import undo
+    def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
+        """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
+        project (`scope="project"`), each with its line in the index, its links and its lineage. `undo` takes it back on
+        both sides."""
+        from memdir.store.memories import find_key
+        from memdir.store.move import move_memories
 
-        return undo(self._open_for_writing(scope), change)
+        if scope not in ("user", "project"):
+            raise UsageError(f"a memory cannot be moved to {scope!r}", remedy="Choose user or project")
+        source, target = self._side("project" if scope == "user" else "user"), self._side(scope)
+        if source.store.root == target.store.root:
+            raise UsageError("this project's memories are those for all projects", remedy="Call it in another project")
+        keys = [find_key(source.store, memory) for memory in memories]
+        return move_memories(source, target, keys, is_dry=is_dry)
+
+    def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
+        """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
+        between scopes on both sides. Only tell which when dry."""
+        from memdir.store.move import undo_both
+
+        return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
 
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
@@ -190,7 +209,22 @@ class MemDir:
         store.record_outside_changes()
         prefix = store.place.prefix
         found = store.history.lineage(prefix + history_key(store, memory))
-        return {name.removeprefix(prefix): commits for name, commits in found.items()}
+        told = {name.removeprefix(prefix): commits for name, commits in found.items()}
+        return {**told, **self._before_moves(told)}
+
+    def _before_moves(self, found: Mapping[str, Sequence[Commit]]) -> Mapping[str, Sequence[Commit]]:
+        """What happened to memories in the scopes that they came from, as far as those are here."""
+        from memdir.store.move import MOVED
+
+        earlier: dict[str, Sequence[Commit]] = {}
+        for commit in (commit for commits in found.values() for commit in commits):
+            for moved in commit.trailers.get(MOVED, "").split("; "):
+                now, _, before = moved.partition(" < ")
+                scope, slug, key = (*before.split(" ", 2), "", "")[:3]
+                store = self._side_named(f"{scope} {slug}") if now in found and key else None
+                if store is not None:
+                    earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
+        return earlier
 
     # Conversations
 
@@ -268,10 +302,34 @@ class MemDir:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
+    def _side(self, scope: str) -> Side:
+        """A scope as the histories of both sides of a move know it."""
+        from memdir.store.move import Side
+
+        return Side(self._open_for_writing(scope), f"{scope} {self.layout.slug if scope == 'project' else '-'}")
+
+    def _side_named(self, name: str) -> MemoryStore | None:
+        """The store on one side of a move, by the name that a history has for it; None where it is gone."""
+        scope, _, slug = name.partition(" ")
+        if scope == "user" or (scope == "project" and slug == self.layout.slug):
+            return self.store_for(scope)
+        root = os.path.join(self.layout.projects, slug_of(slug), "memory")
+        return self._store(Place(root), "project") if scope == "project" and os.path.isdir(root) else None
+
     def stores(self) -> Sequence[MemoryStore]:
-        """The stores that background work writes to: the project's, and the team's where there is a team directory."""
+        """The stores of this project: its own, and the team's where there is a team directory."""
         team = self.place.team()
         return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+
+    @property
+    def learns_for_all_projects(self) -> bool:
+        """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
+        which sees only the project's directory, nor where that is the person's own."""
+        return self.place.root != self.layout.user_memory.root and not is_of_other_agent(self.settings, self.place.root)
+
+    def learning_stores(self) -> Sequence[MemoryStore]:
+        """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
+        return [*self.stores(), self.store_for("user")] if self.learns_for_all_projects else self.stores()
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
@@ -304,17 +362,28 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
 
         name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        own = ""
+        if self.learns_for_all_projects:
+            own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
+        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root, own=own)
 
     def context(self) -> str:
-        """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
+        """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
+        user's own memories for all projects; empty when there is none."""
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
         from memdir.prompts.listing import index_of
 
-        text, place = index_of(self.store), shown_line(self.place.index)
-        return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
+        told = {"project": "the user's memory, kept across conversations"}
+        if self.place.root != self.layout.user_memory.root:
+            told["user"] = "the user's own memory for all projects, kept across conversations"
+        found = [(scope, index_of(self.store_for(scope))) for scope in told]
+        return "\n\n".join(
+            f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
+            for scope, text in found
+            if text
+        )
 
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
@@ -340,6 +409,9 @@ class MemDir:
     def recaller(self, scope: str = "project", *, is_alone: bool = False) -> Recaller:
         """Finds the memories that help with a message and renders them (R1): those of a scope by the selector that the
         settings name (R2, R3), and after the project's the user's own for all projects."""
+        selector = self.settings.recall_selector
+        if selector == "model" or (selector == "auto" and self.environment.keys):
+            self._tell_who_serves()
         with self._opening:
             if (scope, is_alone) not in self._recallers:
                 from memdir.recall.recall import Recaller
@@ -361,11 +433,17 @@ class MemDir:
         return ModelChooser(
             self.chooser(scope),
             self.store_for(scope),
-            open_model=lambda: self.model_for("recall", at_cap="raise"),  # the local choice is there at once
+            open_model=self._model_that_chooses,
             name=self.settings.recall_model or self.model_name,
             sink=self,
             overrides=self.layout.prompts,
         )
+
+    def _model_that_chooses(self) -> Model:
+        model = self.model_for("recall", at_cap="raise")  # the local choice is there at once
+        if self._not_installed is not None:
+            raise self._not_installed  # the built-in model has no opinion
+        return model
 
     def threads(self) -> RecallThreads:
         """What recall runs beside a conversation."""
@@ -384,7 +462,7 @@ class MemDir:
     def _has_model(self) -> bool:
         """Whether there is a model besides the built-in one, which has no opinion."""
         if self._given_model is None:
-            return provider_of(self.settings, self.environment) != "builtin"
+            return provider_of(self.settings) != "builtin"
         from memdir.model.choose import name_of_model
 
         return name_of_model(self._given_model) != "builtin"
@@ -395,7 +473,7 @@ class MemDir:
         from memdir.model.choose import model_name, name_of_model
 
         if self._given_model is None:
-            return self._model_name or model_name(self.settings, self.environment)
+            return self._model_name or model_name(self.settings)
         return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
     def transcript(self, session_id: str) -> Transcript:
@@ -429,11 +507,38 @@ class MemDir:
         with self._choosing:
             model = self._given_model if self._given_model is not None else self._chosen_model
             if model is None:
-                from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
-
-                model = self._chosen_model = choose_model(self.settings, self.environment)
+                model = self._chosen_model = self._choose_model()
+        self._tell_who_serves()
         budget, slug = self.budget(), self.layout.slug
         return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+
+    def _choose_model(self) -> Model:
+        """What the settings name; where that is not installed, the built-in model, and it is told."""
+        from memdir.model.choose import choose_model  # a hook that asks no model loads none of it
+
+        try:
+            return choose_model(self.settings, self.environment)
+        except ModelError as error:
+            if error.kind != "no_sdk":
+                raise
+            from memdir.model.builtin.builtin_model import BuiltinModel
+
+            self._not_installed = error
+            return BuiltinModel()
+
+    def _tell_who_serves(self) -> None:
+        """Say once that the built-in model serves and nobody chose it. A host that passed a model has chosen."""
+        missing, is_chosen = (
+            self._not_installed,
+            self._given_model is not None or self.settings.model_provider != "auto",
+        )
+        if self._has_told or (is_chosen and missing is None):
+            return
+        self._has_told = True
+        from memdir.events import builtin_serves
+
+        reason = f"{missing.message}. {missing.remedy}" if missing else "nobody chose a model"
+        self.emit(builtin_serves(reason=reason, unused=self.environment.keys))
 
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
@@ -499,7 +604,8 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
     """Open the memory of a project (S1–S5). Reads settings; touches nothing on disk before a session or a write.
 
     `home` is memdir's home instead of `~/.memdir`. `model` does the background work and is called `model_name` in
-    requests; without one the settings choose, and without a key it is the built-in one. `sink` is told every event.
+    requests; without one the settings choose, and it is the built-in one until a person chose another, whatever key is
+    there. `sink` is told every event.
     `user` names whose memories for all projects join: a host that serves several people gives each a folder.
     `environment`, `flags` (settings by name), `clock` and `source` (who the history says wrote) are for command lines
     and tests.

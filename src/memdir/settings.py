@@ -28,6 +28,8 @@ LAYERS: tuple[Layer, ...] = ("managed", "flags", "local", "user", "project")
 UNTRUSTED: Layer = "project"
 MAX_SETTINGS_BYTES = 1 << 20  # a settings file larger than this is a mistake or an attack
 
+OTHER_AGENTS = (".claude", ".qwen", ".gemini", ".codex")  # homes that are not ours, by their names
+
 _UNKNOWN = "there is no such setting"
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
@@ -89,8 +91,20 @@ class Environment:
         self.width = variables.get("COLUMNS", "")
         self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
         self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
+        self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
+        qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
+        self.qwen_home = _expand(qwen, variables)
+        data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+        database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
+        self.opencode_database = _expand(database, variables)
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the keys that are there."""
+        found = {"ANTHROPIC_API_KEY": self.anthropic_key, "OPENAI_API_KEY": self.openai_key}
+        return tuple(name for name, key in found.items() if key)
 
     @staticmethod
     def read(*, bare: bool = False, home: str = "") -> Environment:
@@ -242,6 +256,14 @@ def memory_root(environment: Environment, settings: Settings, layout: Layout) ->
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
 
 
+def is_of_other_agent(settings: Settings, root: str) -> bool:
+    """Whether a memory directory lies in a home that another agent owns, by its name or by settings that are not ours:
+    that agent sees the project's directory, and none for all projects."""
+    if any(part in OTHER_AGENTS for part in root.split(os.sep)):
+        return True
+    return any(refusal.layer == "user" and refusal.reason == _UNKNOWN for refusal in settings.refused)
+
+
 def _why_off(
     environment: Environment, values: Mapping[str, Value], origins: Mapping[str, Layer], paths: Mapping[Layer, str]
 ) -> tuple[str, str]:
@@ -375,10 +397,6 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     return False if variables.get("TERM") == "dumb" else None
 
 
-def provider_of(settings: Settings, environment: Environment) -> str:
-    """The provider in force; `auto` takes the first whose key is there, and the built-in model without any."""
-    if settings.model_provider != "auto":
-        return settings.model_provider
-    if environment.anthropic_key:
-        return "anthropic"
-    return "openai" if environment.openai_key or settings.model_base_url else "builtin"
+def provider_of(settings: Settings) -> str:
+    """The provider in force: the one that a person chose, and the built-in model until then. A key is no choice."""
+    return "builtin" if settings.model_provider == "auto" else settings.model_provider

@@ -90,14 +90,14 @@ def test_check_names_memories_that_no_model_has_seen(memdir: Memdir) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    """A provider that the environment names, so that `auto` means a model."""
+    """A provider whose key is there."""
     with ProviderServer() as started:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         yield started
 
 
-def at(server: ProviderServer) -> tuple[str, str]:
-    return "--set", f"model.baseUrl={server.url}"
+def at(server: ProviderServer) -> tuple[str, ...]:
+    return "--set", "model.provider=anthropic", "--set", f"model.baseUrl={server.url}"
 
 
 def test_recall_asks_the_model_that_a_conversation_would_ask(memdir: Memdir, server: ProviderServer) -> None:

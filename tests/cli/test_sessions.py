@@ -429,8 +429,9 @@ def test_why_quotes_the_conversation_and_says_when_it_is_gone(
 def test_sessions_of_other_agents_are_listed_shown_and_exported(
     memdir: Memdir, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """J4: Claude Code and Codex, recorded from the real clients."""
+    """J4, R8: all five, recorded from the real clients."""
     from memdir.layout import slug_of
+    from tests.contracts.test_transcript_sources import build_database
 
     home = tmp_path / "claude"
     recorded = next(RECORDED.rglob("68be5724*.jsonl"))
@@ -446,10 +447,23 @@ def test_sessions_of_other_agents_are_listed_shown_and_exported(
     meta["payload"]["cwd"] = str(project)
     codex.write_text(json.dumps(meta) + "\n" + "".join(lines[1:]))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    gemini = shutil.copytree(RECORDED / "gemini", tmp_path / ".gemini")
+    (gemini / "tmp" / "app" / ".project_root").write_text(str(project.resolve()))
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path))
+    chats = RECORDED / "qwen" / "projects" / "-home-ann-app"
+    shutil.copytree(chats, tmp_path / "qwen" / "projects" / slug_of(str(project.resolve())))
+    monkeypatch.setenv("QWEN_HOME", str(tmp_path / "qwen"))
+    (tmp_path / "data" / "opencode").mkdir(parents=True)
+    build_database(tmp_path / "data" / "opencode" / "opencode.db", project.resolve())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     listed = answer(memdir("sessions", "--agent", "all", "--json"))["sessions"]
-    assert {one["agent"] for one in listed} == {"claude-code", "codex"}
-    assert all(one["title"] and one["messages"] for one in listed)
-    for agent in ("claude-code", "codex"):
+    agents = {"claude-code", "codex", "gemini", "qwen", "opencode"}
+    assert {one["agent"] for one in listed} == agents
+    told = {one["agent"]: one["title"] for one in listed if one["messages"]}
+    assert all(told[agent].startswith("Never mock the database") for agent in ("gemini", "qwen", "opencode")), told
+    found = answer(memdir("search", "--sessions", "mock the database", "--json"))["matches"]
+    assert {one["agent"] for one in found} == agents
+    for agent in agents:
         assert "User" in memdir("sessions", "show", "--agent", agent).out
         target = tmp_path / f"{agent}.html"
         assert memdir("sessions", "export", "--agent", agent, "--to", str(target)).code == 0

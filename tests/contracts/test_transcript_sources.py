@@ -1,11 +1,15 @@
 """What every transcript source promises (ARCHITECTURE: TranscriptSource), on sessions that the real clients wrote.
 
-The recorded ones are small sessions of Claude Code 2.1.197 and Codex 0.166.0, with long texts of the clients cut out.
+The recorded ones are small sessions of Claude Code 2.1.197, Codex 0.166.0, Gemini CLI 0.61.0, Qwen Code 0.24.4 and
+opencode 1.18.33, with long texts of the clients cut out; of opencode's file the rows.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,8 @@ from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
+from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
+from memdir.transcript.sources.opencode import OpencodeSessions
 from memdir.transcript.sources.source import OwnSessions, TranscriptSource
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock
@@ -71,7 +77,53 @@ def codex(folder: Path, clock: Clock) -> Case:
     return Case(CodexSessions(str(home)), project)
 
 
-@pytest.fixture(params=[own, claude_code, codex])
+def gemini(folder: Path, clock: Clock) -> Case:
+    project = folder / "app"
+    project.mkdir()
+    home = folder / "gemini"
+    shutil.copytree(RECORDED / "gemini", home)
+    (home / "tmp" / "app" / ".project_root").write_text(str(project), encoding="utf-8")
+    return Case(GeminiSessions(str(home)), project)
+
+
+def qwen(folder: Path, clock: Clock) -> Case:
+    project = folder / "app"
+    project.mkdir()
+    home = folder / "qwen"
+    shutil.copytree(RECORDED / "qwen" / "projects" / "-home-ann-app", home / "projects" / slug_of(str(project)))
+    return Case(QwenSessions(str(home)), project)
+
+
+def opencode(folder: Path, clock: Clock) -> Case:
+    project = folder / "app"
+    project.mkdir()
+    build_database(folder / "opencode.db", project)
+    return Case(OpencodeSessions(str(folder / "opencode.db")), project)
+
+
+def build_database(path: Path, project: Path) -> None:
+    """opencode's file with the recorded rows, as a session of this project."""
+    text = (RECORDED / "opencode.json").read_text(encoding="utf-8").replace("/home/ann/app", str(project))
+    database = sqlite3.connect(path)
+    for table, rows in json.loads(text).items():
+        columns = list(rows[0])
+        database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+        marks = ", ".join("?" * len(columns))
+        database.executemany(f"INSERT INTO {table} VALUES ({marks})", [tuple(row.values()) for row in rows])
+    database.commit()
+    database.close()
+
+
+BUILDERS = [own, claude_code, codex, gemini, qwen, opencode]
+
+
+@pytest.fixture(params=[own, claude_code, codex, gemini, qwen])
+def case_of_lines(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Case:
+    build: Callable[[Path, Clock], Case] = request.param
+    return build(tmp_path.resolve(), clock)
+
+
+@pytest.fixture(params=BUILDERS)
 def case(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Case:
     build: Callable[[Path, Clock], Case] = request.param
     return build(tmp_path.resolve(), clock)
@@ -79,8 +131,9 @@ def case(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Case:
 
 def test_it_finds_the_sessions_of_a_project_and_of_no_other(case: Case) -> None:
     [ref] = case.source.sessions(str(case.project))
-    assert Path(ref.path).stat().st_size == ref.size
+    assert ref.size > 0 and Path(ref.path).exists()
     assert ref.id and ref.agent
+    assert case.source.session(ref.id, ref.path) == ref
     other = case.project.parent / "other"
     other.mkdir()
     assert list(case.source.sessions(str(other))) == []
@@ -130,12 +183,49 @@ def test_since_gives_what_came_after_a_message_and_all_when_it_is_gone(case: Cas
 @pytest.mark.parametrize(
     "junk", [b'{"half', b"\0" * 4096, b"\xff\xfe\n", b"[1]\nnull\n{}\n", b'{"type":"response_item"}\n']
 )
-def test_damage_and_unknown_lines_cost_nothing_else(case: Case, junk: bytes) -> None:
+def test_damage_and_unknown_lines_cost_nothing_else(case_of_lines: Case, junk: bytes) -> None:
     """J3."""
+    case = case_of_lines
     [ref] = case.source.sessions(str(case.project))
     messages = list(case.source.messages(ref))
     path = Path(ref.path)
+    assert path.stat().st_size == ref.size
     path.write_bytes(path.read_bytes() + junk)
+    [again] = case.source.sessions(str(case.project))
+    assert list(case.source.messages(again)) == messages
+
+
+def test_reading_from_a_place_gives_what_is_there_and_behind_it(case: Case) -> None:
+    [ref] = case.source.sessions(str(case.project))
+    placed = list(case.source.placed(ref))
+    assert [message for _, message in placed] == list(case.source.messages(ref))
+    assert [place for place, _ in placed] == sorted(place for place, _ in placed)
+    for at, (place, _) in enumerate(placed):
+        again = [(other, message.id) for other, message in case.source.placed(ref, place)]
+        assert again[-len(placed[at:]) :] == [(other, message.id) for other, message in placed[at:]]
+        assert all(other >= place for other, _ in again)
+
+
+def test_what_is_no_file_is_no_session_and_never_waited_for(case: Case, tmp_path: Path) -> None:
+    """S15: a pipe, a folder or a link to one in the place of a transcript."""
+    [ref] = case.source.sessions(str(case.project))
+    path = Path(ref.path)
+    path.unlink()
+    os.mkfifo(tmp_path / "pipe")
+    for make in (lambda: os.mkfifo(path), path.mkdir, lambda: path.symlink_to(tmp_path / "pipe")):
+        make()
+        for found in (ref, *case.source.sessions(str(case.project))):
+            assert list(case.source.messages(found)) == []
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_a_line_without_end_is_not_held_in_memory(case_of_lines: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of_lines
+    [ref] = case.source.sessions(str(case.project))
+    messages = list(case.source.messages(ref))
+    with Path(ref.path).open("ab") as file:
+        file.write(b'{"type":"user","message":{"content":"')
+        file.truncate(file.tell() + (200 << 20))  # a hole
     [again] = case.source.sessions(str(case.project))
     assert list(case.source.messages(again)) == messages
 
@@ -149,5 +239,63 @@ def test_a_session_that_is_gone_reads_as_empty(case: Case) -> None:
 
 
 def test_a_home_that_does_not_exist_has_no_sessions(tmp_path: Path) -> None:
-    for source in (OwnSessions, ClaudeCodeSessions, CodexSessions):
+    kinds = (OwnSessions, ClaudeCodeSessions, CodexSessions, GeminiSessions, QwenSessions, OpencodeSessions)
+    for source in kinds:
         assert list(source(str(tmp_path / "nowhere")).sessions(str(tmp_path))) == []
+
+
+def test_a_prompt_of_opencode_comes_without_the_quotes_of_its_command_line(tmp_path: Path, clock: Clock) -> None:
+    case = opencode(tmp_path.resolve(), clock)
+    for written, said in (
+        (r'"say \"hi\" to Ann"', 'say "hi" to Ann'),
+        ('"a" or "b"', '"a" or "b"'),
+        ('"', '"'),
+        ("plain", "plain"),
+    ):
+        database = sqlite3.connect(tmp_path / "opencode.db")
+        row = (
+            "UPDATE part SET data = ? WHERE id = (SELECT min(id) FROM part)",
+            [json.dumps({"type": "text", "text": written})],
+        )
+        database.execute(*row)
+        database.commit()
+        database.close()
+        [ref] = case.source.sessions(str(case.project))
+        assert next(case.source.messages(ref)).text == said
+
+
+def test_a_locked_or_damaged_database_has_no_sessions_and_nobody_waits(tmp_path: Path, clock: Clock) -> None:
+    case = opencode(tmp_path.resolve(), clock)
+    path = tmp_path / "opencode.db"
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    assert list(case.source.sessions(str(case.project))) == []
+    holder.execute("ROLLBACK")
+    holder.close()
+    [ref] = case.source.sessions(str(case.project))
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 512):
+        path.write_bytes(whole[:at] + b"\xff" * 512 + whole[at + 512 :])
+        for one in (ref, *case.source.sessions(str(case.project))):
+            list(case.source.messages(one))
+    path.write_bytes(whole[:1000])
+    assert list(case.source.messages(ref)) == []
+    path.write_bytes(b"not a database at all" * 100)
+    assert list(case.source.sessions(str(case.project))) == []
+
+
+def test_a_question_that_a_hostile_database_never_answers_ends(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.transcript.sources.opencode.MAX_SECONDS", 0.2)
+    case = opencode(tmp_path.resolve(), clock)
+    database = sqlite3.connect(tmp_path / "opencode.db")
+    database.execute("ALTER TABLE message RENAME TO real")
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    database.execute(
+        f"CREATE VIEW message AS {endless} SELECT 'm' AS id, 's' AS session_id, i AS time_created, '' AS data FROM n"
+    )
+    database.commit()
+    database.close()
+    [ref] = case.source.sessions(str(case.project))
+    assert list(case.source.messages(ref)) == []

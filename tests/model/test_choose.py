@@ -1,4 +1,4 @@
-"""Which model: what the settings name, else what a key suggests, else the built-in one (S2)."""
+"""Which model: the one that a person chose, and the built-in one until then (S2)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ def settings(project: Path, **values: str) -> Settings:
     ("variables", "values", "provider"),
     [
         ({}, {}, "builtin"),
-        (ANTHROPIC_KEY, {}, "anthropic"),
-        (OPENAI_KEY, {}, "openai"),
-        (ANTHROPIC_KEY | OPENAI_KEY, {}, "anthropic"),
-        ({}, {"model.baseUrl": "http://127.0.0.1:11434/v1"}, "openai"),
+        (ANTHROPIC_KEY, {}, "builtin"),
+        (OPENAI_KEY, {"model.provider": "auto"}, "builtin"),
+        (ANTHROPIC_KEY | OPENAI_KEY, {"model.name": "claude-haiku-5-5"}, "builtin"),
+        (OPENAI_KEY, {"model.baseUrl": "http://127.0.0.1:11434/v1"}, "builtin"),
         (ANTHROPIC_KEY, {"model.provider": "builtin"}, "builtin"),
         (ANTHROPIC_KEY, {"model.provider": "command"}, "command"),
+        ({}, {"model.provider": "anthropic"}, "anthropic"),
     ],
 )
-def test_the_provider_in_force(project: Path, variables: dict[str, str], values: dict[str, str], provider: str) -> None:
-    environment = Environment(variables)
-    assert provider_of(settings(project, **values), environment) == provider
+def test_a_key_is_no_choice(project: Path, variables: dict[str, str], values: dict[str, str], provider: str) -> None:
+    found = settings(project, **values)
+    assert provider_of(found) == provider
+    if provider == "builtin":
+        assert isinstance(choose_model(found, Environment(variables)), BuiltinModel)
 
 
 async def test_each_provider_is_opened_with_retries_and_without_a_request(project: Path) -> None:
@@ -77,9 +80,9 @@ def test_a_program_that_is_installed_is_the_model(
 
 
 def test_the_model_s_name_is_the_user_s_or_a_current_one(project: Path) -> None:
-    assert model_name(settings(project, **{"model.name": "llama4"}), Environment(OPENAI_KEY)) == "llama4"
-    assert model_name(settings(project), Environment({})) == "builtin"
-    assert model_name(settings(project), Environment(ANTHROPIC_KEY)).startswith("claude-")
+    assert model_name(settings(project, **{"model.name": "llama4", "model.provider": "openai"})) == "llama4"
+    assert model_name(settings(project)) == "builtin"
+    assert model_name(settings(project, **{"model.provider": "anthropic"})).startswith("claude-")
 
 
 def test_a_repository_does_not_choose_whom_we_talk_to(project: Path) -> None:
@@ -89,5 +92,5 @@ def test_a_repository_does_not_choose_whom_we_talk_to(project: Path) -> None:
     hostile = {"model": {"provider": "openai", "baseUrl": "http://evil.invalid/v1", "command": "codex"}}
     (folder / "settings.json").write_text(json.dumps(hostile), encoding="utf-8")
     found = settings(project)
-    assert provider_of(found, Environment({})) == "builtin"
+    assert provider_of(found) == "builtin"
     assert {refusal.name for refusal in found.refused} == {"model.provider", "model.baseUrl", "model.command"}

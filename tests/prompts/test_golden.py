@@ -20,12 +20,17 @@ MANIFEST = (
 )
 TEAM = "- [project] freeze.md (2026-11-12T17:00:00Z): no merges until the mobile release is cut"
 BASH = load_prompt("extract/bash.md").text.rstrip("\n")
+OWN = "/home/ann/.memdir/memory"
+OWN_MANIFEST = "- [user] ann.md (2026-10-01T08:00:00Z): new to React"
 HELLO = '{"role": "user", "content": [{"text": "Hello!"}]}'
 CALL = '{"role": "assistant", "content": [{"call": "c1", "tool": "Read", "arguments": {}}]}'
 
 VALUES: dict[str, dict[str, str]] = {
-    "behaviour.md": {"directory": f"{HOME}/memory"},
-    "behaviour_without_index.md": {"directory": f"{HOME}/memory"},
+    "behaviour.md": {
+        "directory": f"{HOME}/memory",
+        "own": load_prompt("behaviour/own.md").render(directory=OWN).rstrip(),
+    },
+    "behaviour_without_index.md": {"directory": f"{HOME}/memory", "own": ""},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {
@@ -49,6 +54,8 @@ VALUES: dict[str, dict[str, str]] = {
     "extract/bash.md": {},
     "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
     "extract/nudge.md": {},
+    "extract/own.md": {"directory": OWN, "manifest": OWN_MANIFEST},
+    "behaviour/own.md": {"directory": OWN},
     "extract/earlier.md": {"times": '- Monday, 2026-03-02 14:05: "The freeze ends on Friday."'},
     "extract/combined.md": {
         "bash": BASH,
@@ -57,8 +64,16 @@ VALUES: dict[str, dict[str, str]] = {
         "manifest": MANIFEST,
         "team_directory": f"{HOME}/memory/team",
         "team_manifest": TEAM,
+        "own": "",
     },
-    "extract/private.md": {"bash": BASH, "new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
+    "extract/private.md": {
+        "bash": BASH,
+        "new_messages": "4",
+        "directory": f"{HOME}/memory",
+        "manifest": MANIFEST,
+        "own": load_prompt("extract/own.md").render(directory=OWN, manifest=OWN_MANIFEST).rstrip(),
+    },
+    "recall/answer.md": {},
     "recall/select.md": {},
     "session_memory/oversized.md": {
         "total": "13,400",

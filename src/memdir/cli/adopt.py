@@ -43,9 +43,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     _clear_empty_place(layout.default_memory)
     adopt(layout, chosen)
     if options.json:
-        context.print_json({"adopted": chosen.identity.root})
-    else:
-        context.terminal.line(f"{context.terminal.bold('Adopted')} the memories of {clean(chosen.identity.root)}")
+        return context.print_json({"adopted": chosen.identity.root})
+    context.terminal.line(f"{context.terminal.bold('Adopted')} the memories of {clean(chosen.identity.root)}")
     return 0
 
 

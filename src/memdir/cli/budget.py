@@ -46,9 +46,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     groups = {name: sums(spents, key) for name, key in keys.items()}
     page = _BudgetPage(days, spents, groups, Caps.of(memory.settings), memory.layout.slug)
     if options.json:
-        context.print_json(page.plain())
-    else:
-        page.print(context.terminal)
+        return context.print_json(page.plain())
+    page.print(context.terminal)
     return 0
 
 

@@ -1,7 +1,4 @@
-"""The settings: shown, asked for, changed in one of the files, or opened in an editor.
-
-Layers, strongest first: managed policy, flags (--set NAME=VALUE), local (this machine, this project), user, project
-(committed to the repository, never trusted with where we write, whom we talk to or what we run)."""
+"""The settings: shown, asked for, changed in one of the files, or opened in an editor."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memdir.cli.context import Context
-    from memdir.settings import Layer, Settings
+    from memdir.settings import Layer, Settings, Value
 
 WRITABLE = ("user", "local", "project")
 
@@ -56,7 +53,7 @@ class ListSettings:
         memory = context.memory
         settings, files = memory.settings, _files(context)
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "enabled": settings.enabled,
                     "offBecause": settings.off_because or None,
@@ -68,7 +65,6 @@ class ListSettings:
                     ],
                 }
             )
-            return 0
         terminal = context.terminal
         state = (
             terminal.style("on", "green") if settings.enabled else terminal.style(f"off: {settings.off_because}", "red")
@@ -101,10 +97,9 @@ class Get:
         option = option_named(options.name)
         settings = context.memory.settings
         if options.json:
-            context.print_json({"name": option.name, **_plain_value(settings, option.name)})
-        else:
-            value = settings.value(option)
-            context.terminal.line("" if value is None else clean(_shown(value)))
+            return context.print_json({"name": option.name, **_plain_value(settings, option.name)})
+        value = settings.value(option)
+        context.terminal.line("" if value is None else clean(_shown(value)))
         return 0
 
 
@@ -129,21 +124,25 @@ class Set:
             raise UsageError("there is either a value or --unset", remedy="memdir config set recall.selector local")
         context.tolerate_settings()
         name, layer, path = option_named(options.name).name, options.layer, _files(context)[options.layer]
-        found = _found(path)
-        _drop(found, name)
-        if not options.unset:
-            _put(found, name, checked_value(name, options.value, layer))
-        write_settings(path, found)
+        put_setting(path, name, None if options.unset else checked_value(name, options.value, layer))
         settings = context.reopened().settings
         origin = settings.origins.get(name, "default")
         if options.json:
-            context.print_json({"name": name, "file": path, **_plain_value(settings, name)})
-            return 0
+            return context.print_json({"name": name, "file": path, **_plain_value(settings, name)})
         told = f"{name} is {_shown(settings.value(option_named(name)))}"
         context.terminal.line(f"{context.terminal.bold(clean(told))}  {context.terminal.dim(clean(path))}")
         if not options.unset and origin != layer:
             context.note(f"the {origin} settings go before what you set")
         return 0
+
+
+def put_setting(path: str, name: str, value: Value) -> None:
+    """Write a setting into a file, or take it out of it; what else is there stays as it is."""
+    found = _found(path)
+    _drop(found, name)
+    if value is not None:
+        _put(found, name, value)
+    write_settings(path, found)
 
 
 def _found(path: str) -> dict[str, Any]:
@@ -213,7 +212,6 @@ class EditSettings:
             told = "; ".join(f"{r.name}: {r.reason}" for r in refused)
             raise SettingsError(f"saved, but {told}", remedy=f"`memdir config edit --layer {options.layer}` opens it")
         if options.json:
-            context.print_json({"file": path})
-        else:
-            context.terminal.line(f"{context.terminal.bold('Saved')} {clean(path)}")
+            return context.print_json({"file": path})
+        context.terminal.line(f"{context.terminal.bold('Saved')} {clean(path)}")
         return 0

@@ -167,13 +167,17 @@ class Context:
         return self.memory
 
     def ask(self, question: str, *, otherwise: bool = False) -> bool:
-        """Whether a person says yes. Ctrl-C ends the command here and now, whatever loop runs around the question."""
+        """Whether a person says yes."""
+        answer = self.answer(question)
+        return otherwise if not answer else answer in ("y", "yes")
+
+    def answer(self, question: str) -> str:
+        """What a person says. Ctrl-C ends the command here and now, whatever loop runs around the question."""
         import signal
 
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            answer = input(question).strip().lower()
-            return otherwise if not answer else answer in ("y", "yes")
+            return input(question).strip().lower()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -183,6 +187,8 @@ class Context:
             from memdir.store.repair import repair_in_words
 
             self.note(repair_in_words(event))
+        elif event.name == "model.builtin" and self.memory.settings.model_provider != "auto":
+            self.note(f"the built-in model serves: {event.fields['reason']}")
         elif event.name == "history.failed":
             self._failed_because = str(event.fields["reason"])
         elif event.name == "memory.secret":
@@ -220,6 +226,17 @@ class Context:
             self._tell_adoption(memory.find_lost_store())
         return memory
 
+    def with_model(self) -> MemDir:
+        """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""
+        settings = self.require_enabled().settings
+        is_seen = sys.stdin.isatty() and sys.stdout.isatty() and not self._options.json
+        is_open = settings.model_provider == "auto" and settings.origins.get("model.provider", "user") == "user"
+        if is_seen and is_open:  # and what they choose would be in force
+            from memdir.cli.which_model import ask_which_model
+
+            ask_which_model(self)
+        return self.memory
+
     def _tell_adoption(self, adoption: Adoption | None) -> None:
         if adoption and adoption.adopted:
             self.note(
@@ -255,11 +272,13 @@ class Context:
         is_seen = sys.stderr.isatty() and not self._options.json
         return Progress(sys.stderr if is_seen else None, what)
 
-    def print_json(self, answer: Mapping[str, object]) -> None:
-        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md)."""
+    def print_json(self, answer: Mapping[str, object]) -> int:
+        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md). Gives
+        the exit status of a command that has no more to do."""
         import json
 
         self.terminal.line(json.dumps({"ok": True, **answer}, indent=2))
+        return 0
 
     def _flags(self) -> dict[str, str]:
         flags = {}

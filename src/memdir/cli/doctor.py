@@ -1,7 +1,7 @@
 """Judge the store: files that cannot be read or have no type, near-duplicates, echoes of the instruction files, an
 index out of step or over its limit, relative dates, secrets, claims about files that are gone, orphaned stores, refused
 settings, unsafe permissions, a damaged history, a project whose git is left out because it could run what a stranger
-wrote. Exit status 1 when something needs attention (notes alone do not)."""
+wrote. Says which model serves, and why. Exit status 1 when something needs attention (notes alone do not)."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
         remedy = finding.remedy or ("`memdir doctor --fix` repairs it" if finding.fixable else "")
         if remedy:
             terminal.line(terminal.dim(f"         {clean(remedy)}"))
+    terminal.line(terminal.dim(clean(f"model    {diagnosis.model}")))
     counts = {kind: sum(finding.severity == kind for finding in diagnosis.findings) for kind in _STYLES}
     colour = {"healthy": "green", "needs attention": "yellow"}.get(diagnosis.verdict, "dim")
     verdict = terminal.style(diagnosis.verdict, colour)
@@ -67,6 +68,7 @@ def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
         "healthy": diagnosis.verdict == "healthy",
         "verdict": diagnosis.verdict,
         "memories": diagnosis.memories,
+        "model": diagnosis.model,
         "repaired": done,
         "findings": [_plain_finding(finding) for finding in diagnosis.findings],
     }

@@ -1,7 +1,7 @@
 """Consolidate memories: merge duplicates, correct what was disproved, make dates absolute, prune, rebuild the index.
 
 Shows what it is doing, then a diff, and asks before it writes (--yes does not ask). What would lose facts is
-not written. `memdir undo` takes it back. Without a key the built-in model does the work by rules."""
+not written. `memdir undo` takes it back. Until you choose another, the built-in model does the work by rules."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ EXAMPLES = ("memdir dream --dry-run", "memdir dream --yes", "memdir dream --sinc
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the diff and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask before writing")
+    parser.add_argument("--scope", choices=("project", "user"), default="project", help="user: yours, for all projects")
     parser.add_argument(
         "--since", metavar="DATE", help="look at sessions since this day (default: since the last dream)"
     )
@@ -34,11 +35,12 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     from memdir.dream.dream import DreamReport, DreamTask
 
-    memory = context.start()
     since = _moment(options.since) if options.since else None
     asks = not (options.yes or options.dry_run)
     if asks and (options.json or not sys.stdin.isatty()):
         raise UsageError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
+    context.with_model()
+    memory = context.start()
 
     async def dream() -> DreamReport | NotDreamt:
         try:
@@ -46,6 +48,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
                 DreamTask(0, on_change=_show),
                 since=since,
                 is_dry=options.dry_run,
+                scope=options.scope,
                 confirm=(lambda report: _confirmed(report, context)) if asks else None,
             )
         finally:

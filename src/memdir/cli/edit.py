@@ -55,8 +55,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
         raise
     os.unlink(draft)
     if options.json:
-        context.print_json({"file": key, "changed": after != before})
-    elif after == before:
+        return context.print_json({"file": key, "changed": after != before})
+    if after == before:
         context.terminal.line("Nothing changed.")
     else:
         context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{_undo_hint(store)}")

@@ -53,8 +53,7 @@ class PrintPrompt:
         memory = context.start() if context.memory.settings.enabled else context.memory
         section, index = memory.prompt(), memory.context()
         if options.json:
-            context.print_json({"enabled": memory.settings.enabled, "section": section, "index": index})
-            return 0
+            return context.print_json({"enabled": memory.settings.enabled, "section": section, "index": index})
         parts = [section, index] if options.index else [section]
         text = "\n\n".join(part.strip("\n") for part in parts if part)
         if text:
@@ -80,9 +79,8 @@ class Completion:
         if options.typed is None:
             script = shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n")
             if options.json:
-                context.print_json({"script": script})
-            else:
-                context.terminal.line(script)
+                return context.print_json({"script": script})
+            context.terminal.line(script)
             return 0
         for candidate in _candidates(options.typed, context):
             context.terminal.line(candidate)
@@ -170,7 +168,7 @@ def _scopes(_: Context) -> list[str]:
 
 _VALUES: dict[str, Callable[[Context], list[str]]] = {"--scope": _scopes, "--set": _flags, "--expect": _memories}
 _NAMED: dict[str, Callable[[Context, list[str]], list[str]]] = {
-    **dict.fromkeys(("show", "edit", "forget", "why"), _memories),
+    **dict.fromkeys(("show", "edit", "forget", "move", "why"), _memories),
     **dict.fromkeys(("log", "diff", "restore"), _memories_ever),
     **dict.fromkeys(("sessions show", "sessions export", "sessions files", "resume", "fork"), _sessions),
     **dict.fromkeys(("config get", "config set"), _settings),

@@ -41,8 +41,7 @@ class Log:
         path = history_path(store, options.memory) if options.memory else ""
         commits = store.history.log(path, limit=options.limit)
         if options.json:
-            context.print_json({"changes": [plain_commit(commit) for commit in commits]})
-            return 0
+            return context.print_json({"changes": [plain_commit(commit) for commit in commits]})
         if not commits:
             context.terminal.line("Nothing has changed yet.")
         for commit in commits:
@@ -114,8 +113,7 @@ class Diff:
         commit, path = _chosen(store, options.what)
         patch = store.history.patch(commit, path)
         if options.json:
-            context.print_json({**plain_commit(commit), "patch": patch})
-            return 0
+            return context.print_json({**plain_commit(commit), "patch": patch})
         print_commit(commit, context)
         context.terminal.line()
         context.terminal.patch(patch)
@@ -145,14 +143,10 @@ class Undo:
         add_scope(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import undo
-
-        store = context.store(for_writing=True)
-        undone = undo(store, options.change, is_dry=options.dry_run)
+        undone = context.start().undo(options.change, scope=options.scope, is_dry=options.dry_run)
         if options.json:
             told = {"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths}
-            context.print_json({**told, "dryRun": options.dry_run})
-            return 0
+            return context.print_json({**told, "dryRun": options.dry_run})
         terminal = context.terminal
         short_id = terminal.style(undone.commit.id[:8], "yellow")
         verb = "Would take back" if options.dry_run else "Took back"
@@ -183,9 +177,8 @@ class Restore:
         key = history_key(store, options.memory)
         source = restore(store, key, options.at)
         if options.json:
-            context.print_json({"file": key, "from": source.id})
-        else:
-            context.terminal.line(
-                f"{context.terminal.bold('Restored')} {clean(key)} from {source.id[:8]} ({clean(source.subject)})"
-            )
+            return context.print_json({"file": key, "from": source.id})
+        context.terminal.line(
+            f"{context.terminal.bold('Restored')} {clean(key)} from {source.id[:8]} ({clean(source.subject)})"
+        )
         return 0

@@ -38,7 +38,7 @@ class List:
         unreadable = [item for scan in scans.values() for item in scan.unreadable]
         root = memory.place_of(scopes[0]).root
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "directory": root,
                     "total": len(wanted),
@@ -46,7 +46,6 @@ class List:
                     "leftOut": {item.key: item.reason for item in unreadable},
                 }
             )
-            return 0
         for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
         if shown:
@@ -107,7 +106,7 @@ class ShowMemory:
             sys.stdout.buffer.write(topic.data)
             return 0
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "file": memory.key,
                     "path": memory.path,
@@ -119,7 +118,6 @@ class ShowMemory:
                     "problems": topic.problems(),
                 }
             )
-            return 0
         terminal = context.terminal
         age = age_words(memory.mtime, context.memory.clock())
         terminal.line(terminal.dim(f"{clean(memory.path)}  (saved {age})"))
@@ -146,9 +144,34 @@ class Forget:
         keys = list(dict.fromkeys(find_key(store, wanted) for wanted in options.memories))
         forget_memories(store, keys, origin=Origin("cli", trust="user"))
         if options.json:
-            context.print_json({"files": keys})
-            return 0
+            return context.print_json({"files": keys})
         terminal, it = context.terminal, "it" if len(keys) == 1 else "them"
         undo = f"  `memdir undo` brings {it} back{'' if store.history.is_readable else ' once git is installed'}"
         terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")
+        return 0
+
+
+class Move:
+    """Move memories from this project to your own for all projects, or from those into this project, with their lines
+    in the index, their links and where they come from. Where a name is taken there, the memory gets another."""
+
+    EXAMPLES = ("memdir move user_role.md --scope user", "memdir move tabs.md ci.md --scope project --dry-run")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
+        parser.add_argument("--scope", required=True, choices=("user", "project"), help="user: yours, for all projects")
+        parser.add_argument("--dry-run", action="store_true", help="tell what would be moved and change nothing")
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        moved = context.start().move(*options.memories, scope=options.scope, is_dry=options.dry_run)
+        if options.json:
+            files = [{"file": one.file, "before": one.file_before, "path": one.path} for one in moved]
+            context.print_json({"moved": files, "scope": options.scope, "dryRun": options.dry_run})
+            return 0
+        terminal, whose = context.terminal, "yours, for all projects" if options.scope == "user" else "this project's"
+        verb = terminal.bold("Would move" if options.dry_run else "Moved")
+        for one in moved:
+            name = f", as {clean(one.file)}" if one.file != one.file_before else ""
+            terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
+        terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
         return 0

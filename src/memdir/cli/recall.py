@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memdir.cli.context import Context
     from memdir.memdir import MemDir
     from memdir.recall.decide import Judgement
+    from memdir.recall.recall_log import Injection
     from memdir.recall.selection import Recalled, Selection
 
 EXAMPLES = (
@@ -29,6 +30,7 @@ EXAMPLES = (
 MAX_MESSAGE_BYTES = 1 << 20  # from standard input
 NOTHING = "none"  # what --expect calls an empty answer
 EXPLAINED = 12  # candidates shown by --explain
+CHOOSERS = {"words": "by words", "sentences": "by the sentence model", "model": "by the model"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, context: Context) -> int:
     if options.log:
-        from memdir.cli import recall_log
-
-        return recall_log.run(options, context)
+        return _list_shown(options, context)
     options.text = text_of(options.words, max_bytes=MAX_MESSAGE_BYTES, what="recall")
     _settle_selector(options)
     memory = context.require_enabled()
+    if memory.settings.recall_selector != "local":
+        memory = context.with_model()
     expected = _expected(options, context)
     recaller = memory.recaller(options.scope, is_alone=options.pin)  # a pinned case is of one scope
     with context.progress("indexing memories") as on_progress:
@@ -194,7 +196,7 @@ def _who_chose(choice: Selection, memory: MemDir) -> str:
     if choice.by == "model":
         from memdir.model.choose import model_name
 
-        return f"chosen by {model_name(memory.settings, memory.environment) or 'the model'}"
+        return f"chosen by {model_name(memory.settings) or 'the model'}"
     because = f"; the model did not choose: {choice.instead_of_model}" if choice.instead_of_model else ""
     return f"chosen on this machine, by {choice.by}{because}"
 
@@ -221,3 +223,29 @@ def _candidates(recalled: Recalled | None) -> list[dict[str, object]]:
         for verdict in (recalled.decision.verdicts[:EXPLAINED] if recalled else ())
         if recalled
     ]
+
+
+def _list_shown(options: argparse.Namespace, context: Context) -> int:
+    """What was put into which conversation, newest first, for which message, and who chose it (O2)."""
+    from memdir.recall.recall_log import RecallLog
+    from memdir.store.scan import iso_time
+
+    found = list(RecallLog(context.require_enabled().place_of(options.scope).state).injections())[::-1]
+    wanted = " ".join(options.words).casefold()
+    shown = [one for one in found if wanted in one.message.casefold()][: options.limit]
+    if options.json:
+        return context.print_json({"shown": [_plain_shown(one, iso_time(one.time)) for one in shown]})
+    terminal = context.terminal
+    if not shown:
+        terminal.line("No memory was put into a conversation" + (" for that." if wanted else " yet."))
+    for one in shown:
+        chosen = f", chosen {CHOOSERS[one.by]}" if one.by in CHOOSERS else ""
+        when, who = terminal.dim(iso_time(one.time)), terminal.cyan(clean(one.session) or "-")
+        terminal.line(f"{when} {who}  {clean(one.message)}")
+        terminal.line(f"    {clean(', '.join(one.keys))}{terminal.dim(chosen)}")
+    return 0
+
+
+def _plain_shown(one: Injection, time: str) -> dict[str, object]:
+    keys = list(one.keys)
+    return {"time": time, "session": one.session, "message": one.message, "files": keys, "chosenBy": one.by}

@@ -50,10 +50,9 @@ def run(options: argparse.Namespace, context: Context) -> int:
     )
     kind = added.memory.topic.kind
     if options.json:
-        context.print_json(
+        return context.print_json(
             {"file": added.memory.key, "path": added.memory.path, "type": str(kind), "new": added.is_new}
         )
-        return 0
     verb = "Remembered" if added.is_new else "Already remembered"
     guessed = "" if options.type else context.terminal.dim("  (type guessed; --type sets it)")
     terminal = context.terminal

@@ -21,7 +21,7 @@ class Search:
     those near in words or meaning. A
     past day ("yesterday", "last Friday") speaks for what was written then.
 
-    --sessions looks in past conversations (of Claude Code and Codex too) and daily logs instead, by words and by
+    --sessions looks in past conversations (of other agents too) and daily logs instead, by words and by
     meaning."""
 
     EXAMPLES = (

@@ -54,8 +54,7 @@ class ExportSession:
             told = {"path": path or None, "messages": len(story.messages)}
             if path:
                 write_exported(path, data, replace=options.force)
-            context.print_json(told if path else {**told, "text": data.decode()})
-            return 0
+            return context.print_json(told if path else {**told, "text": data.decode()})
         if not options.to:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -129,8 +128,7 @@ def _restore(options: argparse.Namespace, history: FileHistory, at: str, context
     steps = history.restore(at) if options.restore else history.plan(at)
     if options.json:
         listed = [{"path": step.path, "change": _verb(step)} for step in steps]
-        context.print_json({"message": at, "restored": options.restore, "files": listed})
-        return 0
+        return context.print_json({"message": at, "restored": options.restore, "files": listed})
     for step in steps:
         context.terminal.line(f"{_verb(step).ljust(6)}  {clean(step.path)}")
     if not steps:

@@ -48,7 +48,7 @@ class ShowSession:
         story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
         messages = story.messages[-options.last :] if options.last > 0 else story.messages
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {
                     "id": ref.id,
                     "agent": ref.agent,
@@ -57,7 +57,6 @@ class ShowSession:
                     "messages": plain_messages(messages),
                 }
             )
-            return 0
         context.terminal.line(context.terminal.bold(clean(story.title or ref.id)))
         print_messages(messages, context.terminal, full=options.full)
         if story.damage.total:
@@ -137,8 +136,7 @@ class Resume:
                 f"there is no message {options.at} in session {ref.id}", remedy="`memdir sessions show` lists them"
             )
         if options.json:
-            context.print_json(_plain_resumed(ref, left))
-            return 0
+            return context.print_json(_plain_resumed(ref, left))
         _print_resumed(ref, left, context, full=options.full)
         return 0
 
@@ -197,10 +195,9 @@ class Fork:
         ref = chosen(context, options.session)
         fork = fork_session(context.memory.transcript, ref.id, context.memory.layout, at=full_id(ref.path, options.at))
         if options.json:
-            context.print_json(
+            return context.print_json(
                 {"session": fork.id, "forkedFrom": ref.id, "path": context.memory.layout.session(fork.id)}
             )
-            return 0
         context.terminal.line(f"{fork.id} goes on from {ref.id}.")
         context.terminal.line(context.terminal.dim(f"`memdir resume {fork.id[:8]}` shows it."))
         return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memdir.transcript.session_list import PrunableSession, SessionSummary
     from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
-AGENTS = ("memdir", "claude-code", "codex")
+AGENTS = ("memdir", "claude-code", "codex", "gemini", "qwen", "opencode")
 SHORT_ID = 8  # characters of an id that tell sessions apart
 DAY_SECONDS = 86_400
 
@@ -30,7 +30,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="?", default=LATEST, help=text)
 
 
-def sources(context: Context, agent: str = "memdir") -> Mapping[str, TranscriptSource]:
+def sources(context: Context, agent: str = "all") -> Mapping[str, TranscriptSource]:
     """The transcripts of an agent, or of all of them, by the agent's name."""
     known = all_sources(context.environment)
     return known if agent == "all" else {agent: known[agent]}
@@ -59,7 +59,7 @@ class ListSessions:
     """List the conversations of this project, newest first: when, how large, how many messages, what about.
 
     Only the beginning and the end of each transcript are read. `~` before a number: guessed from the size. Sessions of
-    Claude Code and Codex are listed with --agent."""
+    other agents are listed with --agent."""
 
     EXAMPLES = (
         "memdir sessions",
@@ -77,8 +77,7 @@ class ListSessions:
         found = sessions(context, options.agent)
         shown = [look(context, ref) for ref in (found[: options.limit] if options.limit else found)]
         if options.json:
-            context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
-            return 0
+            return context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
         if not found:
             context.terminal.line("There is no session of this project yet.")
             return 0
@@ -159,8 +158,9 @@ class Prune:
         is_real = options.yes and not options.dry_run
         gone = prune_sessions(layout, candidates) if is_real else [one for one in candidates if not one.stays_because]
         if options.json:
-            context.print_json({"deleted": is_real, "sessions": [_plain_candidate(one, gone) for one in candidates]})
-            return 0
+            return context.print_json(
+                {"deleted": is_real, "sessions": [_plain_candidate(one, gone) for one in candidates]}
+            )
         _print_candidates(candidates, gone, titles, context)
         freed = size_words(sum(one.size for one in gone))
         told = f"{counted(len(gone), 'session')}, {freed}"

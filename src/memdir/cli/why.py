@@ -23,6 +23,7 @@ _SOURCES = {
     "undo": "an earlier change was taken back",
     "restore": "an earlier version was brought back",
     "doctor": "repaired by memdir doctor",
+    "move": "moved between this project and all of yours",
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
 }
@@ -44,8 +45,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
             name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
             for name, commits in found.items()
         }
-        context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
-        return 0
+        return context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
     for name, commits in found.items():
         title = clean(name) if name == key else f"made from {clean(name)}"
         context.terminal.line(context.terminal.bold(title))
@@ -125,14 +125,13 @@ def _messages_of(commit: Commit, key: str) -> list[str]:
 
 def _found(commit: Commit, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
     """The transcript of a change's session, wherever an agent keeps it, and those of the messages that are in it."""
-    from memdir.cli.sessions import sessions
+    from memdir.cli.sessions import sessions, sources
     from memdir.transcript.session_list import find_messages
 
     session = commit.trailers.get("Session", "")
-    paths = [ref.path for ref in sessions(context, "all") if ref.id == session]
     best: tuple[str, dict[str, Message]] = ("", {})
-    for path in paths:
-        found = find_messages(path, wanted)
+    for ref in (ref for ref in sessions(context, "all") if ref.id == session):
+        found = find_messages(ref, sources(context)[ref.agent], wanted)
         if not best[0] or len(found) > len(best[1]):
-            best = path, found
+            best = ref.path, found
     return best

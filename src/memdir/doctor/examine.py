@@ -9,15 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_beginning
-from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_inside, is_key
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
-from memdir.doctor.memory_checks import check_claims, check_duplicates, check_memory, check_repeats, remedy_for
+from memdir.doctor.memory_checks import (
+    check_claims,
+    check_duplicates,
+    check_memory,
+    check_repeats,
+    check_scopes,
+    remedy_for,
+)
 from memdir.doctor.surroundings import (
     check_bash,
     check_drafts,
     check_history,
     check_large,
+    check_model,
     check_names,
     check_orphans,
     check_permissions,
@@ -29,6 +37,7 @@ from memdir.doctor.surroundings import (
 )
 from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
+from memdir.model.choose import who_serves
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
 from memdir.store.scan import Unreadable
@@ -40,11 +49,12 @@ _MAX_INSTRUCTIONS_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings, the worst first, and how many memories were looked at."""
+    """All findings, the worst first, how many memories were looked at, and which model serves and why."""
 
     findings: tuple[Finding, ...]
     memories: int
     is_off: bool = False
+    model: str = ""
 
     @property
     def needs_attention(self) -> bool:
@@ -63,15 +73,27 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     memories, findings = _read_all(store)
     verifier = Verifier(memory.layout.work_tree)
     for one in memories:
-        findings += check_memory(one)
+        findings += check_memory(one, memory.clock())
         findings += check_claims(one, verifier)
     findings += check_duplicates(memories)
     findings += check_repeats(memories, _instructions(memory))
+    findings += _in_scopes(memory, store, memories)
     if not store.skip_index:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
-    return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled)
+    serving = who_serves(memory.settings, memory.environment)
+    return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled, model=serving)
+
+
+def _in_scopes(memory: MemDir, store: MemoryStore, memories: list[Memory]) -> Iterator[Finding]:
+    """What the project's memories and the person's own for all projects have to do with each other."""
+    if store.scope not in ("project", "user") or memory.place.root == memory.layout.user_memory.root:
+        return iter(())
+    other = memory.store_for("user" if store.scope == "project" else "project")
+    own = [one for one in memories if not one.key.startswith(TEAM_PREFIX)]
+    suggests = store.scope == "project" and memory.learns_for_all_projects
+    return check_scopes(own, list(other.readable(other.scan(limit=None).headers)), scope=store.scope, suggests=suggests)
 
 
 def repair(store: MemoryStore) -> list[str]:
@@ -137,6 +159,7 @@ def _way_in(store: MemoryStore, item: Unreadable) -> str:
 
 def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
+    yield from check_model(memory)
     yield from dict.fromkeys(check_writable(store))
     yield from check_unfinished(store)
     yield from check_drafts(store)

@@ -14,8 +14,9 @@ from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.doctor import Finding, Severity
-from memdir.errors import DiskError, HistoryError
+from memdir.errors import DiskError, HistoryError, ModelError
 from memdir.memdir import MemDir
+from memdir.model.choose import choose_model
 from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
 from memdir.store.journal import found_aside, waiting_journals
@@ -47,6 +48,16 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
     if not memory.settings.enabled:
         message = f"memory is off: {memory.settings.off_because}"
         yield Finding("settings", "note", message, "", memory.settings.turn_on)
+
+
+def check_model(memory: MemDir) -> Iterator[Finding]:
+    """What a chosen model lacks; of a key that nobody chose, `who_serves` tells."""
+    try:
+        choose_model(memory.settings, memory.environment)
+    except ModelError as error:
+        instead = ", and the built-in model serves" if error.kind == "no_sdk" else ""
+        message = f"the chosen model cannot be asked: {error.message}{instead}"
+        yield Finding("model", "warning", message, "", error.remedy)
 
 
 def check_writable(store: MemoryStore) -> Iterator[Finding]:

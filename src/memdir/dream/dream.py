@@ -26,7 +26,7 @@ from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest, told_now
+from memdir.prompts.listing import ended_among, manifest, told_now
 from memdir.store.history import Origin, tell_derived
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
@@ -196,6 +196,7 @@ class Dreamer:
     def _job(self, tools: Toolbox) -> Job:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
+        ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
         text = prompt.render(
@@ -203,7 +204,7 @@ class Dreamer:
             directory=folder.root,
             sessions_directory=job.sessions_folder,
             sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
-            manifest=(manifest(folder.headers, scope=folder.scope) or "(none)") + older,
+            manifest=(manifest(folder.headers, scope=folder.scope, ended=ended) or "(none)") + older,
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import cache
 
 from memdir.agent.workspace import Draft, Ruling, Workspace
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.form import HOW_TO_DELETE
+from memdir.store.index import parse_entry
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
@@ -34,6 +35,7 @@ _FACT = re.compile(
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
 _ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What"))
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
+TOLD = 0.45  # nearness from which a memory said already what a draft says
 ABROAD = 0.1  # more is asked where only the meaning can tell
 
 Runs = frozenset[tuple[str, ...]]
@@ -41,12 +43,30 @@ Runs = frozenset[tuple[str, ...]]
 
 def rule_of_dream(workspace: Workspace, draft: Draft) -> Ruling:
     """What a dream may not do to a file, told when it tries."""
-    del workspace
     if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
         return Ruling(f"{draft.key} is pinned by a person and may not be touched")
     if draft.after is None and not draft.reason:
         return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+    if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
+        return Ruling(f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out")
     return Ruling()
+
+
+def _strange_claims(workspace: Workspace, draft: Draft) -> list[str]:
+    """What a draft says and nothing in its store said before: what holds in all projects is put in order, not added
+    to, for whatever the fork came to read."""
+    before, after = draft.before or b"", draft.after or b""
+    if is_index(draft.key):
+        entries = [parse_entry(line) for line in set(after.splitlines()) - set(before.splitlines())]
+        claims = [entry.hook for entry in entries if entry and entry.hook]
+    else:
+        stood = set(sentences_of(_text(before)))
+        claims = [text for text in sentences_of(_text(after)) if text not in stood]
+    texts = [_text(memory.topic.data) for memory in draft.store.readable(draft.store.scan(limit=None).headers)]
+    texts += [_text(other.after) for other in workspace.changed() if other.after and not is_index(other.key)]
+    told = [Sentence(one) for text in texts for one in (text, *sentences_of(text))] if claims else []
+    asked = [Sentence(claim) for claim in claims]
+    return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
 
 
 def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:

@@ -1,4 +1,4 @@
-"""Which model: what the settings name, else what a key in the environment suggests, else the built-in one."""
+"""Which model: the one that a person chose, and the built-in one until then. A key in the environment is an offer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,34 @@ if TYPE_CHECKING:
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
 
 
-def model_name(settings: Settings, environment: Environment) -> str:
+def model_name(settings: Settings) -> str:
     """The model's name at its provider."""
-    return settings.model_name or DEFAULT_MODELS[provider_of(settings, environment)]
+    return settings.model_name or DEFAULT_MODELS[provider_of(settings)]
 
 
 def name_of_model(model: Model) -> str:
     """What a given model is called: as it says by an attribute `name`, else as its class."""
     inner = getattr(model, "model", model)  # whatever tries again holds another
     return str(getattr(inner, "name", "") or type(inner).__name__)
+
+
+def offers(settings: Settings, environment: Environment) -> dict[str, str]:
+    """The providers that a person could choose as things are, besides the built-in model, and how each is reached."""
+    where = f" at {settings.model_base_url}" if settings.model_base_url else ""
+    found = {key.partition("_")[0].lower(): f"{where} with the key in {key}" for key in environment.keys}
+    return found | ({"openai": where} if where and "openai" not in found else {})
+
+
+def who_serves(settings: Settings, environment: Environment) -> str:
+    """The model that answers, and why it is that one."""
+    if settings.model_provider == "auto":
+        unused = ", ".join(environment.keys)
+        return f"the built-in model, because nobody chose another{f' ({unused}: not used unasked)' if unused else ''}"
+    provider, layer = settings.model_provider, settings.origins.get("model.provider", "user")
+    name = model_name(settings) or settings.model_command
+    return (
+        f"{'the built-in model' if provider == 'builtin' else f'{name} ({provider})'}, chosen in the {layer} settings"
+    )
 
 
 def choose_model(settings: Settings, environment: Environment) -> Model:
@@ -30,7 +49,7 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
     """
     model: Model
     base_url = settings.model_base_url or ""
-    match provider_of(settings, environment):
+    match provider_of(settings):
         case "anthropic":
             from memdir.model.anthropic import AnthropicModel
 

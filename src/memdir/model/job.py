@@ -37,13 +37,17 @@ class MemoryFolder:
 
 @dataclass(frozen=True)
 class ExtractJob:
-    """Save what the newest messages taught. The private directory comes first, then the team's where there is one."""
+    """Save what the newest messages taught. The project's own directory comes first, then the team's and the person's
+    for all projects, where there are such."""
 
     new_messages: int
     folders: tuple[MemoryFolder, ...]
     now: datetime
     instructions: str = ""  # what the host's instruction files say already
     saved: tuple[str, ...] = ()  # what the main agent wrote down itself in these messages
+
+    def folder(self, scope: str) -> MemoryFolder | None:
+        return next((folder for folder in self.folders if folder.scope == scope), None)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from memdir.text.words import runs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from memdir.store.scan import Header
@@ -25,19 +25,41 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION = 400  # characters in a manifest; a description is a line
 
 
-def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
-    """One line a memory: `- [type] file.md (time): description`."""
+def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mapping[str, str] | None = None) -> str:
+    """One line a memory: `- [type] file.md (time): description`; behind it, by key, what `ended_among` tells of it."""
     lines = []
     for header in headers:
         kind = f"[{found}] " if (found := header.type) else ""
         told = _told(header, scope)
         lines.append(f"- {kind}{shown_line(header.key)} ({iso_time(header.mtime)}){': ' + told if told else ''}")
+        lines[-1] += f" [{ended[header.key]}]" if ended and header.key in ended else ""
     return "\n".join(lines)
+
+
+def ended_among(store: MemoryStore, headers: Iterable[Header], now: float) -> dict[str, str]:
+    """By key, the memories that tell of something that has ended or was due (T3): "names 2026-03-05, 255 days past"."""
+    from memdir.errors import MemdirError
+    from memdir.text.deadlines import told_past
+
+    found = {}
+    for header in headers:
+        try:
+            topic = store.read_found(header.key).topic
+        except MemdirError:
+            continue
+        if told := told_past(f"{topic.description}\n{topic.body}", written=header.mtime, now=now):
+            found[header.key] = told
+    return found
 
 
 def more_than_listed(more: int) -> str:
     """What a manifest that is not the whole of a directory says at its end."""
     return f"\n({more:,} more are not listed: they are further from what this is about, or older)" if more else ""
+
+
+def told_today(moment: datetime) -> str:
+    """The day, where the minute would only make two requests differ."""
+    return f"Today is {moment:%A}, {moment:%Y-%m-%d}."
 
 
 def told_now(moment: datetime) -> str:

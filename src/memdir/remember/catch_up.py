@@ -77,7 +77,7 @@ class CatchUp:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
         machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
         try:
-            machine.take_up(Request(self.model_name, tools=tools.specs))
+            machine.take_up(Request(self.model_name, tools=tools.specs), is_over=True)
             await machine.run()
         finally:
             unlearned.close()

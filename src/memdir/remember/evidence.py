@@ -195,6 +195,11 @@ class Evidence:
         best = max((score for score, _ in near), default=0.0)
         return tuple(dict.fromkeys(message for score, message in near if score >= SAID and score >= best / 2))
 
+    def said_of(self, claims: Iterable[str], *, is_translated: bool) -> list[str]:
+        """The user's own sentences that say what is claimed, or ask for it."""
+        asked = [Sentence(claim) for claim in claims]
+        return [own.text for own in self._own if _nearest(own, asked, is_translated=is_translated) >= SAID]
+
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""
         found = [(sentence, _meanings(sentence, self.tongue)) for sentence in sentences_of(text)]

@@ -27,6 +27,7 @@ from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.evidence import has_prose
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
 from memdir.store.history import Origin
@@ -84,7 +85,19 @@ class Extraction:
     _running: asyncio.Task[None] | None = None
     _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
+    _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
+
+    def joined(self, turn: FinishedTurn) -> FinishedTurn:
+        """A call of a turn with what was said in its calls before, where the host sends only what is new (with
+        `previous_response_id`): what the user asked for came with the first of them. On disk until the turn ends."""
+        before = self._unfinished
+        if before is not None and turn.sends_only_news and not turn.holds(before):
+            turn = replace(turn, earlier=before.messages)
+        self._unfinished = turn if turn.reply.tool_uses else None
+        if self._unfinished is not None and turn.sends_only_news:
+            self._keep()
+        return turn
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
         """Called by the host at the end of a turn. Returns at once; the work happens behind its back (X1)."""
@@ -104,10 +117,13 @@ class Extraction:
         self.go_on()
         return None
 
-    def take_up(self, request: Request) -> None:
-        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up."""
-        for turn in self.unlearned.turns(request) if self.unlearned else ():
-            if turn.tries < MAX_TRIES:
+    def take_up(self, request: Request, *, is_over: bool = False) -> None:
+        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up. A
+        turn that was not finished may go on, unless the session is over."""
+        for turn in self.unlearned.turns(request, is_over=is_over) if self.unlearned else ():
+            if turn.reply.tool_uses:
+                self._unfinished = turn
+            elif turn.tries < MAX_TRIES:
                 self._waiting.append(turn)
             else:
                 self._skip("given_up")
@@ -134,7 +150,7 @@ class Extraction:
 
     def _keep(self) -> None:
         if self.unlearned is not None:
-            self.unlearned.keep([*self._left, *self._waiting])
+            self.unlearned.keep([*self._left, *self._waiting, *([self._unfinished] if self._unfinished else ())])
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -207,6 +223,7 @@ class Extraction:
             **report.counts(),
             "private_files": len(topics) - team,
             "team_files": team,
+            "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
         }
@@ -224,7 +241,7 @@ class Extraction:
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
-        name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
+        name = "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
@@ -262,11 +279,14 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
 
 
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
-    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
-    for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
-        values[f"{prefix}directory"] = folder.root
-        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
-        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
+    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools), "own": ""}
+    for folder in job.folders:
+        listed = (manifest(folder.headers, scope=folder.scope) or NOTHING_YET) + more_than_listed(folder.older)
+        if folder.scope == OWN:
+            values["own"] = load_prompt("extract/own.md").render(directory=folder.root, manifest=listed).rstrip()
+        else:
+            prefix = "team_" if folder.scope == "team" else ""
+            values[f"{prefix}directory"], values[f"{prefix}manifest"] = folder.root, listed
     paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
     saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
     return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"

@@ -135,13 +135,15 @@ class Unlearned:
         messages = [b'{%b,"uuid":%b}' % (encode_message(message), encode_text(message.id)) for message in new]
         return b'{"tries":%d,"messages":[%b]}' % (turn.tries, b",".join(messages))
 
-    def turns(self, request: Request) -> list[FinishedTurn]:
-        """What a crash left, as turns of this request."""
+    def turns(self, request: Request, *, is_over: bool = False) -> list[FinishedTurn]:
+        """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
+        any more."""
         try:
             found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
-            return [_turn_from(request, fields) for fields in found if fields["messages"]]
+            turns = [_turn_from(request, fields) for fields in found if fields["messages"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return []
+        return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
 
     def close(self) -> None:
         if self._let_go is not None:
@@ -162,6 +164,13 @@ def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
     records = map(record_from, fields["messages"])
     *before, reply = [record.message for record in records if record and record.message]
     return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]))
+
+
+def _answered(turn: FinishedTurn) -> FinishedTurn:
+    if not turn.reply.tool_uses:
+        return turn
+    *before, last = turn.request.messages
+    return replace(turn, request=replace(turn.request, messages=tuple(before)), reply=last)
 
 
 def fork_session(

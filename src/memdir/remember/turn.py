@@ -33,10 +33,16 @@ class FinishedTurn:
     is_subagent: bool = False
     tries: int = 0  # to learn from it that failed
     is_past: bool = False  # said earlier: its messages tell when
+    earlier: tuple[Message, ...] = ()  # of its calls before, which the provider knows and the request does not hold
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return (*conversation_of(self.request), self.reply)
+        return (*self.earlier, *conversation_of(self.request), self.reply)
+
+    @property
+    def sends_only_news(self) -> bool:
+        """Whether the request holds no earlier reply: it is the first one, or the provider keeps the conversation."""
+        return not any(message.role == "assistant" for message in conversation_of(self.request))
 
     def holds(self, other: FinishedTurn) -> bool:
         """Whether all that was said in another turn is a part of this one: a host may send no history, or a window."""

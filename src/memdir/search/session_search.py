@@ -1,7 +1,7 @@
 """Searches what was said in sessions and written in daily logs, with the ranking that recall uses (R8).
 
-One document a turn, which remembers the bytes it was made from, so that the index itself says how far each transcript
-was read; a transcript only grows, and only what is new in it is read again.
+One document a turn, which is named after its place, so that the index itself says how far each transcript was read; a
+transcript only grows, and only what is new in it is read again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
 from memdir.store.scan import walk
 from memdir.transcript.message import Message
-from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.sources.source import AGENT as OWN
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
@@ -89,10 +88,8 @@ class SessionSearch(IndexStore):
     def _new_turns(self, last: dict[str, tuple[int, int]]) -> Iterator[Document]:
         for ref in self._sessions.values():
             start, end = last.get(ref.id, (0, -1))
-            if ref.size != end and ref.agent != OWN:
-                yield from _turns_of_another(ref, self._sources[ref.agent])
-            elif ref.size != end:
-                yield from _turns_of(ref, start if ref.size > end else 0)
+            if ref.size != end:
+                yield from _turns_of(ref, self._sources[ref.agent], start if ref.size > end else 0)
 
     def _new_logs(self, logs: Iterable[str], known: dict[str, tuple[int, int]]) -> Iterator[Document]:
         for key in logs:
@@ -114,19 +111,12 @@ class SessionSearch(IndexStore):
             text, stamp = _read(path)
             return Hit("", path, "", "", _day_of(path), snippet(text, words), score) if stamp else None
         ref = self._sessions[session]
-        said = self._said(ref, start, candidate.facts.size)
+        said = next((turn for _, turn in _parted(ref, self._sources[ref.agent], start)), [])
         if not said:
             return None
         best = max(said, key=lambda message: count_words(message.text, words))
         text = snippet(best.text, words)
         return Hit(session, ref.path, best.id, best.role, best.timestamp, text, score, ref.agent)
-
-    def _said(self, ref: SessionRef, start: int, end: int) -> list[Message]:
-        """The messages of one turn."""
-        if ref.agent != OWN:
-            return next((turn for at, turn in _parted(ref, self._sources[ref.agent]) if at == start), [])
-        records = read_records(ref.path, Reading(start), end=end)
-        return [one for record in records if (one := record.message) and not one.is_meta and one.text.strip()]
 
 
 def _turn_of(key: str) -> tuple[str, int]:
@@ -153,51 +143,35 @@ def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:
             yield hit
 
 
-def _turns_of(ref: SessionRef, start: int) -> Iterator[Document]:
-    """The turns of a transcript from a byte on, each a question and what was said until the next one.
-
-    The last one reaches to the end of what was read.
-    """
-    reading, at = Reading(start), start
-    turn: Document | None = None
-    texts: list[str] = []
-    for record in read_records(ref.path, reading):
-        begin, at = at, reading.offset
-        message = record.message
-        if message is None or record.is_sidechain or message.is_meta or not message.text.strip():
-            continue
-        if turn is None or message.role == "user":
-            if turn is not None:
-                yield _ended(turn, texts, begin)
-            turn, texts = Document(f"{ref.id}#{begin}", mtime_ns=_nanoseconds(message.timestamp, ref.modified)), []
-        texts.append(message.text[:MAX_TURN_CHARACTERS])
-    if turn is not None:
-        yield _ended(turn, texts, reading.offset)
-
-
-def _parted(ref: SessionRef, source: TranscriptSource) -> Iterator[tuple[int, list[Message]]]:
-    """The turns of another agent's session, each with the number of its first message."""
+def _parted(ref: SessionRef, source: TranscriptSource, start: int) -> Iterator[tuple[int, list[Message]]]:
+    """The turns from a place in a transcript on, each a question and what was said until the next one, with the place
+    where it begins."""
     turn: list[Message] = []
-    start = 0
-    for number, message in enumerate(source.messages(ref)):
+    begin = start
+    for place, message in source.placed(ref, start):
         if not message.text.strip():
             continue
         if turn and message.role == "user":
-            yield start, turn
+            yield begin, turn
             turn = []
-        start = start if turn else number
+        begin = begin if turn else place
         turn.append(message)
     if turn:
-        yield start, turn
+        yield begin, turn
 
 
-def _turns_of_another(ref: SessionRef, source: TranscriptSource) -> Iterator[Document]:
-    """All turns of a session that is read through its source; the last one says how far the file was read."""
-    turns = list(_parted(ref, source))
-    for start, turn in turns:
-        stamp = _nanoseconds(turn[0].timestamp, ref.modified)
+def _turns_of(ref: SessionRef, source: TranscriptSource, start: int) -> Iterator[Document]:
+    """The turns from a place on; the last one says how far the transcript was read."""
+    before: Document | None = None
+    for place, turn in _parted(ref, source, start):
+        if before is not None:
+            yield before
         texts = [message.text[:MAX_TURN_CHARACTERS] for message in turn]
-        yield _ended(Document(f"{ref.id}#{start}", mtime_ns=stamp), texts, ref.size if start == turns[-1][0] else 0)
+        stamp = _nanoseconds(turn[0].timestamp, ref.modified)
+        before = _ended(Document(f"{ref.id}#{place}", mtime_ns=stamp), texts, place)
+    if before is not None:
+        before.size = ref.size
+        yield before
 
 
 def _ended(turn: Document, texts: list[str], end: int) -> Document:

@@ -6,7 +6,7 @@ A list reads only the beginning and the end of each file. Nothing is deleted wit
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +23,8 @@ from memdir.transcript.reader import records_naming
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
 from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
+from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
+from memdir.transcript.sources.opencode import OpencodeSessions
 from memdir.transcript.sources.source import OwnSessions, SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
@@ -31,8 +33,9 @@ TITLE_CHARACTERS = 80  # fits a line beside age and size
 LOOKED_AT = 500  # characters of a text from which those are taken
 LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behind all that a host says first
 FIRST_MESSAGES = 20  # among which somebody will have said something
-ITEM = "response_item"  # what Codex calls a message, a call or a result
+ITEMS = ("response_item", "gemini")  # what Codex calls a message, a call or a result, and Gemini a reply
 NOTES_TITLE = b"# Session Title\n"
+WHOLE_RECORDS = ("memdir", "claude-code")  # agents whose records form a tree
 LATEST = "latest"  # instead of an id
 
 
@@ -42,6 +45,9 @@ def all_sources(environment: Environment) -> dict[str, TranscriptSource]:
         "memdir": OwnSessions(environment.home),
         "claude-code": ClaudeCodeSessions(environment.claude_home),
         "codex": CodexSessions(environment.codex_home),
+        "gemini": GeminiSessions(environment.gemini_home),
+        "qwen": QwenSessions(environment.qwen_home),
+        "opencode": OpencodeSessions(environment.opencode_database),
     }
 
 
@@ -57,10 +63,15 @@ class SessionSummary:
 
 def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> SessionSummary:
     """Look at a session without reading it. `notes` is the path of its session memory, which knows a title (N2)."""
+    if not ref.path.endswith(".jsonl"):  # one file for all sessions
+        messages = list(source.messages(ref))
+        return SessionSummary(ref, _shortened(_first_words(messages)), len(messages))
     head, tail = _ends(ref)
-    messages, is_guessed = _count(ref, head, tail)
-    title = _given_title((*head, *tail)) or _noted_title(notes) or _first_words(ref, source)
-    return SessionSummary(ref, _shortened(title), messages, is_guessed)
+    count, is_guessed = _count(ref, head, tail)
+    title = (
+        _given_title((*head, *tail)) or _noted_title(notes) or _first_words(source.messages(ref, end=LOOKED_THROUGH))
+    )
+    return SessionSummary(ref, _shortened(title), count, is_guessed)
 
 
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
@@ -87,9 +98,9 @@ def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, 
         if isinstance(depth, int):
             return depth, False
     found = [record for record in map(parse_record, (*head, *tail)) if record is not None]
-    seen = [record for record in found if record.type in (*MESSAGE_TYPES, ITEM) and not record.is_sidechain]
+    seen = [record for record in found if record.type in (*MESSAGE_TYPES, *ITEMS) and not record.is_sidechain]
     if not head:
-        return len(seen), any(record.type == ITEM for record in seen)
+        return len(seen), any(record.type in ITEMS for record in seen)
     read = sum(map(len, (*head, *tail))) or 1
     return max(len(seen), round(len(seen) * ref.size / read)), True
 
@@ -110,12 +121,8 @@ def _noted_title(path: str) -> str:
     return next((line for line in lines if line and not line.startswith("_")), "")
 
 
-def _first_words(ref: SessionRef, source: TranscriptSource) -> str:
-    said = (
-        message.text
-        for message in islice(source.messages(ref, end=LOOKED_THROUGH), FIRST_MESSAGES)
-        if message.role == "user"
-    )
+def _first_words(messages: Iterable[Message]) -> str:
+    said = (message.text for message in islice(messages, FIRST_MESSAGES) if message.role == "user")
     return next((text for text in said if text.strip()), "")
 
 
@@ -142,11 +149,13 @@ def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> Sessio
     raise MemoryNotFound(f"{wanted} fits {len(fitting)} sessions: {listed}", remedy="Write more of the id")
 
 
-def find_messages(path: str, ids: Collection[str]) -> dict[str, Message]:
+def find_messages(ref: SessionRef, source: TranscriptSource, ids: Collection[str]) -> dict[str, Message]:
     """The messages of these ids, as far as the transcript still has them."""
     wanted = {one for one in ids if one}
+    if ref.agent not in WHOLE_RECORDS:
+        return {message.id: message for message in source.messages(ref) if message.id in wanted}
     found: dict[str, Message] = {}
-    for record, _ in records_naming(path, wanted):
+    for record, _ in records_naming(ref.path, wanted):
         message = record.message if record.uuid in wanted else None
         if message is not None:
             found[message.id] = message

@@ -12,10 +12,9 @@ from itertools import groupby
 from memdir.store.secrets import redact, redact_parts
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 from memdir.transcript.resume import history, resume
+from memdir.transcript.session_list import WHOLE_RECORDS
 from memdir.transcript.sources.source import SessionRef, TranscriptSource, transcripts_in
 from memdir.transcript.tree import Damage
-
-WHOLE_RECORDS = ("memdir", "claude-code")  # agents whose records form a tree
 
 
 @dataclass(frozen=True)

@@ -11,28 +11,32 @@ from memdir.layout import nfc, slug_of
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Message
 from memdir.transcript.record import Record
-from memdir.transcript.sources.source import SessionRef, newest_first, records_since, session_ref, transcripts_in
+from memdir.transcript.sources.source import RecordSource, SessionRef, newest_first, session_ref, transcripts_in
 
 AGENT = "claude-code"
 
 
 @dataclass(frozen=True)
-class ClaudeCodeSessions:
+class ClaudeCodeSessions(RecordSource):
     """The transcripts below Claude Code's home, `~/.claude`."""
 
     home: str
+    agent = AGENT
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """Those started in this folder or at the root of its repository."""
-        roots = dict.fromkeys((nfc(os.path.realpath(project)), nfc(canonical_root(project))))
-        folders = [os.path.join(self.home, "projects", slug_of(root)) for root in roots]
+        folders = (os.path.join(self.home, "projects", slug) for slug in slugs_of(project))
         yield from newest_first(session_ref(path, AGENT) for folder in folders for path in transcripts_in(folder))
 
-    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        for record in records_since(ref.path, since, end):
-            message = record.message
-            if message is not None and not _is_host(record, message):
-                yield message
+    def said(self, record: Record) -> Message | None:
+        message = record.message
+        return None if message is None or _is_host(record, message) else message
+
+
+def slugs_of(project: str) -> list[str]:
+    """The names of a project's folder in a home that is laid out like this one."""
+    roots = dict.fromkeys((nfc(os.path.realpath(project)), nfc(canonical_root(project))))
+    return [slug_of(root) for root in roots]
 
 
 def _is_host(record: Record, message: Message) -> bool:

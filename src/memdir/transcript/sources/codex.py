@@ -1,7 +1,4 @@
-"""Sessions of Codex: `<home>/sessions/YYYY/MM/DD/rollout-….jsonl`, one item of the Responses API a line.
-
-Items have no ids that can be relied on; a message is known by the byte at which its line begins, which never changes.
-"""
+"""Sessions of Codex: `<home>/sessions/YYYY/MM/DD/rollout-….jsonl`, one item of the Responses API a line."""
 
 from __future__ import annotations
 
@@ -11,44 +8,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memdir.disk.git_root import canonical_root
 from memdir.disk.plain_file import open_plain
-from memdir.disk.safe_path import is_inside
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
-from memdir.transcript.reader import lines_forwards
-from memdir.transcript.sources.source import SessionRef, newest_first, session_ref
+from memdir.transcript.sources.source import LineSource, SessionRef, is_of_project, newest_first, roots_of, session_ref
 
 AGENT = "codex"
 MAX_HEAD_BYTES = 1 << 20  # the first line holds the whole of the base instructions
 
 
 @dataclass(frozen=True)
-class CodexSessions:
+class CodexSessions(LineSource):
     """The rollouts below Codex's home, `~/.codex`."""
 
     home: str
+    agent = AGENT
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """Those started in this project's folder, or below the root of its repository."""
-        roots = (os.path.realpath(project), canonical_root(project))
-        yield from newest_first(
-            session_ref(path, AGENT)
-            for path in _rollouts(os.path.join(self.home, "sessions"))
-            if any(_is_at_or_below(_folder_of(path), root) for root in roots)
-        )
+        roots = roots_of(project)
+        rollouts = _rollouts(os.path.join(self.home, "sessions"))
+        yield from newest_first(session_ref(path, AGENT) for path in rollouts if is_of_project(_folder_of(path), roots))
 
-    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        digits = (since or "").removeprefix("@")
-        known = int(digits) if digits.isdecimal() and int(digits) < ref.size else -1
-        for raw in lines_forwards(ref.path, max(known, 0), end):
-            message = _message(raw.data, f"@{raw.start}") if raw.start > known else None
-            if message is not None:
-                yield message
-
-
-def _is_at_or_below(folder: str, root: str) -> bool:
-    return os.path.realpath(folder) == os.path.realpath(root) or is_inside(folder, root)
+    def said(self, line: bytes, message_id: str) -> Message | None:
+        return _message(line, message_id)
 
 
 def _rollouts(folder: str) -> Iterator[str]:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from memdir.disk.git_root import canonical_root
+from memdir.disk.safe_path import is_inside
 from memdir.layout import Layout, is_session_id
 from memdir.transcript.message import Message
-from memdir.transcript.reader import Reading, read_records, records_naming
+from memdir.transcript.reader import Reading, lines_forwards, read_records, records_naming
 from memdir.transcript.record import Record
 
 
@@ -31,20 +33,80 @@ class TranscriptSource(Protocol):
         """The sessions of a project, newest first."""
         ...
 
-    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+    def session(self, session_id: str, path: str) -> SessionRef | None:
+        """The session that an agent says it writes to this file; None when there is none."""
+        ...
+
+    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
         """What was said, called and answered, in order; nothing that the host put in, nothing of sub-agents.
 
-        Every message has an id of its own, the same at every reading. With `since`, what came after that message;
-        everything, when there is no such message (X4). With `end`, only what begins before that byte.
+        Each message with its place, a number that only grows along a transcript and stays the same: the byte it begins
+        at, where it has bytes. From the place `start` on, and only what begins before `end`.
         """
         ...
+
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        """The same without places. Every message has an id of its own, the same at every reading. With `since`, what
+        came after that message; everything, when there is no such message (X4)."""
+        ...
+
+
+class RecordSource:
+    """What sources share whose transcripts have a record with an id on every line."""
+
+    agent = ""
+
+    def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
+        return session_ref(path, self.agent)
+
+    def said(self, record: Record) -> Message | None:
+        """The message of a record, if somebody said it."""
+        raise NotImplementedError
+
+    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
+        reading, at = Reading(start), start
+        for record in read_records(ref.path, reading, end=end):
+            place, at = at, reading.offset
+            message = self.said(record)
+            if message is not None:
+                yield place, message
+
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        known = (after for record, after in records_naming(ref.path, (since or "",)) if record.uuid == since)
+        start = next(known, 0) if since else 0
+        yield from (message for _, message in self.placed(ref, start, end))
+
+
+class LineSource:
+    """What sources share whose lines have no ids that can be relied on: a message is known by the byte at which its
+    line begins, which never changes."""
+
+    agent = ""
+
+    def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
+        return session_ref(path, self.agent)
+
+    def said(self, line: bytes, message_id: str) -> Message | None:
+        """The message of a line, if somebody said it."""
+        raise NotImplementedError
+
+    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
+        for raw in lines_forwards(ref.path, start, end):
+            message = self.said(raw.data, f"@{raw.start}")
+            if message is not None:
+                yield raw.start, message
+
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        digits = (since or "").removeprefix("@")
+        known = int(digits) if digits.isdecimal() and int(digits) < ref.size else -1
+        yield from (message for place, message in self.placed(ref, max(known, 0), end) if place > known)
 
 
 def session_ref(path: str, agent: str) -> SessionRef | None:
     """The session of a transcript; None when it cannot be looked at."""
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     name = os.path.splitext(os.path.basename(path))[0]
     return SessionRef(name, path, agent, status.st_mtime, status.st_size)
@@ -60,33 +122,36 @@ def transcripts_in(folder: str) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
             found = [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
-    except OSError:
+    except (OSError, ValueError):
         return
     yield from found
 
 
-def records_since(path: str, since: str | None, end: int | None) -> Iterator[Record]:
-    """The records after the one with this id, all of them when there is none, up to the byte `end`."""
-    known = (after for record, after in records_naming(path, (since,)) if record.uuid == since) if since else iter(())
-    yield from read_records(path, Reading(next(known, 0)), end=end)
+def roots_of(project: str) -> tuple[str, str]:
+    """The folders that are a project: its own, and the root of its repository."""
+    return os.path.realpath(project), os.path.realpath(canonical_root(project))
+
+
+def is_of_project(folder: str, roots: tuple[str, str]) -> bool:
+    """Whether a session that was started in a folder belongs to the project."""
+    return os.path.realpath(folder) in roots or any(is_inside(folder, root) for root in roots)
 
 
 AGENT = "memdir"
 
 
 @dataclass(frozen=True)
-class OwnSessions:
+class OwnSessions(RecordSource):
     """The transcripts below memdir's home."""
 
     home: str
+    agent = AGENT
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         folder = Layout(self.home, project).project_home
         refs = newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
         yield from (ref for ref in refs if is_session_id(ref.id))
 
-    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        for record in records_since(ref.path, since, end):
-            message = record.message
-            if message is not None and not message.is_meta and not record.is_sidechain:
-                yield message
+    def said(self, record: Record) -> Message | None:
+        message = record.message
+        return None if message is None or message.is_meta or record.is_sidechain else message

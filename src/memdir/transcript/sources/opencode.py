@@ -1,0 +1,153 @@
+"""Sessions of opencode: all in one SQLite file, `opencode.db`, with the tables `session`, `message` and `part`.
+
+The file is opened read-only, and no question to it takes longer than a limit: it may be locked, damaged or hostile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memdir.disk.plain_file import open_descriptor
+from memdir.text.printable import unquoted
+from memdir.text.speakers import is_host
+from memdir.transcript.message import Block, Message, Text, ToolResult, ToolUse
+from memdir.transcript.sources.source import SessionRef, is_of_project, newest_first, roots_of
+
+if TYPE_CHECKING:
+    import sqlite3
+
+AGENT = "opencode"
+MAX_PART_BYTES = 16 << 20  # of one part of a message; what is larger is left out
+MAX_SECONDS = 5.0  # for one question: thousands of messages take milliseconds
+BUSY_SECONDS = 1.0  # how long a lock of opencode's own is waited for; it reads beside a writer otherwise
+_STEPS = 10_000  # of SQLite's machine between two looks at the clock
+_LATEST_MS = 253_402_300_800_000  # the year 10000
+_SESSIONS = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL"
+_ONE = "SELECT id, directory, time_updated FROM session WHERE id = ?"
+_SIZE = "SELECT coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?"
+_MESSAGES = (
+    "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id"
+)
+_PARTS = "SELECT data FROM part WHERE message_id = ? AND length(data) <= ? ORDER BY id"
+
+
+@dataclass(frozen=True)
+class OpencodeSessions:
+    """The sessions in opencode's file, `~/.local/share/opencode/opencode.db`."""
+
+    path: str
+
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        """Those started in this project's folder, or below the root of its repository; none of sub-agents."""
+        roots = roots_of(project)
+        yield from newest_first(iter(self._refs(_SESSIONS, (), roots)))
+
+    def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - all are in one file
+        return next(iter(self._refs(_ONE, (session_id,))), None)
+
+    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
+        """The place of a message is the millisecond in which it was begun. What a tool answered is part of the message
+        that called it, and follows as one of its own."""
+        connection = _opened(ref.path)
+        if connection is None:
+            return
+        import sqlite3
+
+        with closing(connection), suppress(sqlite3.Error):
+            for message_id, created, data in connection.execute(_MESSAGES, (ref.id, start)):
+                place = created if isinstance(created, int) else 0
+                if end is not None and place >= end:
+                    return
+                parts = [_decoded(part) for (part,) in connection.execute(_PARTS, (message_id, MAX_PART_BYTES))]
+                yield from ((place, one) for one in _messages(str(message_id), place, _decoded(data), parts))
+
+    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
+        found = [message for _, message in self.placed(ref, end=end)]
+        known = [at for at, message in enumerate(found) if since and message.id == since]
+        yield from found[known[0] + 1 :] if known else found
+
+    def _refs(self, query: str, values: tuple[str, ...], roots: tuple[str, str] | None = None) -> list[SessionRef]:
+        connection = _opened(self.path)
+        if connection is None:
+            return []
+        import sqlite3
+
+        found: list[SessionRef] = []
+        with closing(connection), suppress(sqlite3.Error):
+            for session_id, folder, updated in connection.execute(query, values).fetchall():
+                if roots is None or (isinstance(folder, str) and is_of_project(folder, roots)):
+                    [size] = connection.execute(_SIZE, (session_id,)).fetchone()
+                    moment = updated / 1000 if isinstance(updated, int) and 0 <= updated < _LATEST_MS else 0.0
+                    found.append(SessionRef(str(session_id), self.path, AGENT, moment, int(size)))
+        return found
+
+
+def _opened(path: str) -> sqlite3.Connection | None:
+    """The file, to be read only; None where there is none."""
+    try:
+        os.close(open_descriptor(path)[0])  # a pipe or a device would be waited for
+    except (OSError, ValueError):
+        return None
+    import sqlite3
+    from urllib.parse import quote
+
+    until = time.monotonic() + MAX_SECONDS
+    try:
+        address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        found = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        found.text_factory = lambda data: data.decode("utf-8", "replace")
+        found.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        found.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error:
+        return None
+    return found
+
+
+def _messages(message_id: str, place: int, head: Mapping[str, Any], parts: list[dict[str, Any]]) -> Iterator[Message]:
+    moment = datetime.fromtimestamp(place / 1000, UTC).isoformat() if 0 < place < _LATEST_MS else ""
+    role = head.get("role")
+    if role == "user":
+        said = [Text(unquoted(text)) for text in _texts(parts) if not is_host(text)]
+        if said:
+            yield Message("user", tuple(said), message_id, timestamp=moment)
+    elif role == "assistant" and head.get("summary") is not True:
+        blocks: list[Block] = [Text(text) for text in _texts(parts)]
+        calls = [part for part in parts if part.get("type") == "tool" and isinstance(part.get("state"), dict)]
+        blocks += [_use(part) for part in calls]
+        if blocks:
+            yield Message("assistant", tuple(blocks), message_id, timestamp=moment)
+        results = tuple(_result(part) for part in calls if part["state"].get("status") in ("completed", "error"))
+        if results:
+            yield Message("user", results, f"{message_id}#results", timestamp=moment)
+
+
+def _texts(parts: list[dict[str, Any]]) -> list[str]:
+    """What was said; a part that opencode made itself says that it is synthetic."""
+    own = (part for part in parts if part.get("type") == "text" and not part.get("synthetic"))
+    return [text for part in own if isinstance(text := part.get("text"), str) and text.strip()]
+
+
+def _use(part: Mapping[str, Any]) -> ToolUse:
+    given = part["state"].get("input")
+    return ToolUse(str(part.get("callID")), str(part.get("tool")), given if isinstance(given, dict) else {})
+
+
+def _result(part: Mapping[str, Any]) -> ToolResult:
+    state = part["state"]
+    is_error = state["status"] == "error"
+    return ToolResult(str(part.get("callID")), str(state.get("error" if is_error else "output", "")), is_error)
+
+
+def _decoded(data: object) -> dict[str, Any]:
+    try:
+        found = json.loads(data) if isinstance(data, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
