@@ -389,8 +389,11 @@ class MemDir:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of
+        from memdir.store.index import Index
 
-        return ChatJob(self.place.root, index_of(self.store) if self.settings.enabled else "")
+        told = index_of(self.store) if self.settings.enabled else ""
+        entries = Index(told.encode("utf-8", "replace")).entries()
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
