@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
+from contextlib import suppress
 
-from memdir.errors import BadMemoryFile, MemdirError, ModelError, UsageError
-from memdir.layout import Layout, Place, is_session_id, slug_of
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
+from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
 
@@ -63,6 +64,7 @@ class MemDir:
         sink: Sink | None = None,
         clock: Callable[[], float] = time.time,
         source: str = "host",
+        flags: Mapping[str, str] | None = None,
     ) -> None:
         self.environment = environment
         self.layout = layout
@@ -73,6 +75,8 @@ class MemDir:
         self._model_name = model_name
         self._given_sink = sink
         self._source = source
+        self._flags = flags
+        self._has_looked = False
         self._sink: Sink | None = None
         self._project_store: MemoryStore | None = None
         self._is_started = False
@@ -85,7 +89,7 @@ class MemDir:
         self._choosers: dict[str, LocalChooser] = {}
         self._recallers: dict[tuple[str, bool], Recaller] = {}
         self._threads: RecallThreads | None = None
-        self._shown = ShownBySession(lambda session: layout.shown(session) if is_session_id(session) else "")
+        self._shown = ShownBySession(lambda session: self.layout.shown(session) if is_session_id(session) else "")
 
     # Memories
 
@@ -313,8 +317,10 @@ class MemDir:
         scope, _, slug = name.partition(" ")
         if scope == "user" or (scope == "project" and slug == self.layout.slug):
             return self.store_for(scope)
-        root = os.path.join(self.layout.projects, slug_of(slug), "memory")
-        return self._store(Place(root), "project") if scope == "project" and os.path.isdir(root) else None
+        if scope != "project" or not slug.replace("-", "").isalnum():
+            return None
+        root = os.path.join(self.layout.projects, slug, "memory")
+        return self._store(Place(root), "project") if os.path.isdir(root) else None
 
     def stores(self) -> Sequence[MemoryStore]:
         """The stores of this project: its own, and the team's where there is a team directory."""
@@ -325,7 +331,8 @@ class MemDir:
     def learns_for_all_projects(self) -> bool:
         """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
         which sees only the project's directory, nor where that is the person's own."""
-        return self.place.root != self.layout.user_memory.root and not is_of_other_agent(self.settings, self.place.root)
+        is_own, places = self.place.root == self.layout.user_memory.root, (self.layout, self.place.root)
+        return not is_own and not is_of_other_agent(self.environment, *places)
 
     def learning_stores(self) -> Sequence[MemoryStore]:
         """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
@@ -334,10 +341,10 @@ class MemDir:
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
         Nothing where memory is off (S5)."""
-        if not self.settings.enabled:
-            return None
+        adoption = self.find_lost_store() if self.settings.enabled else None
+        if not self.settings.enabled:  # the settings that were found with the store may say so, too
+            return adoption
         self._is_started = True
-        adoption = self.find_lost_store()
         self.store.ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
@@ -361,11 +368,14 @@ class MemDir:
             return ""
         from memdir.prompts.compose import load_prompt
 
-        name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
         own = ""
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root, own=own)
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        told = prompt.render(directory=self.place.root, own=own)
+        team = self.place.team().root
+        shared = load_prompt("behaviour/team.md").render(team_directory=team) if os.path.isdir(team) else ""
+        return f"{told}\n{shared}" if shared else told
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
@@ -388,10 +398,11 @@ class MemDir:
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
-        from memdir.prompts.listing import index_of
+        from memdir.prompts.listing import index_of, lines_of
         from memdir.store.index import Index
 
-        told = index_of(self.store) if self.settings.enabled else ""
+        listing = lines_of if self.settings.skip_index else index_of
+        told = listing(self.store) if self.settings.enabled else ""
         entries = Index(told.encode("utf-8", "replace")).entries()
         return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
@@ -479,12 +490,13 @@ class MemDir:
             return self._model_name or model_name(self.settings)
         return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
-    def transcript(self, session_id: str) -> Transcript:
-        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
+    def transcript(self, session_id: str, *, is_off: Callable[[], bool] | None = None) -> Transcript:
+        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message. What is
+        written while memory is off says so, and nothing is ever learned from it."""
         from memdir.transcript.transcript import Transcript
 
-        path = self.layout.session(session_id)
-        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
+        path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
+        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
@@ -545,19 +557,34 @@ class MemDir:
 
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
-        if not self.is_default_place or os.path.isdir(self.place.root):
+        self._has_looked = True
+        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 
-        adoption = find_lost_store(self.layout)
+        slug, adoption = self.layout.slug, find_lost_store(self.layout)
         if adoption.adopted:
             from memdir.events import store_adopted
 
-            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
+            self._open_places()
+            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=slug))
         return adoption if adoption.adopted or adoption.candidates else None
+
+    def _open_places(self) -> None:
+        """Look again where everything is: with a store come its settings, and it may be that of a folder above."""
+        folder, user = self.layout.work_tree, self.layout.user
+        self.layout, self.settings = _read_places(self.environment, folder, user, self._flags)
+        self.place = Place(memory_root(self.environment, self.settings, self.layout))
+        self._project_store = None
+        self._choosers.clear()
+        self._recallers.clear()
 
     def _open(self, scope: str) -> MemoryStore:
         self.require_enabled()
+        if not self._has_looked:
+            with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
+                self.find_lost_store()
+            self.require_enabled()
         return self.store_for(scope)
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
@@ -621,13 +648,29 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
         raise UsageError(
             f"model= is no model but {model!r}", remedy="Pass a Model; a name of one goes into model_name="
         )
+    layout, settings = _read_places(environment, folder, user, flags)
+    return MemDir(
+        environment,
+        layout,
+        settings,
+        model=model,
+        model_name=model_name,
+        sink=sink,
+        clock=clock,
+        source=source,
+        flags=flags,
+    )
+
+
+def _read_places(
+    environment: Environment, folder: str, user: str, flags: Mapping[str, str] | None
+) -> tuple[Layout, Settings]:
+    """Where everything of a project is, and the settings found there."""
     layout = Layout(environment.home, folder, user=user)
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
         layout = Layout(environment.home, folder, worktrees="isolated", user=user)
-    return MemDir(
-        environment, layout, settings, model=model, model_name=model_name, sink=sink, clock=clock, source=source
-    )
+    return layout, settings
 
 
 def _require_words(text: object, *others: object) -> None:

@@ -202,9 +202,8 @@ class Session:
         never attended to."""
         if turn.is_subagent:
             return
-        self.state.extract_cursor = turn.reply.id
-        if SessionState.was_begun(self.id, self._memory.layout):
-            self.state.move_cursor(turn.reply.id)
+        is_begun = SessionState.was_begun(self.id, self._memory.layout)
+        self.state.pass_over(turn, is_saved=is_begun)
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
@@ -266,7 +265,7 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id)
+        return self._memory.transcript(self.id, is_off=lambda: not self._is_on)
 
     @cached_property
     def conversation(self) -> Conversation:

@@ -30,7 +30,9 @@ VALUES: dict[str, dict[str, str]] = {
         "directory": f"{HOME}/memory",
         "own": load_prompt("behaviour/own.md").render(directory=OWN).rstrip(),
     },
-    "behaviour_without_index.md": {"directory": f"{HOME}/memory", "own": ""},
+    "behaviour/how_to_save_without_index.md": {},
+    "behaviour/no_index.md": {},
+    "behaviour/team.md": {"team_directory": f"{HOME}/memory/team"},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {
@@ -51,6 +53,7 @@ VALUES: dict[str, dict[str, str]] = {
         "index_lines": "200",
         "index_bytes": "25,000",
     },
+    "dream/team.md": {},
     "extract/bash.md": {},
     "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
     "extract/nudge.md": {},
@@ -93,6 +96,7 @@ TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values
 RENDERINGS = {name: (name, values) for name, values in VALUES.items()} | {
     name.replace(".md", "_without_bash.md"): (name, {**VALUES[name], "bash": ""}) for name in TOLD_OF_BASH
 }
+WITHOUT_INDEX = ("behaviour.md", "dream/consolidate.md", "extract/private.md", "extract/combined.md")
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
@@ -139,6 +143,30 @@ def test_a_fork_without_bash_is_told_nothing_of_a_shell() -> None:
         assert "Bash" not in rendered and "shell" not in rendered and "command" not in rendered
 
 
+@pytest.mark.parametrize("name", WITHOUT_INDEX)
+def test_where_there_is_no_index_no_prompt_speaks_of_one(name: str) -> None:
+    """S12."""
+    values = VALUES[name]
+    rendered = load_prompt(name, has_index=False).render(**values)
+    told = rendered.replace("There is no index here: write topic files only, and leave `MEMORY.md` alone.", "")
+    assert "MEMORY.md" not in told and not re.search(r"\bindex\b", told)
+    assert load_prompt(name).render(**values) != rendered
+
+
+def test_a_version_of_the_user_s_uses_the_variables_it_wants(tmp_path: Path) -> None:
+    """P8: the dream's prompt is replaceable, by a short one too."""
+    (tmp_path / "dream").mkdir()
+    (tmp_path / "dream" / "consolidate.md").write_text(
+        "Tidy up {{directory}}, {{index_lines}} lines.", encoding="utf-8"
+    )
+    values = VALUES["dream/consolidate.md"]
+    for has_index in (True, False):
+        own = load_prompt("dream/consolidate.md", overrides=str(tmp_path), has_index=has_index)
+        assert own.render(**values) == f"Tidy up {HOME}/memory, 200 lines."
+    with pytest.raises(PromptError, match="no such variable: surplus"):
+        own.render(**values, surplus="x")
+
+
 OPEN_TO_USERS = {
     "behaviour/types.md",
     "compact/summary.md",
@@ -156,6 +184,16 @@ def test_users_may_replace_these_and_no_others(tmp_path: Path) -> None:
         (tmp_path / name).write_text("MINE", encoding="utf-8")
     replaced = {name for name in prompt_names() if load_prompt(name, overrides=str(tmp_path)).text == "MINE"}
     assert replaced == OPEN_TO_USERS
+
+
+@pytest.mark.parametrize("name", sorted(OPEN_TO_USERS & VALUES.keys()))
+def test_a_user_s_own_version_may_do_without_what_ours_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("Do it my way.\n", encoding="utf-8")
+    prompt = load_prompt(name, overrides=str(tmp_path))
+    assert prompt.render(**VALUES[name]) == "Do it my way.\n"
+    with pytest.raises(PromptError, match="no such variable: surplus"):
+        prompt.render(**VALUES[name], surplus="x")
 
 
 @pytest.mark.parametrize("name", ["behaviour.md", "extract/private.md", "extract/combined.md", "dream/consolidate.md"])

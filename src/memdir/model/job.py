@@ -25,6 +25,7 @@ class MemoryFolder:
     scope: str
     headers: tuple[Header, ...]
     older: int = 0
+    has_index: bool = True
 
     @staticmethod
     def of(
@@ -32,7 +33,7 @@ class MemoryFolder:
     ) -> MemoryFolder:
         found = [header for header in store.scan(limit=None).headers if not header.key.startswith(without)]
         headers, more = nearest_headers(store, found, near, limit=limit)
-        return MemoryFolder(store.root, store.scope, tuple(headers), more)
+        return MemoryFolder(store.root, store.scope, tuple(headers), more, has_index=not store.skip_index)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,13 @@ def index_of(store: MemoryStore) -> str:
     return "\n".join([_index_line(line, by_key, copied) for line in shown(text).split("\n")])
 
 
+def lines_of(store: MemoryStore) -> str:
+    """What an index would say of a store that is to have none (S12)."""
+    from memdir.store.store import entry_for
+
+    return "\n".join([shown_line(entry_for(header.key, header).render()) for header in store.scan().headers])
+
+
 def _told(header: Header, scope: str) -> str:
     doubt = doubt_of(header)
     description = "" if doubt else " ".join(shown_line(header.description, room=MAX_DESCRIPTION).split())

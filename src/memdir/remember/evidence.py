@@ -14,6 +14,7 @@ from functools import cache
 from itertools import pairwise
 from unicodedata import category
 
+from memdir.agent.forgotten import Heard, heard_in
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
@@ -85,6 +86,20 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                     )
                 case _:
                     continue
+
+
+def heard_and_agreed(messages: Sequence[Message]) -> Iterator[Heard]:
+    """What the user said, and what the assistant said before it where he agreed: then he said that too."""
+    named: list[str] = []
+    for message in messages:
+        if message.role == "assistant":
+            named = sentences_of(message.text) or named
+        for heard in heard_in([message]):
+            yield heard
+            is_short = len(heard.text.split()) <= MAX_REPLY_WORDS
+            if named and is_short and Agreement(named, heard.text, tongue_of(heard.text)).agrees:
+                yield replace(heard, text="\n".join(named))
+            named = []
 
 
 def has_prose(messages: Sequence[Message]) -> bool:

@@ -6,18 +6,20 @@ This module is the machine around the fork: when it runs, over which messages, a
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import DiskFiles
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -25,12 +27,22 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
-from memdir.remember.evidence import has_prose
+from memdir.remember.evidence import has_prose, heard_and_agreed
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
-from memdir.store.history import Origin
+from memdir.remember.turn import (
+    FinishedTurn,
+    Skipped,
+    has_more_than,
+    instructions_in,
+    known_as,
+    messages_after,
+    saved_below,
+)
+from memdir.store.form import deletion_in
+from memdir.store.history import Origin, tell_moment
+from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, said_at
@@ -87,11 +99,12 @@ class Extraction:
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
+    _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
 
     def joined(self, turn: FinishedTurn) -> FinishedTurn:
         """A call of a turn with what was said in its calls before, where the host sends only what is new (with
         `previous_response_id`): what the user asked for came with the first of them. On disk until the turn ends."""
-        before = self._unfinished
+        before, turn = self._unfinished, self._timed(turn)
         if before is not None and turn.sends_only_news and not turn.holds(before):
             turn = replace(turn, earlier=before.messages)
         self._unfinished = turn if turn.reply.tool_uses else None
@@ -105,6 +118,7 @@ class Extraction:
         if reason:
             return self._skip(reason)
         # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
+        turn = self._timed(turn)
         self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
         self._left = [one for one in self._left if not turn.holds(one)]
         self._keep()
@@ -198,25 +212,30 @@ class Extraction:
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
-        new = messages_after(turn.messages, self.session.extract_cursor)
+        turn = self._timed(turn)
+        said = self.session.heard(turn.messages)
+        new = [message for message in messages_after(said, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        saved = saved_below(new, roots, self.plan.cwd)
+        saved = self._without_deleted(saved_below(new, roots, self.plan.cwd))
         if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
         if not has_prose(new):
             return self._skip("no_prose")
-        judge = DraftJudge(self.plan.stores, turn.messages)
-        workspace = Workspace(self.plan.stores, judge.rule)
+        dated = [replace(message, timestamp=self._time_of(message)) for message in said]
+        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated))
+        judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
+        workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         report = await self._fork(turn, new, workspace, saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
-        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject)
+        moment = _moment_of(dated, weighed.lineages, turn.ended)
+        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject, Moment=tell_moment(moment))
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -231,6 +250,27 @@ class Extraction:
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
 
+    def _without_deleted(self, saved: Sequence[str]) -> list[str]:
+        """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it."""
+        deleted = [path for path in saved if deletion_in(_bytes_of(path)) is not None]
+        for path in deleted:
+            store = next(store for store in reversed(self.plan.stores) if is_inside(path, store.root))
+            key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
+            forget_memories(store, [key], origin=Origin("host", session=self.session.id))
+        return [path for path in saved if path not in deleted]
+
+    def _timed(self, turn: FinishedTurn) -> FinishedTurn:
+        """A turn with its time, which is that of those of its own messages that bear none."""
+        turn = replace(turn, ended=turn.ended or self.clock())
+        for message in () if turn.is_past else turn.own:
+            self._times.setdefault(known_as(message), turn.ended)
+        return turn
+
+    def _time_of(self, message: Message) -> str:
+        """When a message was said; "" for an old one of which nobody knows."""
+        known = self._times.get(known_as(message))
+        return message.timestamp or (datetime.fromtimestamp(known, UTC).isoformat() if known else "")
+
     async def _fork(
         self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
     ) -> ForkReport:
@@ -242,7 +282,7 @@ class Extraction:
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
         name = "extract/combined.md" if job.folder("team") else "extract/private.md"
-        prompt = load_prompt(name, overrides=self.plan.overrides)
+        prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, fork_tools, since=(turn.reply,), abort=self._abort)
@@ -293,11 +333,23 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = ""
 
 
 def _text_of(path: str) -> str:
-    """What a memory says, as far as it can be read; its index line is no memory."""
+    """What a memory says, as far as it can be read."""
+    return _bytes_of(path).decode("utf-8", "replace")
+
+
+def _bytes_of(path: str) -> bytes:
+    """A memory's bytes, as far as it can be read; an index is none."""
     try:
-        return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
+        return b"" if is_index(path) else DiskFiles().read(path)
     except MemdirError:
-        return ""
+        return b""
+
+
+def _moment_of(messages: Sequence[Message], lineages: dict[str, Lineage], ended: float) -> float:
+    """When what was learned was said: the last of the messages that it came from."""
+    wanted = {message for lineage in lineages.values() for message in lineage.messages}
+    times = [said_at(message) for message in messages if message.id in wanted and message.role == "user"]
+    return max((time for time in times if time is not None), default=ended)
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:

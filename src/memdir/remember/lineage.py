@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean
 
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.remember.evidence import (
@@ -27,6 +28,7 @@ from memdir.remember.evidence import (
     take_apart,
 )
 from memdir.remember.scope import OWN, better_place
+from memdir.store.gone import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
@@ -47,6 +49,10 @@ MAX_TOLD = 3  # claims that a refusal names
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
     "Putting many in order is not your job here"
+)
+FORGOTTEN = (
+    "it is not kept: the user forgot what it says, or told something else later, or said it while memory was off, and "
+    "has not said it since. Do not write it again, in whatever words; the rest of what you have to write is welcome"
 )
 PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
@@ -88,6 +94,7 @@ class Judged:
     reasons: frozenset[str]
     remarks: frozenset[str]
     is_new: bool
+    is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
 
     @property
     def _main(self) -> list[Support]:
@@ -200,8 +207,13 @@ def without_planted(judged: Judged) -> Topic:
     topic = judged.topic
     if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
         return topic
+    return _without(topic, judged.planted)
+
+
+def _without(topic: Topic, claims: Sequence[str]) -> Topic:
+    """A memory without these sentences in its body."""
     body = topic.body
-    for claim in judged.planted:
+    for claim in claims:
         body = body.replace(claim, "")
     if body == topic.body:
         return topic
@@ -263,23 +275,28 @@ class DraftJudge:
 
     stores: Sequence[MemoryStore]
     messages: Sequence[Message]
+    forgotten: Forgotten
     _evidence: Evidence | None = None
     _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
         """Words that may not become this memory are told to the model that chose them."""
         if draft.after is None:
+            if self.forgotten.is_later(sentences_in(draft.before or b"")):
+                return Ruling(f"{draft.key} was told later than all that is said here, and stays")
             return self._unheard_of(draft) or _ruling_of_deletion(workspace, draft)
         if draft.after == draft.before:
             return Ruling()
         judged = self.judge(draft)
+        if judged.is_forgotten:
+            return Ruling(FORGOTTEN, is_quiet=True)
         if _is_refused(draft, judged):
             return Ruling(_why_refused(draft, judged))
         if draft.key == INDEX_NAME:
             return Ruling()
         place = better_place(draft, judged, self.stores)
         left_out = judged.topic.data != draft.after
-        notes = ["sentences that are not the user's are left out of it"] if left_out else []
+        notes = ["sentences that are not the user's, or no longer hold, are left out"] if left_out else []
         if place is not None:
             whose = "about the person, for all projects" if place.scope == OWN else "this project's"
             notes.append(f"it is {whose}: it is kept in {place.root}")
@@ -289,8 +306,20 @@ class DraftJudge:
         """A draft's claims, asked for once."""
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
-            self._known[asked] = _judge_draft(draft, self._asked())
+            self._known[asked] = self._without_forgotten(draft, _judge_draft(draft, self._asked()))
         return self._known[asked]
+
+    def _without_forgotten(self, draft: Draft, judged: Judged) -> Judged:
+        """A draft without what may not come back; where nothing else is left of it, it is that."""
+        before, after = sentences_in(draft.before or b""), sentences_in(draft.after or b"")
+        dropped = [text for text in before if text not in after]
+        back = self.forgotten.among(judged.claims, instead_of=dropped)
+        if not back:
+            return judged
+        stood = Topic(draft.before) if draft.before else None
+        again = judge(_without(judged.topic, back), stood, judged.evidence)
+        is_empty = not re.search(r"\w", again.topic.body) and draft.key != INDEX_NAME
+        return replace(again, is_forgotten=is_empty or bool(set(again.claims) & set(back)))
 
     def _asked(self) -> Evidence:
         self._evidence = self._evidence or Evidence([*_doubtful(self.stores), *take_apart(self.messages)])
@@ -385,6 +414,8 @@ def _is_refused(draft: Draft, judged: Judged) -> bool:
     """Whether a draft is not kept: it holds a secret, or it tells of the user or is a rule and is not his. Only a
     file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
     is_index = draft.key == INDEX_NAME
+    if judged.is_forgotten:
+        return True
     if draft.store.scope == OWN and (is_index or (draft.before is not None and not _may_change_own(draft, judged))):
         return True
     if any(secrets_in(draft.key, draft.after or b"" if is_index else judged.topic.data, draft.before)):

@@ -18,7 +18,8 @@ from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, messages_after
 from memdir.transcript.conversation import Branch
-from memdir.transcript.record import encode_message, encode_text, record_from
+from memdir.transcript.message import Message
+from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
@@ -38,6 +39,7 @@ class SessionState:
     tokens_at_summary: int = 0
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
+    unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -52,6 +54,7 @@ class SessionState:
                 tokens_at_summary=int(found["tokensAtSummary"]),
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
+                unheard=frozenset(map(str, found.get("unheard", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -71,6 +74,17 @@ class SessionState:
         self.extract_cursor = message_id
         self.failures, self.failed_up_to = 0, ""
         self._save()
+
+    def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
+        """A turn was said while memory was off: nothing is learned from it, now or later."""
+        self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
+        self.extract_cursor = turn.reply.id
+        if is_saved:
+            self.move_cursor(turn.reply.id)
+
+    def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Messages, with the mark of those that were said while memory was off."""
+        return tuple(replace(one, is_off=True) if one.id in self.unheard else one for one in messages)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -94,6 +108,7 @@ class SessionState:
             "tokensAtSummary": self.tokens_at_summary,
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
+            "unheard": sorted(self.unheard),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -128,12 +143,12 @@ class Unlearned:
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
         # As durable as a transcript: the end of a turn waits for no disk.
-        write_bytes_atomic(self.path, b"[%b]" % b",".join(map(self._encoded, turns)), durably=False)
+        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]), durably=False)
 
-    def _encoded(self, turn: FinishedTurn) -> bytes:
+    def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)
-        messages = [b'{%b,"uuid":%b}' % (encode_message(message), encode_text(message.id)) for message in new]
-        return b'{"tries":%d,"messages":[%b]}' % (turn.tries, b",".join(messages))
+        messages = [{**message_fields(m), "uuid": m.id, "timestamp": m.timestamp} for m in new]
+        return {"tries": turn.tries, "ended": turn.ended, "messages": messages}
 
     def turns(self, request: Request, *, is_over: bool = False) -> list[FinishedTurn]:
         """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
@@ -163,7 +178,8 @@ def unlearned_sessions(layout: Layout) -> list[str]:
 def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
     records = map(record_from, fields["messages"])
     *before, reply = [record.message for record in records if record and record.message]
-    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]))
+    ended = float(fields.get("ended", 0.0))
+    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]), ended=ended)
 
 
 def _answered(turn: FinishedTurn) -> FinishedTurn:
