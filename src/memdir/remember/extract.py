@@ -233,9 +233,13 @@ class Extraction:
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         weighed = await asyncio.to_thread(weigh, workspace, judge)
-        subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
-        moment = _moment_of(dated, weighed.lineages, turn.ended)
-        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject, Moment=tell_moment(moment))
+        written = []
+        for base in workspace.bases():  # each history tells of its own
+            paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
+            lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
+            subject = "extract " + (", ".join(lineages) or "nothing new")
+            moment = tell_moment(_moment_of(dated, lineages, turn.ended))
+            written += workspace.commit(_origin(self.session.id, lineages), subject, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
