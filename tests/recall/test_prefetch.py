@@ -173,8 +173,9 @@ async def test_no_name_ends_the_reminder_or_its_line(project: Path) -> None:
 
 async def test_a_file_that_cannot_be_read_takes_no_place(project: Path, tmp_path: Path) -> None:
     """R1: hard links may lead out of the directory, so they are indexed but not read."""
-    memory = opened(project, files=tuple(f"m{number}.md" for number in range(MAX_RECALLED)))
+    memory = opened(project, files=())
     for number in range(MAX_RECALLED):
+        write(memory, f"m{number}.md", f"It is number {number}.\n")  # of copies one is shown
         write(memory, f"linked{number}.md")
         (tmp_path / f"second name {number}").hardlink_to(Path(memory.place.root, f"linked{number}.md"))
     texts = await joined(memory.session("a").prefetch(PORT))
