@@ -269,7 +269,7 @@ async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
 async def test_the_users_own_memories_for_all_projects_join_after_the_projects(project: Path) -> None:
     memory = opened(project)
     store = memory.store_for("user")
-    Path(store.root).mkdir(parents=True)
+    Path(store.root).mkdir(parents=True, exist_ok=True)
     head = "---\nname: Ports\ndescription: prefers ports of databases written as host:port\ntype: user\n---\n"
     Path(store.root, "ports.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
     found = await joined(memory.session("a").prefetch(PORT + " How do I like a database port written?"))
@@ -281,7 +281,7 @@ async def test_the_users_own_memories_for_all_projects_join_after_the_projects(p
 async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
     memory = opened(project, files=tuple(f"port{number}.md" for number in range(4)))
     own = memory.store_for("user")
-    Path(own.root).mkdir(parents=True)
+    Path(own.root).mkdir(parents=True, exist_ok=True)
     for number in range(4):
         source = Path(memory.place.root, f"port{number}.md")
         Path(own.root, f"mine{number}.md").write_bytes(source.read_bytes())
@@ -294,7 +294,7 @@ async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
 async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Path) -> None:
     memory = opened(project)
     own = memory.store_for("user")
-    Path(own.root).mkdir(parents=True)
+    Path(own.root).mkdir(parents=True, exist_ok=True)
     Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes())
     shown = await joined(memory.session("a").prefetch(PORT))
     assert len(shown) == 2
