@@ -279,12 +279,13 @@ async def test_the_users_own_memories_for_all_projects_join_after_the_projects(p
 
 
 async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
-    memory = opened(project, files=tuple(f"port{number}.md" for number in range(4)))
+    memory = opened(project, files=())
     own = memory.store_for("user")
     Path(own.root).mkdir(parents=True, exist_ok=True)
     for number in range(4):
-        source = Path(memory.place.root, f"port{number}.md")
-        Path(own.root, f"mine{number}.md").write_bytes(source.read_bytes())
+        write(memory, source := f"port{number}.md", f"It is number {number}.\n")
+        text = Path(memory.place.root, source).read_bytes()
+        Path(own.root, f"mine{number}.md").write_bytes(text + b"Mine.\n")  # of copies one is shown
     found = await joined(memory.session("a").prefetch(PORT))
     assert len(found) == MAX_RECALLED
     assert len([one for one in found if own.root in one]) == 1
@@ -295,7 +296,7 @@ async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Pat
     memory = opened(project)
     own = memory.store_for("user")
     Path(own.root).mkdir(parents=True, exist_ok=True)
-    Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes())
+    Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes() + b"Mine.\n")
     shown = await joined(memory.session("a").prefetch(PORT))
     assert len(shown) == 2
     assert memory.session("a")._shown.characters == sum(map(len, shown))
