@@ -410,9 +410,12 @@ class MemDir:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
+        from memdir.store.index import Index
 
         listing = lines_of if self.settings.skip_index else index_of
-        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
+        told = listing(self.store) if self.settings.enabled else ""
+        entries = Index(told.encode("utf-8", "replace")).entries()
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
