@@ -30,7 +30,7 @@ from memdir.model.job import (
 from memdir.model.model import Request, SystemBlock
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
-from memdir.transcript.message import Message, Text, user
+from memdir.transcript.message import Message, Text, assistant, user
 from tests.conftest import NOW
 
 
@@ -98,16 +98,15 @@ async def test_a_job_goes_to_its_handler_and_its_words_to_nobody(memory: MemDir)
     said = user("From now on always use tabs in Makefiles, never spaces.", message_id="m1")
 
     async def answered(job: TypedJob) -> Message:
-        asks = user("Chat with me.", is_meta=True)
+        talk = (said, assistant("Understood.", message_id="m2"), user("Chat with me.", is_meta=True))
         tools = tuple(tool.spec for tool in memory_tools())
-        return (await BuiltinModel().complete(Request("builtin", (), tools, (said, asks), job=job))).message
+        return (await BuiltinModel().complete(Request("builtin", (), tools, talk, job=job))).message
 
     def touched(message: Message) -> list[tuple[str, str]]:
         return [(use.name, os.path.basename(str(use.input["file_path"]))) for use in message.tool_uses]
 
-    assert ("Write", "feedback_always_use_tabs_in_makefiles.md") in touched(
-        await answered(ExtractJob(1, (folder,), now))
-    )
+    [(tool, written)] = touched(await answered(ExtractJob(2, (folder,), now)))
+    assert tool == "Write" and "use_tabs" in written
     assert ("Read", "MEMORY.md") in touched(await answered(DreamJob(folder, "", (), now)))
     assert touched(await answered(NotesJob("/s/notes.md", (NotesSection("Learnings", "", ""),)))) == [
         ("Read", "notes.md")
