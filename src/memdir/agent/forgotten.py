@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.store import MemoryStore
 from memdir.text.date_words import words_by_meaning
-from memdir.text.language import UNKNOWN, tongue_of
+from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
 from memdir.text.nearness import Sentence
-from memdir.text.phrases import anywhere
+from memdir.text.phrases import anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -29,6 +29,7 @@ OVERHEARD = 0.45  # nearness to what was said while memory was off
 HINT = 0.3  # that two renderings of one line have at least
 TELLING = 2  # topic words without which only the very words tell that a sentence is the same
 SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
+NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
 
@@ -52,12 +53,13 @@ def heard_in(messages: Iterable[Message], session: str = "") -> Iterator[Heard]:
 class _Told:
     """A sentence with its moment, ready to be compared."""
 
-    __slots__ = ("heard", "sentence", "time", "tongue")
+    __slots__ = ("heard", "is_learned", "sentence", "time", "tongue")
 
-    def __init__(self, text: str, time: float = 0.0, heard: Heard | None = None) -> None:
+    def __init__(self, text: str, time: float = 0.0, heard: Heard | None = None, *, is_learned: bool = False) -> None:
         self.sentence = Sentence(text)
         self.time = time
         self.heard = heard
+        self.is_learned = is_learned  # a fork took it away, and no person
         self.tongue = tongue_of(text)
 
     @property
@@ -70,6 +72,11 @@ class _Told:
         text = self.sentence.text
         return not self.is_off and not text.rstrip().endswith(("?", "？")) and not anywhere("forget-rule").search(text)
 
+    @property
+    def tells_change(self) -> bool:
+        folded = fold(self.sentence.text)
+        return any(cue.meaning == "change" for cue in cues(folded, tokens(folded), self.tongue))
+
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
@@ -81,9 +88,12 @@ class _Told:
 class Forgotten:
     """Asks the history of some stores, and what the user said, about claims that are about to be written."""
 
-    def __init__(self, stores: Sequence[MemoryStore], heard: Callable[[], Iterable[Heard]]) -> None:
+    def __init__(
+        self, stores: Sequence[MemoryStore], heard: Callable[[], Iterable[Heard]], *, is_live: bool = False
+    ) -> None:
         self._stores = stores
         self._hear = heard
+        self._is_live = is_live  # one conversation that goes on: "the old one was right" needs no name
 
     def among(self, claims: Iterable[str], *, instead_of: Iterable[str] = ()) -> list[str]:
         """Those of the claims that nobody may bring back. `instead_of` is what would have to give way to them."""
@@ -96,6 +106,10 @@ class Forgotten:
         last = max((one.time for one in self._heard if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
+    def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
+        """Whether a person has taken back this very change of a file."""
+        return any(gone.was_taken_back(path, before, after) for gone in self._histories)
+
     def sources_of(self, claims: Iterable[str]) -> list[Heard]:
         """What the user said that these claims were taken from, rather than from something that stands here."""
         found: dict[Heard, None] = {}
@@ -107,25 +121,31 @@ class Forgotten:
 
     def _comes_back(self, claim: _Told) -> bool:
         """Whether it says again what is gone, rather than something that stands here, and nobody has said so since."""
-        hits = [(claim.nearness(one), one.time) for one in self._gone]
-        hits = [(near, when) for near, when in hits if near >= SAME]
+        hits = [(claim.nearness(one), one) for one in self._gone]
+        hits = [(near, one) for near, one in hits if near >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
             return False
-        near = max((claim.nearness(one) for one in self._standing), default=0.0)
-        moments = [when for how_near, when in hits if how_near > near]
-        return bool(moments) and not self._was_said(claim, max(moments))
+        known = max((claim.nearness(one) for one in self._standing), default=0.0)
+        gone = [one for near, one in hits if near > known]
+        if not gone or self._was_said(claim, max(-1.0 if one.is_off else one.time for one in gone)):
+            return False
+        return not (self._is_live and all(one.is_learned and self._turned_back(one.time) for one in gone))
 
-    def _hits_by_line(self, claim: _Told) -> Iterator[tuple[float, float]]:
+    def _turned_back(self, since: float) -> bool:
+        """Whether the user has since spoken of a change, without a word of what it is to be."""
+        return any(one.time > since and one.is_statement and one.tells_change for one in self._heard)
+
+    def _hits_by_line(self, claim: _Told) -> Iterator[tuple[float, _Told]]:
         """What is gone and came from the very line that this would be taken from; what was said while memory was off
         is gone from the beginning."""
         for line in self._sources_of(claim):
             near = claim.nearness(line)
             if line.is_off and near >= OVERHEARD:
-                yield near, -1.0
+                yield near, line
             for one in self._gone:
                 if line.time <= one.time and one.nearness(line) >= SAME and claim.nearness(one) >= HINT:
-                    yield near, one.time
+                    yield near, one
 
     def _sources_of(self, claim: _Told) -> list[_Told]:
         near = [(claim.nearness(one), one) for one in self._heard]
@@ -139,21 +159,33 @@ class Forgotten:
         older = [one for one in self._sources_of(claim) if not one.is_off]
         for rival in rivals:
             taken = [one for one in older if one.time < rival.time and self._is_from(claim, one, rival)]
-            if taken and not self._was_said(claim, rival.time, or_then=True):
+            is_meant = self._is_live and self._turned_back(rival.time)
+            if taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
                 return True
         return False
 
     def _is_from(self, claim: _Told, line: _Told, rival: _Told) -> bool:
         """Whether a claim has something from a line that its rival has not, and has lost something of its rival's."""
         terms, others = claim.sentence.terms, rival.sentence.terms
+        if self._is_named_by(claim, rival):
+            return True
         if claim.nearness(rival) < HINT or claim.nearness(line) <= claim.nearness(rival):
             return False
         return bool((terms - others) & line.sentence.terms) and bool(others - terms)
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
-        """What stands here and differs from it in nothing but figures and days."""
+        """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
         words = _words(claim)
-        return (one for one in self._standing if words and words != claim.sentence.terms and words == _words(one))
+        for one in self._standing:
+            is_other_value = words and words != claim.sentence.terms and words == _words(one)
+            if is_other_value or self._is_named_by(claim, one):
+                yield one
+
+    def _is_named_by(self, claim: _Told, rival: _Told) -> bool:
+        """Whether a sentence tells of a change, and of nearly all that is claimed: "no longer on Fridays"."""
+        terms, others = claim.sentence.terms, rival.sentence.terms
+        is_named = len(terms) >= TELLING and len(terms & others) >= NAMED * len(terms) and bool(others - terms)
+        return is_named and rival.tells_change
 
     def _was_said(self, claim: _Told, since: float, *, or_then: bool = False) -> bool:
         """Whether the user said it later than that: this, and not rather something that stands here."""
@@ -171,8 +203,9 @@ class Forgotten:
 
     @cached_property
     def _gone(self) -> list[_Told]:
-        left = [(when, text) for gone in self._histories for text, when in gone.left.items()]
-        return [_Told(text, when) for when, text in sorted(left)[-MAX_GONE:] if text not in self._living]
+        left = sorted((when, text) for gone in self._histories for text, when in gone.left.items())
+        found = ((text, when) for when, text in left[-MAX_GONE:] if text not in self._living)
+        return [_Told(text, when.moment, is_learned=when.is_learned) for text, when in found]
 
     @cached_property
     def _living(self) -> dict[str, None]:
