@@ -85,6 +85,32 @@ class _Told:
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
 
+class _Shelf:
+    """Sentences by their words: in one language those that share none are never near enough to matter."""
+
+    def __init__(self, told: Iterable[_Told]) -> None:
+        self._all = list(told)
+        self._by_term: dict[str, list[_Told]] = {}
+        self._by_tongue: dict[str, list[_Told]] = {}
+        for one in self._all:
+            self._by_tongue.setdefault(one.tongue, []).append(one)
+            for term in one.sentence.terms:
+                self._by_term.setdefault(term, []).append(one)
+
+    def __iter__(self) -> Iterator[_Told]:
+        return iter(self._all)
+
+    def like(self, told: _Told) -> dict[_Told, None]:
+        found = {one: None for term in told.sentence.terms for one in self._by_term.get(term, ())}
+        for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
+            if tongue not in (told.tongue, UNKNOWN):
+                found |= dict.fromkeys(some)
+        return found
+
+    def nearest(self, told: _Told) -> float:
+        return max((told.nearness(one) for one in self.like(told)), default=0.0)
+
+
 class Forgotten:
     """Asks the history of some stores, and what the user said, about claims that are about to be written."""
 
@@ -114,19 +140,18 @@ class Forgotten:
         """What the user said that these claims were taken from, rather than from something that stands here."""
         found: dict[Heard, None] = {}
         for claim in (_Told(text) for text in claims if text not in self._living):
-            known = max((claim.nearness(one) for one in self._standing), default=0.0)
+            known = self._standing.nearest(claim)
             lines = [one for one in self._sources_of(claim) if claim.nearness(one) > known]
             found |= {one.heard: None for one in lines if one.heard is not None and not one.is_off}
         return list(found)
 
     def _comes_back(self, claim: _Told) -> bool:
         """Whether it says again what is gone, rather than something that stands here, and nobody has said so since."""
-        hits = [(claim.nearness(one), one) for one in self._gone]
-        hits = [(near, one) for near, one in hits if near >= SAME]
+        hits = [(near, one) for one in self._gone.like(claim) if (near := claim.nearness(one)) >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
             return False
-        known = max((claim.nearness(one) for one in self._standing), default=0.0)
+        known = self._standing.nearest(claim)
         gone = [one for near, one in hits if near > known]
         if not gone or self._was_said(claim, max(-1.0 if one.is_off else one.time for one in gone)):
             return False
@@ -143,12 +168,12 @@ class Forgotten:
             near = claim.nearness(line)
             if line.is_off and near >= OVERHEARD:
                 yield near, line
-            for one in self._gone:
+            for one in self._gone.like(line):
                 if line.time <= one.time and one.nearness(line) >= SAME and claim.nearness(one) >= HINT:
                     yield near, one
 
     def _sources_of(self, claim: _Told) -> list[_Told]:
-        near = [(claim.nearness(one), one) for one in self._heard]
+        near = [(claim.nearness(one), one) for one in self._heard.like(claim)]
         best = max((score for score, _ in near), default=0.0)
         return [one for score, one in near if score == best >= SAID]
 
@@ -176,7 +201,7 @@ class Forgotten:
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
         """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
         words = _words(claim)
-        for one in self._standing:
+        for one in self._standing.like(claim):
             is_other_value = words and words != claim.sentence.terms and words == _words(one)
             if is_other_value or self._is_named_by(claim, one):
                 yield one
@@ -189,9 +214,9 @@ class Forgotten:
 
     def _was_said(self, claim: _Told, since: float, *, or_then: bool = False) -> bool:
         """Whether the user said it later than that: this, and not rather something that stands here."""
-        later = (one for one in self._heard if one.time > since or (or_then and one.time == since))
+        later = (one for one in self._heard.like(claim) if one.time > since or (or_then and one.time == since))
         near = (one for one in later if one.is_statement and claim.nearness(one) >= SAID)
-        return any(all(one.nearness(claim) >= one.nearness(other) for other in self._standing) for one in near)
+        return any(one.nearness(claim) >= self._standing.nearest(one) for one in near)
 
     def _came(self, text: str) -> float:
         return max((gone.came.get(text, 0.0) for gone in self._histories), default=0.0)
@@ -202,10 +227,10 @@ class Forgotten:
         return [store.gone() for store in by_base.values()]
 
     @cached_property
-    def _gone(self) -> list[_Told]:
+    def _gone(self) -> _Shelf:
         left = sorted((when, text) for gone in self._histories for text, when in gone.left.items())
         found = ((text, when) for when, text in left[-MAX_GONE:] if text not in self._living)
-        return [_Told(text, when.moment, is_learned=when.is_learned) for text, when in found]
+        return _Shelf(_Told(text, when.moment, is_learned=when.is_learned) for text, when in found)
 
     @cached_property
     def _living(self) -> dict[str, None]:
@@ -214,12 +239,14 @@ class Forgotten:
         return {text: None for memory in memories for text in sentences_in(memory.topic.data)}
 
     @cached_property
-    def _standing(self) -> list[_Told]:
-        return [_Told(text, self._came(text)) for text in self._living]
+    def _standing(self) -> _Shelf:
+        return _Shelf(_Told(text, self._came(text)) for text in self._living)
 
     @cached_property
-    def _heard(self) -> list[_Told]:
-        return [_Told(text, one.time, one) for one in self._hear() for text in sentences_of(one.text)]
+    def _heard(self) -> _Shelf:
+        heard = sorted(self._hear(), key=lambda one: one.time)
+        last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
+        return _Shelf(_Told(text, one.time, one) for (text, _), one in last.items())
 
 
 def _plain(text: str) -> str:
