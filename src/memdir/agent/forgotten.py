@@ -85,7 +85,7 @@ class _Told:
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
 
-class _Shelf:
+class _ByWord:
     """Sentences by their words: in one language those that share none are never near enough to matter."""
 
     def __init__(self, told: Iterable[_Told]) -> None:
@@ -227,10 +227,10 @@ class Forgotten:
         return [store.gone() for store in by_base.values()]
 
     @cached_property
-    def _gone(self) -> _Shelf:
+    def _gone(self) -> _ByWord:
         left = sorted((when, text) for gone in self._histories for text, when in gone.left.items())
         found = ((text, when) for when, text in left[-MAX_GONE:] if text not in self._living)
-        return _Shelf(_Told(text, when.moment, is_learned=when.is_learned) for text, when in found)
+        return _ByWord(_Told(text, when.moment, is_learned=when.is_learned) for text, when in found)
 
     @cached_property
     def _living(self) -> dict[str, None]:
@@ -239,14 +239,14 @@ class Forgotten:
         return {text: None for memory in memories for text in sentences_in(memory.topic.data)}
 
     @cached_property
-    def _standing(self) -> _Shelf:
-        return _Shelf(_Told(text, self._came(text)) for text in self._living)
+    def _standing(self) -> _ByWord:
+        return _ByWord(_Told(text, self._came(text)) for text in self._living)
 
     @cached_property
-    def _heard(self) -> _Shelf:
+    def _heard(self) -> _ByWord:
         heard = sorted(self._hear(), key=lambda one: one.time)
         last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
-        return _Shelf(_Told(text, one.time, one) for (text, _), one in last.items())
+        return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
 
 
 def _plain(text: str) -> str:
