@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    if words == ["mcp"]:  # a client waits for it, and has no options
+        return _serve_mcp()
     before, words = split_at_command(words)
     if words[:1] in (["--version"], ["-V"], ["version"]):
         return _version(as_json="--json" in before + words)
@@ -73,6 +75,11 @@ def _main(words: list[str]) -> int:
         print(_overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
+
+
+def _serve_mcp() -> int:
+    __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
+    return int(sys.modules["memdir.mcp_server.stdio"].serve())
 
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
