@@ -118,6 +118,8 @@ async def test_a_model_that_puts_everything_into_one_directory_is_put_right(pers
     ]
     said = f"{ROLE} {SHORT} The release freeze begins on 2026-12-01. In this repo always use tabs, never spaces."
     memory = await person.writes("first", said, drafts)
+    [commit] = memory.store_for("user").history.log()
+    assert "freeze.md" not in str(commit.trailers) + commit.subject, "each history tells of its own"
     assert keys(memory, "user") == ["feedback_short.md", "user_role.md"]
     assert keys(memory, "project") == ["feedback_tabs.md", "freeze.md"]
     assert {entry for entry in ("user_role.md", "feedback_short.md") if entry in memory.context()} == {

@@ -160,6 +160,7 @@ class Dreamer:
         is_cut_short = report.run.ending == "max_turns" and bool(workspace.changed())
         if not report.is_complete and not is_cut_short:
             return NotDreamt(f"the model did not come to an end ({report.run.failure})")
+        workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
         kept = self._keep_aside(given_up)
@@ -224,6 +225,8 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
+        if any(store.scope == "team" for store in self.plan.stores):
+            text += "\n" + load_prompt("dream/team.md").render()
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
     def _keep_aside(self, drafts: Sequence[Draft]) -> str:

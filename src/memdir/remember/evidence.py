@@ -165,7 +165,7 @@ class Evidence:
         self.tongue = tongue_of(" ".join(piece.text for piece in own))
         statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
         self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
-        self._own = _windows(statements)
+        self._own, self._sentences = _windows(statements), len(statements)
         self._told = self._own + _windows(text for piece in own for text in sentences_of(piece.text))
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
         self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
@@ -213,7 +213,8 @@ class Evidence:
     def said_of(self, claims: Iterable[str], *, is_translated: bool) -> list[str]:
         """The user's own sentences that say what is claimed, or ask for it."""
         asked = [Sentence(claim) for claim in claims]
-        return [own.text for own in self._own if _nearest(own, asked, is_translated=is_translated) >= SAID]
+        own = self._own[: self._sentences]  # without those with the next, which may be about something else
+        return [one.text for one in own if _nearest(one, asked, is_translated=is_translated) >= SAID]
 
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""

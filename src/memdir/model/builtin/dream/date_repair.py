@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
-from memdir.model.builtin.dream.body_text import Label
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
+from memdir.text.body_text import Label
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import ROMANCE, DateSpan, may_hold_date, nearest_year, read_any
 from memdir.text.deadlines import told_past
