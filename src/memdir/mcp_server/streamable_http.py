@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
+import secrets
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import DiskError, UsageError
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.mcp_server.protocol import (
     ENVELOPE,
@@ -32,6 +37,7 @@ from memdir.mcp_server.protocol import (
 from memdir.mcp_server.stdio import MAX_LINE, on_failure
 
 if TYPE_CHECKING:
+    from memdir.layout import Layout
     from memdir.memdir import MemDir
 
 PATH = "/mcp"
@@ -40,6 +46,27 @@ _HOST = re.compile(
     r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE
 )  # a reader of URLs is more lenient
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def open_server(port: int, layout: Layout, open_memory: Callable[[], MemDir]) -> HttpServer:
+    """A server on a port, with the token of this machine; the caller lets it serve."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"there is no port {port}", remedy="Choose one from 1024 to 65535")
+    try:
+        return HttpServer(port, _token(layout.mcp_token), open_memory)
+    except OSError as error:
+        raise DiskError(f"port {port} cannot be opened: {error.strerror}", remedy="Choose another --port") from None
+
+
+def _token(path: str) -> str:
+    """Made once, and readable by its owner alone."""
+    known = (read_if_plain(path, 1_000) or b"").decode("ascii", "replace").strip()
+    if len(known) >= 32:
+        return known
+    make_folder(os.path.dirname(path))
+    made = secrets.token_urlsafe(32)
+    write_bytes_atomic(path, made.encode() + b"\n")
+    return made
 
 
 class HttpServer(ThreadingHTTPServer):
