@@ -1,9 +1,8 @@
-"""What other programs ask for: the directory, the section of a prompt, tools, a completion script."""
+"""What other programs ask for: the directory, the section of a prompt, a completion script."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
 from memdir.cli.context import add_scope
 from memdir.disk.shipped import shipped_text
@@ -37,40 +36,6 @@ class Path:
             )
         else:
             context.terminal.line(store.root)
-        return 0
-
-
-class Mcp:
-    """Serve memory to any MCP client: over standard input and output, where the client starts `memdir mcp` itself, or
-    with --http on this machine alone, with a token.
-
-    Tools: search, recall, remember, update, forget, list, why. `memdir undo` takes back what they wrote."""
-
-    EXAMPLES = (
-        "memdir mcp                      # what a client's settings name as the command",
-        "memdir mcp --http --port 7437   # for clients that take a URL",
-    )
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--http", action="store_true", help="serve on http://127.0.0.1, with a token")
-        parser.add_argument("--port", type=int, default=7437, metavar="N", help="with --http (default 7437; 0: any)")
-
-    def run(self, options: argparse.Namespace, context: Context) -> int:
-        from importlib import import_module
-
-        from memdir.memdir import MODEL_CALLS
-
-        way = import_module(f"memdir.mcp_server.{'streamable_http' if options.http else 'stdio'}")  # another surface
-        if not options.http:
-            return int(way.serve(lambda: context.opened(MODEL_CALLS)))
-        with way.open_server(options.port, context.memory.layout, lambda: context.opened(MODEL_CALLS)) as server:
-            if options.json:
-                context.print_json({"url": server.url, "token": server.token})
-            else:
-                context.terminal.line(f"{server.url}\nAuthorization: Bearer {server.token}")
-                context.note("Ctrl-C ends it")
-            sys.stdout.flush()
-            server.serve_forever()
         return 0
 
 
