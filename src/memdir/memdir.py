@@ -411,9 +411,12 @@ class MemDir:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
+        from memdir.store.index import Index
 
         listing = lines_of if self.settings.skip_index else index_of
-        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
+        told = listing(self.store) if self.settings.enabled else ""
+        entries = Index(told.encode("utf-8", "replace")).entries()
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -688,6 +691,8 @@ def _require_words(text: object, *others: object) -> None:
             raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
         if any("\ud800" <= letter <= "\udfff" for letter in one):
             raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
     if not str(text).strip():
         raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 

@@ -66,6 +66,11 @@ def _main(words: list[str]) -> int:
     if words == ["mcp"]:  # a client waits for it, and has no options
         return _serve_mcp()
     before, words = split_at_command(words)
+    if before and not words:
+        from memdir.errors import UsageError
+
+        told = "has no value" if before[-1] in _VALUED else "stands alone: there is no command"
+        raise UsageError(f"{before[-1]} {told}", remedy="memdir [options] COMMAND; `memdir --help` lists all commands")
     if words[:1] in (["--version"], ["-V"], ["version"]):
         return _version(as_json="--json" in before + words)
     if not words or words[0] in ("--help", "-h", "help"):
