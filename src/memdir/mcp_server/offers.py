@@ -8,7 +8,7 @@ project. `memdir move` is a person's way to do that.
 from __future__ import annotations
 
 from memdir.errors import MemdirError, MemoryNotFound
-from memdir.mcp_server.protocol import INVALID_PARAMS, NO_RESOURCE, Refused
+from memdir.mcp_server.protocol import INVALID_PARAMS, NO_RESOURCE, RpcError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class MemoryOffers:
         exist is the client's fault."""
         schema = next((tool["inputSchema"] for tool in self.tools() if tool["name"] == name), None)
         if schema is None:
-            raise Refused(INVALID_PARAMS, f"there is no tool {name[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"there is no tool {name[:100]!r}")
         fault = _fault(schema, arguments)
         if fault:
             return _told(fault, is_error=True)
@@ -186,7 +186,7 @@ class MemoryOffers:
 
         scope, _, key = unquote(uri.removeprefix(SCHEME)).partition("/")
         if not uri.startswith(SCHEME) or scope not in _SCOPES or not key:
-            raise Refused(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
+            raise RpcError(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
         try:
             self._memory.require_enabled()
             store = self._memory.store_for(scope)
@@ -197,9 +197,9 @@ class MemoryOffers:
                 body = topic.data.decode("utf-8", "replace")
                 text = f"{doubt_of(topic)}\n{quoted(body)}" if doubt_of(topic) else shown(body)
         except MemoryNotFound:
-            raise Refused(NO_RESOURCE, f"there is no memory {key[:200]!r}", {"uri": uri[:200]}) from None
+            raise RpcError(NO_RESOURCE, f"there is no memory {key[:200]!r}", {"uri": uri[:200]}) from None
         except MemdirError as error:
-            raise Refused(INVALID_PARAMS, str(error)) from None
+            raise RpcError(INVALID_PARAMS, str(error)) from None
         return [{"uri": uri, "mimeType": "text/markdown", "text": text}]
 
     # Prompts
@@ -221,10 +221,10 @@ class MemoryOffers:
         elif name == "recall":
             message = arguments.get("message")
             if not isinstance(message, str) or not message.strip():
-                raise Refused(INVALID_PARAMS, "the prompt `recall` needs a message")
+                raise RpcError(INVALID_PARAMS, "the prompt `recall` needs a message")
             text = str(self.call("recall", {"message": message})["content"][0]["text"])
         else:
-            raise Refused(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
         content = {"type": "text", "text": text or "Memory is off."}
         return {"messages": [{"role": "user", "content": content}]}
 
@@ -282,7 +282,7 @@ def _page(items: Sequence[Any], cursor: str, size: int) -> tuple[Sequence[Any], 
     """One page, and the cursor of the next where there is one."""
     start = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 10 else 0 if not cursor else -1
     if start < 0:
-        raise Refused(INVALID_PARAMS, "that cursor is none of ours")
+        raise RpcError(INVALID_PARAMS, "that cursor is none of ours")
     after = start + size
     return items[start:after], str(after) if after < len(items) else ""
 

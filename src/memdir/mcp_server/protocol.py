@@ -52,7 +52,7 @@ NO_RESOURCE = -32002
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 
-class Refused(Exception):
+class RpcError(Exception):
     """A request that cannot be answered; the client gets code and words."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -82,30 +82,30 @@ class McpServer:
         request_id: object = None
         try:
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-                raise Refused(INVALID_REQUEST, "a message is one JSON-RPC 2.0 object")
+                raise RpcError(INVALID_REQUEST, "a message is one JSON-RPC 2.0 object")
             if "method" not in message and ("result" in message or "error" in message):
                 return None
             request_id, method, params = message.get("id"), message.get("method"), message.get("params", {})
             if not isinstance(method, str) or not isinstance(params, dict):
-                raise Refused(INVALID_REQUEST, "a request has a method and, where it has them, params by name")
+                raise RpcError(INVALID_REQUEST, "a request has a method and, where it has them, params by name")
             if "id" not in message:
                 return None
             if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
                 request_id = None
-                raise Refused(INVALID_REQUEST, "the id of a request is a text or a whole number")
+                raise RpcError(INVALID_REQUEST, "the id of a request is a text or a whole number")
             return {"jsonrpc": "2.0", "id": request_id, "result": self._result(method, params)}
-        except Refused as refused:
+        except RpcError as refused:
             return error_answer(refused, request_id)
         except Exception as error:  # noqa: BLE001 - the one of this surface: a client goes on whatever happens here
             self._on_failure(error)
-            return error_answer(Refused(INTERNAL, "something went wrong inside memdir"), request_id)
+            return error_answer(RpcError(INTERNAL, "something went wrong inside memdir"), request_id)
 
     def _result(self, method: str, params: Params) -> Result:
         if method == "initialize":
             return self._initialize(params)
         version = _version(params)
         if method not in self._methods or (method == "server/discover" and not version):
-            raise Refused(NO_METHOD, f"there is no method {method[:100]!r}")
+            raise RpcError(NO_METHOD, f"there is no method {method[:100]!r}")
         handler, freshness = self._methods[method]
         result = handler(params)
         if not version:
@@ -131,7 +131,7 @@ class McpServer:
         return {"resources": found, **({"nextCursor": after} if after else {})}
 
 
-def error_answer(refused: Refused, request_id: object = None) -> Result:
+def error_answer(refused: RpcError, request_id: object = None) -> Result:
     """A refusal as the client gets it."""
     error: Result = {"code": refused.code, "message": refused.message}
     if refused.data is not None:
@@ -140,13 +140,13 @@ def error_answer(refused: Refused, request_id: object = None) -> Result:
 
 
 def parsed(line: bytes) -> object:
-    """A message as it came over the wire; Refused when it is none."""
+    """A message as it came over the wire; RpcError when it is none."""
     import json
 
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
-        raise Refused(PARSE_ERROR, "that is no JSON") from None
+        raise RpcError(PARSE_ERROR, "that is no JSON") from None
 
 
 def rendered(answer: Result) -> bytes:
@@ -164,7 +164,7 @@ def _version(params: Params) -> str:
     named = meta[VERSION_KEY]
     if named not in ENVELOPE:
         supported = {"supported": [*HANDSHAKE, *ENVELOPE], "requested": str(named)[:100]}
-        raise Refused(UNSUPPORTED_VERSION, "that version is not spoken here", supported)
+        raise RpcError(UNSUPPORTED_VERSION, "that version is not spoken here", supported)
     return str(named)
 
 
@@ -173,7 +173,7 @@ def _text(params: Params, name: str, *, or_none: bool = False) -> str:
     if value is None and or_none:
         return ""
     if not isinstance(value, str):
-        raise Refused(INVALID_PARAMS, f"{name} has to be a text")
+        raise RpcError(INVALID_PARAMS, f"{name} has to be a text")
     return value
 
 
@@ -182,5 +182,5 @@ def _mapping(params: Params, name: str) -> Params:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused(INVALID_PARAMS, f"{name} has to be an object")
+        raise RpcError(INVALID_PARAMS, f"{name} has to be an object")
     return value

@@ -6,7 +6,7 @@ import os
 import sys
 
 from memdir.mcp_server.offers import MemoryOffers
-from memdir.mcp_server.protocol import INVALID_REQUEST, McpServer, Refused, error_answer, parsed, rendered
+from memdir.mcp_server.protocol import INVALID_REQUEST, McpServer, RpcError, error_answer, parsed, rendered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def _serve(server: McpServer, source: BinaryIO, target: BinaryIO) -> None:
         if len(line) > MAX_LINE and not line.endswith(b"\n"):
             while (rest := source.readline(MAX_LINE)) and not rest.endswith(b"\n"):
                 pass
-            answer = error_answer(Refused(INVALID_REQUEST, f"a message may have {MAX_LINE:,} bytes"))
+            answer = error_answer(RpcError(INVALID_REQUEST, f"a message may have {MAX_LINE:,} bytes"))
         elif not line.strip():
             continue
         else:
             try:
                 found = server.answer(parsed(line))
-            except Refused as refused:
+            except RpcError as refused:
                 found = error_answer(refused)
             if found is None:
                 continue

@@ -29,7 +29,7 @@ from memdir.mcp_server.protocol import (
     NO_METHOD,
     VERSION_KEY,
     McpServer,
-    Refused,
+    RpcError,
     error_answer,
     parsed,
     rendered,
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             message = parsed(self.rfile.read(size))
             self._check_headers(message)
-        except Refused as refused:
+        except RpcError as refused:
             self._send(400, rendered(error_answer(refused)))
             return
         with self.server.in_turn:
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _check_headers(self, message: object) -> None:
         """From 2026-07-28 on what the body says stands in headers too: where they differ, somebody was fooled."""
         if not isinstance(message, dict):
-            raise Refused(INVALID_REQUEST, "a message is one JSON-RPC 2.0 object")
+            raise RpcError(INVALID_REQUEST, "a message is one JSON-RPC 2.0 object")
         params: Any = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in told.items():
             header = self.headers.get(name)
             if header is not None and value is not None and header != value and not header.startswith("=?base64?"):
-                raise Refused(HEADER_MISMATCH, f"the header {name} says something else than the message")
+                raise RpcError(HEADER_MISMATCH, f"the header {name} says something else than the message")
 
     def _refuse(self, status: int, why: str) -> None:
         self.close_connection = True  # what came behind the headers was not read
