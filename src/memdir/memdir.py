@@ -46,6 +46,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-project": "project",
     "agent-local": "local",
 }
+MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -148,7 +149,7 @@ class MemDir:
         is what recall covers: the project's, the team's, and the user's own for all projects."""
         from memdir.search.memory_search import search_memories
 
-        self.require_enabled()
+        self._require_found()
         now, found = self.clock(), []
         for one in ("project", "user") if scope == "all" else (scope,):
             place = self.place_of(one)
@@ -410,9 +411,12 @@ class MemDir:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
+        from memdir.store.index import Index
 
         listing = lines_of if self.settings.skip_index else index_of
-        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
+        told = listing(self.store) if self.settings.enabled else ""
+        entries = Index(told.encode("utf-8", "replace")).entries()
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -588,12 +592,16 @@ class MemDir:
         self._recallers.clear()
 
     def _open(self, scope: str) -> MemoryStore:
+        self._require_found()
+        return self.store_for(scope)
+
+    def _require_found(self) -> None:
+        """The memory is on, and where it was before the project moved is known."""
         self.require_enabled()
         if not self._has_looked:
             with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
                 self.find_lost_store()
             self.require_enabled()
-        return self.store_for(scope)
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
         self.require_enabled()
@@ -604,7 +612,7 @@ class MemDir:
     def _origin(self) -> Origin:
         from memdir.store.history import Origin
 
-        return Origin(self._source, trust="user")
+        return Origin(self._source, trust="assistant" if self._source == MODEL_CALLS else "user")
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
@@ -687,6 +695,8 @@ def _require_words(text: object, *others: object) -> None:
             raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
         if any("\ud800" <= letter <= "\udfff" for letter in one):
             raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
     if not str(text).strip():
         raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 

@@ -63,7 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    if words == ["mcp"]:  # a client waits for it, and has no options
+        return _serve_mcp()
     before, words = split_at_command(words)
+    if before and not words:
+        from memdir.errors import UsageError
+
+        told = "has no value" if before[-1] in _VALUED else "stands alone: there is no command"
+        raise UsageError(f"{before[-1]} {told}", remedy="memdir [options] COMMAND; `memdir --help` lists all commands")
     if words[:1] in (["--version"], ["-V"], ["version"]):
         return _version(as_json="--json" in before + words)
     if not words or words[0] in ("--help", "-h", "help"):
@@ -73,6 +80,11 @@ def _main(words: list[str]) -> int:
         print(_overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
+
+
+def _serve_mcp() -> int:
+    __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
+    return int(sys.modules["memdir.mcp_server.stdio"].serve())
 
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
@@ -179,7 +191,7 @@ def load_command(place: str) -> Command:
     from importlib import import_module
 
     module, _, kind = place.partition(":")
-    found: Any = import_module(f"memdir.cli.{module}")
+    found: Any = import_module(f"memdir.{module}" if "." in module else f"memdir.cli.{module}")
     command: Command = getattr(found, kind)() if kind else found
     return command
 

@@ -284,7 +284,7 @@ class Extraction:
     ) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = ForkTools(self.model, tools, gate)
+        fork_tools = ForkTools(self.model, tools, gate)
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
@@ -293,7 +293,7 @@ class Extraction:
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
-        return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
+        return await run_fork(turn.request, asked, fork_tools, since=(turn.reply,), abort=self._abort)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
         """The same messages come again; those that failed three times are passed over, and that is told (X4)."""
