@@ -690,6 +690,8 @@ def _require_words(text: object, *others: object) -> None:
             raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
         if any("\ud800" <= letter <= "\udfff" for letter in one):
             raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
     if not str(text).strip():
         raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 
