@@ -46,6 +46,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-project": "project",
     "agent-local": "local",
 }
+MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -611,7 +612,7 @@ class MemDir:
     def _origin(self) -> Origin:
         from memdir.store.history import Origin
 
-        return Origin(self._source, trust="user")
+        return Origin(self._source, trust="assistant" if self._source == MODEL_CALLS else "user")
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
