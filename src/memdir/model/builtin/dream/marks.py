@@ -16,7 +16,7 @@ from typing import Literal
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.memory_page import STRUCK
-from memdir.model.builtin.dream.values import Value, Values, is_same
+from memdir.model.builtin.dream.values import HANGUL, Value, Values, is_same
 from memdir.text.stems import without_particle
 from memdir.text.words import char_pairs
 
