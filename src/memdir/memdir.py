@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memdir.model.model import Model
     from memdir.model.raw import Form
     from memdir.recall.prefetch import RecallThreads
-    from memdir.recall.recall import Chooser, Recaller
+    from memdir.recall.recall import Chooser, Recaller, Shown
     from memdir.recall.selection import LocalChooser
     from memdir.search.index_store import OnProgress
     from memdir.search.memory_search import Match
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
     from memdir.store.memories import Added
+    from memdir.store.memory_file import Memory
     from memdir.store.scan import Header
-    from memdir.store.store import Memory, MemoryStore
+    from memdir.store.store import MemoryStore
     from memdir.store.undo import Undone
     from memdir.transcript.transcript import Transcript
 
@@ -221,6 +222,10 @@ class MemDir:
         self._sessions[session_id].tell_too(form, on_saved)
         return self._sessions[session_id]
 
+    def shown_in(self, session_id: str) -> Shown:
+        """What a session was shown, for hosts that recall without one (R1)."""
+        return self._shown.of(session_id)
+
     async def close(self) -> None:
         """Close the sessions that are open, end what runs beside them, let go of the model unless it is the host's."""
         chosen, self._chosen_model = self._chosen_model, None
@@ -353,7 +358,7 @@ class MemDir:
                 self._recallers[scope, is_alone] = Recaller(
                     self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
                     others,
-                    self.store_for,
+                    self.place_of,
                     self.layout.work_tree,
                     sink=self,
                     clock=self.clock,

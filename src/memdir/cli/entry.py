@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
+HOOK_SECONDS = 5.0  # a prompt waits for a hook; the hosts themselves give one up after ten
+MAX_CRASHES = 1_000_000  # bytes of the log of crashes
 MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 _VALUED = ("--project", "--home", "--set")  # options of every command, with a value
@@ -53,13 +55,43 @@ _FIRST_STEPS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
-    _open_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["hook"] and words[1:2] not in (["--help"], ["-h"]):
+        return _hook(words[1:], is_process=arguments is None)
+    _open_streams()
     try:
         return _main(words)
     except MemdirError as error:
         _tell(error, as_json="--json" in words)
         return error.exit_code
+
+
+def _hook(words: list[str], *, is_process: bool) -> int:
+    """A coding agent calls. Whatever happens, it goes on as if memdir were not there: no parser that exits with 2, no
+    other code than 0, and no longer than a limit. The one broad `except` of that surface (ADR 0060)."""
+    import os
+
+    try:
+        _open_descriptors()
+        if is_process and words[:1] != ["--work"]:
+            import gc
+
+            gc.disable()  # nothing is left for long
+            import _signal  # type: ignore[import-not-found]  # what `signal` is made of, which costs a tenth of a start
+
+            _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
+            _signal.setitimer(_signal.ITIMER_REAL, HOOK_SECONDS)
+        module = "memdir.hooks.worker" if words[:1] == ["--work"] else "memdir.hooks.hook"
+        __import__(module)  # surfaces do not import each other
+        sys.modules[module].run(words)
+    except BaseException as error:  # noqa: BLE001
+        from contextlib import suppress
+
+        with suppress(BaseException):
+            keep_crash(error)
+    if is_process:
+        os._exit(0)  # whatever could still go wrong at an exit
+    return 0
 
 
 def _main(words: list[str]) -> int:
@@ -103,12 +135,9 @@ def _version(*, as_json: bool) -> int:
 
 def _open_streams() -> None:
     """A stream that the caller closed leads nowhere, and no character is too strange for one that is open."""
-    if None in (sys.stdin, sys.stdout, sys.stderr):
+    if _open_descriptors():
         import os
 
-        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # or a file of ours would become the output
-            pass
-        os.close(number)
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
@@ -118,6 +147,18 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="memdir")
+
+
+def _open_descriptors() -> bool:
+    """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return False
+    import os
+
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    return True
 
 
 def _shown_somehow(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -225,25 +266,32 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
 
 def report_crash(error: Exception, *, as_json: bool = False) -> None:
-    """Tell in one line, keep the details, without secrets, in the home's logs."""
+    """Tell in one line, and where the details are."""
+    where = keep_crash(error)
+    bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
+    bug.exit_code = EXIT_BUG
+    _tell(bug, as_json=as_json)
+
+
+def keep_crash(error: BaseException) -> str:
+    """Keep the details, without secrets, in the home's logs. Gives where they are, or them where they cannot be."""
     import os
     import traceback
 
-    from memdir.disk.atomic import append_bytes, make_folder
+    from memdir.disk.append import append_bytes
+    from memdir.disk.atomic import make_folder
     from memdir.settings import Environment
     from memdir.store.secrets import beginning
 
     details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
     path = os.path.join(Environment.read().home, "logs", "crash.log")
-    where = f"The details are in {path}"
     try:
         make_folder(os.path.dirname(path))
-        append_bytes(path, details.encode("utf-8", "replace") + b"\n")
+        if not os.path.exists(path) or os.path.getsize(path) < MAX_CRASHES:
+            append_bytes(path, details.encode("utf-8", "replace") + b"\n")
     except (MemdirError, OSError):
-        where = details
-    bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
-    bug.exit_code = EXIT_BUG
-    _tell(bug, as_json=as_json)
+        return details
+    return f"The details are in {path}"
 
 
 def _tell(error: MemdirError, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memdir.recall.verify import Missing
-    from memdir.store.store import Memory
+    from memdir.store.memory_file import Memory
 
 MAX_MEMORY_CHARACTERS = 8_000  # of one memory: about 2,000 tokens
 MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session
@@ -40,6 +40,11 @@ def render_memory(
     if len(body) > limit:
         parts.append(f"… [{len(body) - limit:,} characters cut; read the rest in {_path(memory)}]")
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"
+
+
+def untagged(text: str) -> str:
+    """The same for a host that wraps it itself, and escapes tags in it."""
+    return text.removeprefix("<system-reminder>\n").removesuffix("\n</system-reminder>")
 
 
 def _header(memory: Memory, now: float) -> str:

@@ -183,15 +183,16 @@ def walk(
                 folders.append((entry.path, f"{prefix}{name}/"))
 
 
-def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            yield from entries
+            return list(entries)
     except FileNotFoundError:
-        return
+        return []
     except OSError as error:
         if closed is not None:
             closed[prefix or "./"] = error
+        return []
 
 
 def is_nameable(path: str) -> bool:
