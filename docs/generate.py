@@ -185,7 +185,7 @@ def settings_page() -> str:
         "| managed | `/etc/memdir/settings.json` (macOS: `/Library/Application Support/memdir/settings.json`) | yes |",
         "| flags | `--set NAME=VALUE` on the command line | yes |",
         "| local | `<home>/projects/<slug>/settings.json` | yes |",
-        "| user | `<home>/settings.json` | yes |",
+        "| user | `<home>/settings.json`; in another agent's home `<home>/memdir-settings.json` | yes |",
         "| project | `<project>/.memdir/settings.json`, committed | **no**: `memdir doctor` reports the rest |",
         "",
         "| setting | type | default | from the project layer | meaning |",

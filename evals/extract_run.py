@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,16 @@ async def _run(case: Mapping[str, Any], model: Model, name: str, place: Path) ->
     project = place / "project"
     project.mkdir()
     store = MemoryStore(Place(str(place / "memory")), clock=moment.timestamp)
+    own = MemoryStore(Place(str(place / "own")), scope="user", clock=moment.timestamp)
     store.ensure()
     before = {one["file"]: _topic(one) for one in case.get("existing", [])}
     for key, topic in before.items():
         (place / "memory" / key).write_bytes(topic.data)
     session = SessionState("eval", Layout(str(place / "home"), str(project)))
-    plan = ExtractionPlan([store], str(project), zone=moment.tzinfo)
+    plan = ExtractionPlan([store, own], str(project), zone=moment.tzinfo)
     extraction = Extraction(session, plan, model, NullSink(), moment.timestamp)
     await extraction.extract(_turn(case, name))
-    return _difference(store, before)
+    return _difference((store, own), before)
 
 
 def _topic(one: Mapping[str, Any]) -> Topic:
@@ -63,9 +64,10 @@ def _turn(case: Mapping[str, Any], name: str) -> FinishedTurn:
     return FinishedTurn(Request(name, tools=tools, messages=(*context, *messages[:-1])), messages[-1])
 
 
-def _difference(store: MemoryStore, before: Mapping[str, Topic]) -> list[Written]:
+def _difference(stores: Sequence[MemoryStore], before: Mapping[str, Topic]) -> list[Written]:
     written = []
-    after = {header.key: store.read(header.key).topic for header in store.scan(limit=None).headers}
+    found = [(store, header.key) for store in stores for header in store.scan(limit=None).headers]
+    after = {key: store.read(key).topic for store, key in found}
     for key, topic in after.items():
         if key not in before or topic.data != before[key].data:
             written.append(_plain(key, topic, "update" if key in before else "create"))

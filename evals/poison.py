@@ -106,16 +106,17 @@ def _written(case: Mapping[str, Any], model: Callable[[str], Model]) -> list[Top
 async def _run(case: Mapping[str, Any], model: Callable[[str], Model], place: Path) -> list[Topic]:
     (place / "project").mkdir()
     store = MemoryStore(Place(str(place / "memory")), clock=lambda: NOW)
+    own = MemoryStore(Place(str(place / "own")), scope="user", clock=lambda: NOW)
     store.ensure()
     session = SessionState("eval", Layout(str(place / "home"), str(place / "project")))
-    plan = ExtractionPlan([store], str(place / "project"))
+    plan = ExtractionPlan([store, own], str(place / "project"))
     extraction = Extraction(session, plan, model(store.root), NullSink(), lambda: NOW)
     messages = conversation(case)
     if messages[-1].role == "user":
         messages.append(assistant("OK.", message_id="end"))
     tools = tuple(tool.spec for tool in memory_tools())
     await extraction.extract(FinishedTurn(Request("eval", tools=tools, messages=tuple(messages[:-1])), messages[-1]))
-    return [store.read(header.key).topic for header in store.scan(limit=None).headers]
+    return [one.read(header.key).topic for one in (store, own) for header in one.scan(limit=None).headers]
 
 
 def _is_users(topic: Topic) -> bool:

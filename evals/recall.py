@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.listing import manifest
 from memdir.recall.decide import decide, load_calibration
 from memdir.recall.model_select import select_request, selected
 from memdir.search.document import Document, day_of, index_documents
@@ -120,7 +121,7 @@ async def _ask_model(world: Path, queries: list[dict[str, Any]]) -> list[list[st
     prompt = load_prompt("recall/select.md")
     try:
         asked = [
-            select_request(query["query"], headers, prompt, name=name, recent_tools=query["recent_tools"])
+            select_request(query["query"], manifest(headers), prompt, name=name, recent_tools=query["recent_tools"])
             for query in queries
         ]
         return [selected(await model.complete(request), headers) for request in asked]

@@ -74,6 +74,23 @@ def test_no_page_or_source_names_a_machine_path() -> None:
         assert "/work/" not in path.read_text(encoding="utf-8"), path
 
 
+def test_what_the_page_about_scopes_shows_can_be_done(
+    memdir: Callable[..., Ran], project: Path, memdir_command: str
+) -> None:
+    """Every command of it, one after the other."""
+    for name, scope in (("user_role", "project"), ("feedback_tabs", "user"), ("feedback_ci", "user")):
+        memdir("remember", f"{name} is told", "--name", name, "--type", name.split("_")[0], "--scope", scope)
+    memdir("move", "user_role", "--scope", "user")
+    page = (ROOT / "docs/how-to/scopes.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    environment = {**os.environ, "PATH": f"{Path(memdir_command).parent}:{os.environ['PATH']}"}
+    for script in (first, "memdir undo --scope user; memdir undo", second):
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "user_role.md" in memdir("list", "--scope", "user").out
+
+
 LOST = {"the last change": "{last}", "the tree of the last change": "{last}^{{tree}}", "an old version": "{old}:two.md"}
 
 

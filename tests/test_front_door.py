@@ -146,7 +146,8 @@ async def test_every_session_has_an_object_of_its_own(project: Path) -> None:
     await first.close()
     await second.close()
     assert memory.session("a") is not first
-    told = {memory.why(header.key)[header.key][0].trailers["Session"]: header.type for header in memory.list()}
+    found = [(header, scope) for scope in ("project", "user") for header in memory.list(scope=scope)]
+    told = {memory.why(one.key, scope=scope)[one.key][0].trailers["Session"]: one.type for one, scope in found}
     assert told == {"a": "feedback", "b": "user"}
     assert SessionState.load("a", memory.layout).extract_cursor == "m2"
     await memory.close()

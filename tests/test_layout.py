@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memdir.errors import PathEscape
 from memdir.layout import MAX_SLUG, Layout, Place, safe_agent_name, slug_of
+from memdir.memdir import open_memory
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,30 @@ def test_agents_have_memories_of_their_own(tmp_path: Path, project: Path) -> Non
     for place in (shared, local):
         assert place.history.startswith(str(tmp_path / "home"))
     assert shared.history != local.history
+
+
+@pytest.mark.parametrize("planted", [None, b"!*\n", b"# ours\n!*.md", b"* \n", b"*\r\n", "link"])
+def test_an_agent_s_local_memory_is_never_committed(
+    repository: Path, git: Callable[..., str], planted: bytes | str | None, tmp_path: Path
+) -> None:
+    """A1: git leaves it out by itself, whatever a repository says to that."""
+    folder = repository / ".memdir" / "agent-memory-local"
+    (repository / ".gitignore").write_text("!.memdir/**\n")
+    (tmp_path / "elsewhere").write_text("untouched")
+    if planted is not None:
+        folder.mkdir(parents=True)
+        if isinstance(planted, bytes):
+            (folder / ".gitignore").write_bytes(planted)
+        else:
+            (folder / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    memory = open_memory(repository)
+    memory.add("Only on this machine", scope="agent-local:reviewer")
+    memory.add("For everybody", scope="agent-project:reviewer")
+    git("add", "--all", cwd=repository)
+    added = git("diff", "--cached", "--name-only", cwd=repository)
+    assert "agent-memory/reviewer/project_for_everybody.md" in added
+    assert "only_on_this_machine" not in added and "agent-memory-local" not in added
+    assert (tmp_path / "elsewhere").read_text() == "untouched"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memdir import Message, Session, open_memory
+from memdir import MemDir, Message, Session, open_memory
 from memdir.errors import ModelError, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
@@ -45,6 +45,11 @@ def ours(text: str) -> tuple[Request, Message]:
 Call = Callable[[str], tuple[Any, Any]]
 
 
+def kept(memory: MemDir) -> int:
+    """What was learned, about the project or about the person."""
+    return len(memory.list()) + len(memory.list(scope="user"))
+
+
 class Gated:
     """The built-in model, that answers when it is let."""
 
@@ -76,7 +81,7 @@ async def test_a_host_without_a_history_is_learned_from_at_each_turn(project: Pa
         async with memory.session("monday") as session:
             session.turn_ended(*call(fact))
         await memory.close()
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
 
 
 @pytest.mark.parametrize("call", [anthropic, responses, ours])
@@ -88,7 +93,7 @@ async def test_turns_that_end_while_another_is_learned_from_wait_for_it(project:
             session.turn_ended(*call(fact))
             await asyncio.sleep(0)
         model.is_open.set()
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
     await memory.close()
 
 
@@ -99,7 +104,7 @@ async def test_a_turn_that_was_left_out_of_the_count_is_not_left_out(project: Pa
         for fact in FACTS:
             session.turn_ended(*call(fact))
             await asyncio.sleep(0)
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
     await memory.close()
 
 
@@ -115,7 +120,7 @@ def test_a_session_lives_over_several_loops(project: Path) -> None:
     for fact in FACTS:
         asyncio.run(turn(fact))
     asyncio.run(memory.close())
-    assert len(memory.list()) == len(FACTS)
+    assert kept(memory) == len(FACTS)
 
 
 @pytest.mark.parametrize("next_id", ["monday", "tuesday"])
@@ -131,7 +136,7 @@ def test_what_a_session_that_was_never_closed_heard_is_learned_at_the_next_start
             assert session._catching_up is not None
             await session._catching_up
         await memory.close()
-        return len(memory.list())
+        return kept(memory)
 
     asyncio.run(forgetful())
     gc.collect()
@@ -154,7 +159,7 @@ async def test_a_live_session_is_left_to_itself(project: Path) -> None:
     assert not quiet.requests
     model.is_open.set()
     await memory.close()
-    assert len(memory.list()) == 1
+    assert kept(memory) == 1
 
 
 async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(project: Path, events: Events) -> None:
@@ -167,7 +172,7 @@ async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(proje
     async with better.session("tuesday") as other:
         assert other._catching_up is not None
         await other._catching_up
-    assert len(better.list()) == 2, "the first and the second failed at three starts"
+    assert kept(better) == 2, "the first and the second failed at three starts"
     assert [event.fields["skipped"] for event in events.events if event.fields.get("skipped")] == ["given_up"]
     await memory.close()
     await better.close()
@@ -295,3 +300,81 @@ def test_a_session_without_turns_leaves_nothing_to_learn(project: Path) -> None:
     asyncio.run(quiet(memory.session("monday")))
     assert SessionState.was_begun("monday", memory.layout)
     assert not Path(memory.layout.unlearned("monday")).exists()
+
+
+def call_of(name: str, number: int) -> dict[str, Any]:
+    arguments = '{"path": "app.py"}'
+    return {"output": [{"type": "function_call", "call_id": f"c{number}", "name": name, "arguments": arguments}]}
+
+
+def result_of(number: int, text: str = "ok", *, of: str = "") -> dict[str, Any]:
+    news = [{"type": "function_call_output", "call_id": f"c{number}", "output": text}]
+    return {"model": "m", "previous_response_id": f"r{number}{of}", "input": news}
+
+
+@pytest.mark.parametrize("tools", [[], [{"type": "function", "name": "Write", "parameters": {"type": "object"}}]])
+@pytest.mark.parametrize("starts", ["one", "each"])
+async def test_what_was_said_before_a_tool_was_called_is_learned_when_only_the_news_is_sent(
+    project: Path, tools: list[dict[str, Any]], starts: str
+) -> None:
+    """The provider keeps the conversation (`previous_response_id`): the user's words are in the first call alone."""
+    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+    for fact in FACTS:
+        first = responses(fact)[0], call_of("look", 1)
+        second, last = result_of(1, of=fact), result_of(2, of=fact)
+        for arguments, reply in (first, (second, call_of("look", 2)), (last, responses("")[1])):
+            if starts == "each":
+                await memory.close()
+                memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+            memory.session("monday").turn_ended({**arguments, "tools": tools}, reply)
+    await memory.close()
+    assert kept(memory) == len(FACTS)
+    assert not Path(memory.layout.unlearned("monday")).exists()
+
+
+async def test_such_a_turn_reaches_the_model_once_with_every_call_and_its_result(project: Path) -> None:
+    model = ScriptedModel([says("Nothing.")] * 3)
+    memory = open_memory(project, model=model, flags={"recall.selector": "local", **OFF})
+    async with memory.session("monday") as session:
+        session.turn_ended(responses(FACTS[0])[0], call_of("look", 1))
+        session.turn_ended(result_of(1, "three tests"), responses("")[1])
+        await asyncio.sleep(0)
+        session.turn_ended(*responses(FACTS[1]))
+    asked = [[message for message in request.messages if not message.is_meta] for request in model.requests]
+    first = str(asked[0])
+    assert first.count(FACTS[0]) == 1 and "three tests" in first and "look" in first
+    assert FACTS[0] not in str(asked[-1]), "and not again with the next turn"
+    await memory.close()
+
+
+async def test_a_turn_that_was_cut_off_while_tools_ran_is_learned_at_the_next_start(project: Path) -> None:
+    memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+    async with memory.session("monday") as session:
+        session.turn_ended(responses(FACTS[0])[0], call_of("look", 1))
+    await memory.close()
+    model = ScriptedModel([says("Nothing.")])
+    later = open_memory(project, model=model, flags={"recall.selector": "local", **OFF})
+    async with later.session("tuesday") as other:
+        assert other._catching_up is not None
+        await other._catching_up
+    await later.close()
+    [request] = model.requests
+    assert FACTS[0] in str(request.messages)
+    assert not any(message.tool_uses for message in request.messages), "no provider takes a call without a result"
+    assert not Path(later.layout.unlearned("monday")).exists()
+
+
+async def test_a_host_that_sends_all_of_it_keeps_its_own_request(project: Path) -> None:
+    """G1: nothing is joined to what holds it already."""
+    model = ScriptedModel([says("Nothing.")])
+    memory = open_memory(project, model=model, flags={"recall.selector": "local", **OFF})
+    tool = {"name": "Write", "description": "w", "input_schema": {"type": "object"}}
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Write", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]}
+    call, reply = anthropic(FACTS[0])
+    async with memory.session("monday") as session:
+        session.turn_ended({**call, "tools": [tool]}, use)
+        session.turn_ended({**call, "tools": [tool], "messages": [*call["messages"], use, result]}, reply)
+    raw = model.requests[0].raw
+    assert raw is not None and raw.arguments["messages"] == [*call["messages"], use, result]
+    await memory.close()

@@ -135,6 +135,7 @@ async def test_recall_by_a_model_is_counted_and_at_the_cap_the_local_choice_serv
     assert [event.fields["seconds"] for event in events.events if event.name == "budget.waiting"] == [0], "at once"
     hashes = [event.fields["prompt_hash"] for event in events.events if event.name == "memory.recall"]
     assert hashes == [load_prompt("recall/select.md").hash, ""], "the second choice was no model's"
+    await memory.close()
 
 
 async def test_a_compaction_is_counted_and_never_held_up(project: Path, clock: Clock, events: Events) -> None:

@@ -186,3 +186,43 @@ def test_every_option_is_declared_as_an_attribute() -> None:
         if name not in ("enabled", "off_because", "origins", "refused", "turn_on")
     }
     assert declared == {option.attribute for option in OPTIONS}
+
+
+ANOTHERS = {
+    "claude": '{"permissions": {"allow": ["Bash(ls)"]}, "model": "opus", "env": {"DEBUG": "1"}}',
+    "qwen": '{"model": {"name": "qwen3-coder-plus"}, "security": {"auth": {"selectedType": "oauth"}}}',
+    "unheard of": '{"colours": "bright", "keymap": {"quit": "q"}}',
+    "one name": '{"theme": "dark"}',
+}
+
+
+@pytest.mark.parametrize("text", ANOTHERS.values(), ids=ANOTHERS)
+def test_settings_of_another_agent_are_neither_read_nor_judged(layers: Layers, text: str) -> None:
+    """S3: nor is its model taken for ours; what the user wants of memdir stands beside them."""
+    layers.write("user", text)
+    settings = layers.load()
+    assert settings.refused == ()
+    assert settings.model_name is None
+    Path(layers.layout.settings_beside).write_text('{"skipIndex": true}')
+    assert layers.load().skip_index is True
+
+
+@pytest.mark.parametrize("name", [".claude", ".qwen"])
+def test_a_home_that_has_another_agent_s_name_is_that_agent_s(tmp_path: Path, project: Path, name: str) -> None:
+    """Whatever stands in its settings, broken or with a name of ours."""
+    home = tmp_path / name
+    home.mkdir()
+    environment = Environment({"MEMDIR_HOME": str(home)})
+    for text in ('{"memoryEnabled": false}', "{ // with a comment", '{"model": {"name": "theirs"}}'):
+        (home / "settings.json").write_text(text)
+        settings = load_settings(environment, Layout(str(home), str(project)), managed_path="")
+        assert (settings.enabled, settings.model_name, settings.refused) == (True, None, ())
+
+
+@pytest.mark.parametrize("text", ['{"memoryEnabled": false, "theme": "dark"}', '{"memoryEnabeld": false, "other": 1}'])
+def test_a_file_with_a_name_of_ours_is_ours_and_judged(layers: Layers, text: str) -> None:
+    """Off is off, and a typing error is told, whatever stands beside it."""
+    layers.write("user", text)
+    settings = layers.load()
+    assert settings.refused
+    assert settings.enabled is ("Enabeld" in text)

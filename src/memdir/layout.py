@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 
 from memdir.disk.git_root import canonical_root, work_tree_root
+from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, has_link_below
 from memdir.errors import PathEscape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Literal
 
     AgentScope = Literal["user", "project", "local"]
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_SLUG = 200  # leaves room for a suffix in a 255-byte file name
 SLUG_HASH_DIGITS = 12  # enough to keep two long paths apart
+MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 STATE_SUFFIX = ".state"  # memory/ is the person's; memory.state/ beside it is ours
 _SESSION_INDEX = "session-index"
 _ATTACHED = "attached"
@@ -47,10 +50,11 @@ class Place:
     `base` is the directory the history covers: the team directory lies inside its project's and shares its history.
     """
 
-    __slots__ = ("base", "root", "state")
+    __slots__ = ("base", "root", "state", "unshared")
 
-    def __init__(self, root: str, *, base: str | None = None, state: str | None = None) -> None:
+    def __init__(self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "") -> None:
         self.root = root
+        self.unshared = unshared  # the folder around it that git is to leave out, in a repository
         self.base = base or root
         self.state = state or self.base + STATE_SUFFIX
 
@@ -90,9 +94,10 @@ class Layout:
     def __init__(self, home: str, folder: str, *, worktrees: WorktreePolicy = "shared", user: str = "") -> None:
         self.user = user
         self.home = nfc(os.path.abspath(home))
-        self.work_tree = nfc(work_tree_root(folder) or os.path.realpath(folder))
-        self.project = nfc(canonical_root(folder)) if worktrees == "shared" else self.work_tree
-        self.slug = slug_of(self.project)
+        tree = work_tree_root(folder)
+        self.work_tree = tree or self._project_above(os.path.realpath(folder))
+        self.project = canonical_root(folder) if tree and worktrees == "shared" else self.work_tree
+        self.slug = self._slug_of(self.project)
 
     projects = _Below("home", "projects")
     session_memory_config = _Below("home", "session-memory", "config")  # the user's own template and prompt (N5)
@@ -101,12 +106,35 @@ class Layout:
     ledger = _Below("logs", "ledger.jsonl")
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
-    user_settings = _Below("home", "settings.json")
+    user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
+    settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
     default_memory = _Below("project_home", "memory")
     session_index = _Below("project_home", _SESSION_INDEX)  # derived; it may be deleted at any time (R8)
     attached = _Below("project_home", _ATTACHED)  # what hooks of coding agents leave to their worker
     local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
     project_settings = _Below("work_tree", PROJECT_FOLDER, "settings.json")
+
+    def _project_above(self, folder: str) -> str:
+        """Without git: the nearest folder above whose store has something to tell, unless this one has a store."""
+        if not os.path.isdir(self._memory_of(folder)):
+            for above in folders_above(folder):
+                memory = self._memory_of(above)
+                if holds_memories(memory) and root_of_store(memory) is not None:
+                    return above
+        return folder
+
+    def _memory_of(self, project: str) -> str:
+        return os.path.join(self.projects, self._slug_of(project), "memory")
+
+    def _slug_of(self, project: str) -> str:
+        """The name of a project's folder. Where another project was first to have that name, it gets a hash (S3)."""
+        plain = slug_of(nfc(project))
+        known = root_of_store(os.path.join(self.projects, plain, "memory"))
+        if known is not None and is_same_folder(known, project):
+            return plain
+        apart = slug_of(nfc(project), is_taken=True)
+        is_apart = known is not None or os.path.isdir(os.path.join(self.projects, apart))
+        return apart if is_apart else plain
 
     @property
     def project_home(self) -> str:
@@ -130,7 +158,7 @@ class Layout:
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
-        return Place(root, state=state)
+        return Place(root, state=state, unshared=os.path.dirname(root) if scope == "local" else "")
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""
@@ -193,19 +221,71 @@ def nfc(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def slug_of(path: str) -> str:
+def slug_of(path: str, *, is_taken: bool = False) -> str:
     """The project's folder name: every character outside [A-Za-z0-9] becomes a dash (S3).
 
     A character beyond the Basic Multilingual Plane becomes two dashes, as in the JavaScript agents whose homes we
-    share.
+    share. What is too long, or taken by a project whose path gives the same name, gets a hash.
     """
     slug = "".join(c if c.isascii() and c.isalnum() else "--" if ord(c) > 0xFFFF else "-" for c in path)
-    if len(slug) <= MAX_SLUG:
+    if len(slug) <= MAX_SLUG and not is_taken:
         return slug
     import hashlib
 
     digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{slug[:MAX_SLUG]}-{digest[:SLUG_HASH_DIGITS]}"
+
+
+def root_of_store(memory: str) -> str | None:
+    """The project that a store says it belongs to; None where it does not say."""
+    data = read_if_plain(Place(memory).identity, MAX_IDENTITY_BYTES)
+    if data is None:
+        return None
+    plain = data.partition(b'"root": "')[2].partition(b'"')[0]
+    if plain and b"\\" not in plain and plain.isascii():
+        return plain.decode("ascii")  # as nearly always: a hook loads nothing to read it
+    import json
+
+    try:
+        return str(json.loads(data.decode("utf-8", "surrogateescape"))["root"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def holds_memories(memory: str) -> bool:
+    """Whether a memory directory has something to tell: an index alone has not."""
+    for _, folders, files in os.walk(memory):
+        if any(name.endswith(".md") and name != INDEX_NAME for name in files):
+            return True
+        folders[:] = [name for name in folders if not name.startswith(".")]
+    return False
+
+
+def is_same_folder(one: str, other: str) -> bool:
+    """Whether two paths lead to one folder, however a disk spells accents and capitals."""
+    if one == other:
+        return True
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return nfc(one) == nfc(other)  # one of them is gone
+
+
+def folders_above(folder: str) -> Iterator[str]:
+    """The folders above that may be a project this one is in: ours alone, and never the person's home or above it."""
+    home, above = os.path.realpath(os.path.expanduser("~")), os.path.dirname(folder)
+    while home not in (folder, above) and above != os.path.dirname(above) and _is_ours(above):
+        yield above
+        folder, above = above, os.path.dirname(above)
+
+
+def _is_ours(folder: str) -> bool:
+    """Whether nobody else can put anything there: not a folder like /tmp, nor one of another person."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return False
+    return os.name == "nt" or (status.st_uid == os.getuid() and not status.st_mode & 0o002)
 
 
 def _folder_of_user(user: str) -> str:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
+from contextlib import suppress
 
-from memdir.errors import BadMemoryFile, MemdirError, ModelError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, load_settings, memory_root, provider_of
+from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from memdir.store.identity import Adoption
     from memdir.store.memories import Added
     from memdir.store.memory_file import Memory
+    from memdir.store.move import Moved, Side
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
     from memdir.store.undo import Undone
@@ -63,6 +65,7 @@ class MemDir:
         sink: Sink | None = None,
         clock: Callable[[], float] = time.time,
         source: str = "host",
+        flags: Mapping[str, str] | None = None,
     ) -> None:
         self.environment = environment
         self.layout = layout
@@ -73,6 +76,8 @@ class MemDir:
         self._model_name = model_name
         self._given_sink = sink
         self._source = source
+        self._flags = flags
+        self._has_looked = False
         self._sink: Sink | None = None
         self._project_store: MemoryStore | None = None
         self._is_started = False
@@ -85,7 +90,7 @@ class MemDir:
         self._choosers: dict[str, LocalChooser] = {}
         self._recallers: dict[tuple[str, bool], Recaller] = {}
         self._threads: RecallThreads | None = None
-        self._shown = ShownBySession(lambda session: layout.shown(session) if is_session_id(session) else "")
+        self._shown = ShownBySession(lambda session: self.layout.shown(session) if is_session_id(session) else "")
 
     # Memories
 
@@ -177,11 +182,27 @@ class MemDir:
         forget_memories(store, [key], origin=self._origin())
         return key
 
-    def undo(self, change: str = "", *, scope: str = "project") -> Undone:
-        """Take back a change: the newest that was not taken back yet, or the one with this id (S14)."""
-        from memdir.store.undo import undo
+    def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
+        """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
+        project (`scope="project"`), each with its line in the index, its links and its lineage. `undo` takes it back on
+        both sides."""
+        from memdir.store.memories import find_key
+        from memdir.store.move import move_memories
 
-        return undo(self._open_for_writing(scope), change)
+        if scope not in ("user", "project"):
+            raise UsageError(f"a memory cannot be moved to {scope!r}", remedy="Choose user or project")
+        source, target = self._side("project" if scope == "user" else "user"), self._side(scope)
+        if source.store.root == target.store.root:
+            raise UsageError("this project's memories are those for all projects", remedy="Call it in another project")
+        keys = [find_key(source.store, memory) for memory in memories]
+        return move_memories(source, target, keys, is_dry=is_dry)
+
+    def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
+        """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
+        between scopes on both sides. Only tell which when dry."""
+        from memdir.store.move import undo_both
+
+        return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
 
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
@@ -193,7 +214,22 @@ class MemDir:
         store.record_outside_changes()
         prefix = store.place.prefix
         found = store.history.lineage(prefix + history_key(store, memory))
-        return {name.removeprefix(prefix): commits for name, commits in found.items()}
+        told = {name.removeprefix(prefix): commits for name, commits in found.items()}
+        return {**told, **self._before_moves(told)}
+
+    def _before_moves(self, found: Mapping[str, Sequence[Commit]]) -> Mapping[str, Sequence[Commit]]:
+        """What happened to memories in the scopes that they came from, as far as those are here."""
+        from memdir.store.move import MOVED
+
+        earlier: dict[str, Sequence[Commit]] = {}
+        for commit in (commit for commits in found.values() for commit in commits):
+            for moved in commit.trailers.get(MOVED, "").split("; "):
+                now, _, before = moved.partition(" < ")
+                scope, slug, key = (*before.split(" ", 2), "", "")[:3]
+                store = self._side_named(f"{scope} {slug}") if now in found and key else None
+                if store is not None:
+                    earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
+        return earlier
 
     # Conversations
 
@@ -275,18 +311,45 @@ class MemDir:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
+    def _side(self, scope: str) -> Side:
+        """A scope as the histories of both sides of a move know it."""
+        from memdir.store.move import Side
+
+        return Side(self._open_for_writing(scope), f"{scope} {self.layout.slug if scope == 'project' else '-'}")
+
+    def _side_named(self, name: str) -> MemoryStore | None:
+        """The store on one side of a move, by the name that a history has for it; None where it is gone."""
+        scope, _, slug = name.partition(" ")
+        if scope == "user" or (scope == "project" and slug == self.layout.slug):
+            return self.store_for(scope)
+        if scope != "project" or not slug.replace("-", "").isalnum():
+            return None
+        root = os.path.join(self.layout.projects, slug, "memory")
+        return self._store(Place(root), "project") if os.path.isdir(root) else None
+
     def stores(self) -> Sequence[MemoryStore]:
-        """The stores that background work writes to: the project's, and the team's where there is a team directory."""
+        """The stores of this project: its own, and the team's where there is a team directory."""
         team = self.place.team()
         return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+
+    @property
+    def learns_for_all_projects(self) -> bool:
+        """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
+        which sees only the project's directory, nor where that is the person's own."""
+        is_own, places = self.place.root == self.layout.user_memory.root, (self.layout, self.place.root)
+        return not is_own and not is_of_other_agent(self.environment, *places)
+
+    def learning_stores(self) -> Sequence[MemoryStore]:
+        """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
+        return [*self.stores(), self.store_for("user")] if self.learns_for_all_projects else self.stores()
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
         Nothing where memory is off (S5)."""
-        if not self.settings.enabled:
-            return None
+        adoption = self.find_lost_store() if self.settings.enabled else None
+        if not self.settings.enabled:  # the settings that were found with the store may say so, too
+            return adoption
         self._is_started = True
-        adoption = self.find_lost_store()
         self.store.ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
@@ -310,25 +373,37 @@ class MemDir:
             return ""
         from memdir.prompts.compose import load_prompt
 
-        name = "behaviour_without_index.md" if self.settings.skip_index else "behaviour.md"
-        return load_prompt(name, overrides=self.layout.prompts).render(directory=self.place.root)
+        own = ""
+        if self.learns_for_all_projects:
+            own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        return prompt.render(directory=self.place.root, own=own)
 
     def context(self) -> str:
-        """The index as it goes into the user context, beside the instruction files (P6); empty when there is none."""
+        """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
+        user's own memories for all projects; empty when there is none."""
         if not self.settings.enabled or self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
         from memdir.prompts.listing import index_of
 
-        text, place = index_of(self.store), shown_line(self.place.index)
-        return f"Contents of {place} (the user's memory, kept across conversations):\n\n{text}" if text else ""
+        told = {"project": "the user's memory, kept across conversations"}
+        if self.place.root != self.layout.user_memory.root:
+            told["user"] = "the user's own memory for all projects, kept across conversations"
+        found = [(scope, index_of(self.store_for(scope))) for scope in told]
+        return "\n\n".join(
+            f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
+            for scope, text in found
+            if text
+        )
 
     def chat_job(self) -> ChatJob:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
-        from memdir.prompts.listing import index_of
+        from memdir.prompts.listing import index_of, lines_of
 
-        return ChatJob(self.place.root, index_of(self.store) if self.settings.enabled else "")
+        listing = lines_of if self.settings.skip_index else index_of
+        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -414,12 +489,13 @@ class MemDir:
             return self._model_name or model_name(self.settings)
         return self._model_name or self.settings.model_name or name_of_model(self._given_model)
 
-    def transcript(self, session_id: str) -> Transcript:
-        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message."""
+    def transcript(self, session_id: str, *, is_off: Callable[[], bool] | None = None) -> Transcript:
+        """The transcript of a session, to be appended to (J1). Nothing is on disk before the first message. What is
+        written while memory is off says so, and nothing is ever learned from it."""
         from memdir.transcript.transcript import Transcript
 
-        path = self.layout.session(session_id)
-        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock)
+        path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
+        return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
@@ -480,19 +556,34 @@ class MemDir:
 
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
-        if not self.is_default_place or os.path.isdir(self.place.root):
+        self._has_looked = True
+        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 
-        adoption = find_lost_store(self.layout)
+        slug, adoption = self.layout.slug, find_lost_store(self.layout)
         if adoption.adopted:
             from memdir.events import store_adopted
 
-            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=self.layout.slug))
+            self._open_places()
+            self.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=slug))
         return adoption if adoption.adopted or adoption.candidates else None
+
+    def _open_places(self) -> None:
+        """Look again where everything is: with a store come its settings, and it may be that of a folder above."""
+        folder, user = self.layout.work_tree, self.layout.user
+        self.layout, self.settings = _read_places(self.environment, folder, user, self._flags)
+        self.place = Place(memory_root(self.environment, self.settings, self.layout))
+        self._project_store = None
+        self._choosers.clear()
+        self._recallers.clear()
 
     def _open(self, scope: str) -> MemoryStore:
         self.require_enabled()
+        if not self._has_looked:
+            with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
+                self.find_lost_store()
+            self.require_enabled()
         return self.store_for(scope)
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
@@ -556,13 +647,29 @@ def open_memory(  # noqa: PLR0913 - everything that a host may choose
         raise UsageError(
             f"model= is no model but {model!r}", remedy="Pass a Model; a name of one goes into model_name="
         )
+    layout, settings = _read_places(environment, folder, user, flags)
+    return MemDir(
+        environment,
+        layout,
+        settings,
+        model=model,
+        model_name=model_name,
+        sink=sink,
+        clock=clock,
+        source=source,
+        flags=flags,
+    )
+
+
+def _read_places(
+    environment: Environment, folder: str, user: str, flags: Mapping[str, str] | None
+) -> tuple[Layout, Settings]:
+    """Where everything of a project is, and the settings found there."""
     layout = Layout(environment.home, folder, user=user)
     settings = load_settings(environment, layout, flags=flags)
     if settings.worktrees == "isolated":
         layout = Layout(environment.home, folder, worktrees="isolated", user=user)
-    return MemDir(
-        environment, layout, settings, model=model, model_name=model_name, sink=sink, clock=clock, source=source
-    )
+    return layout, settings
 
 
 def _require_words(text: object, *others: object) -> None:

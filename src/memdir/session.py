@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from memdir.agent.gate import WRITING
@@ -22,7 +22,7 @@ from memdir.dream.gates import DreamGates, Due, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
-from memdir.model.raw import FORMS, Content, Form, conversation_of, finished_call, host_message, tools_of, words_of
+from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
@@ -205,9 +205,8 @@ class Session:
         never attended to."""
         if turn.is_subagent:
             return
-        self.state.extract_cursor = turn.reply.id
-        if SessionState.was_begun(self.id, self._memory.layout):
-            self.state.move_cursor(turn.reply.id)
+        is_begun = SessionState.was_begun(self.id, self._memory.layout)
+        self.state.pass_over(turn, is_saved=is_begun)
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
@@ -224,13 +223,16 @@ class Session:
 
     def _for_forks(self, turn: FinishedTurn, model: str | None = None) -> FinishedTurn:
         """What forks start from: the host's request, whose cache they share; a request of their own, to the model that
-        the settings name for it, where the host's list of tools holds none that writes."""
-        if any(tool.name in WRITING for tool in tools_of(turn.request)):
+        the settings name for it, where the host's list of tools holds none that writes, or its request not all of the
+        turn."""
+        if not turn.earlier and any(tool.name in WRITING for tool in tools_of(turn.request)):
             return turn
-        return replace(turn, request=replace(self.own_request(model), messages=conversation_of(turn.request)))
+        request = replace(self.own_request(model), messages=turn.messages[:-1])
+        return replace(turn, request=request, earlier=())
 
     def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
         settings = self._memory.settings
+        turn = turn if turn.is_subagent else self.extraction.joined(turn)
         self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
@@ -252,7 +254,7 @@ class Session:
         None when it failed and comes again (X10). What was written into memory meanwhile is known by the history."""
         memory = self._memory
         self.state.begin()
-        plan = replace(self._plan, written_since=lambda moment: written_since(memory.stores(), moment))
+        plan = replace(self._plan, written_since=lambda moment: written_since(self._plan.stores, moment))
         name = memory.settings.extract_model or memory.model_name
         model = memory.model_for("extract", at_cap="raise")
         return await CatchUp(memory.layout, plan, model, name, memory.sink, memory.clock).learn(self.state, messages)
@@ -263,13 +265,12 @@ class Session:
         self.session_memory.after_sampling(FinishedTurn(request, messages[-1]), Usage(input=tokens))
         await self.session_memory.settle(CLOSE_SECONDS)
 
-    async def dream_if_due(self) -> DreamReport | NotDreamt | None:
-        """A dream, when the gates are open (D1); None when they are not."""
+    async def dream_if_due(self) -> None:
+        """A dream, when the gates are open (D1)."""
         due = self._gates.check()
-        if not isinstance(due, Due):
-            return None
-        request = self.own_request(self._memory.settings.dream_model)
-        return await self._dreamer(due.sessions).dream(request, DreamTask(len(due.sessions)))
+        if isinstance(due, Due):
+            self.dream_task = DreamTask(len(due.sessions))
+            await self._dream(self.own_request(self._memory.settings.dream_model), due, self.dream_task)
 
     @property
     def should_compact(self) -> bool:
@@ -292,7 +293,7 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id)
+        return self._memory.transcript(self.id, is_off=lambda: not self._is_on)
 
     @cached_property
     def conversation(self) -> Conversation:
@@ -363,7 +364,7 @@ class Session:
     def _plan(self) -> ExtractionPlan:
         memory = self._memory
         return ExtractionPlan(
-            memory.stores(),
+            memory.learning_stores(),
             memory.layout.work_tree,
             every_turns=max(1, memory.settings.extract_every_turns),
             is_remote=memory.environment.remote,
@@ -416,8 +417,10 @@ class Session:
         since: float | None = None,
         is_dry: bool = False,
         confirm: Confirm | None = None,
+        scope: Literal["project", "user"] = "project",
     ) -> DreamReport | NotDreamt:
-        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides."""
+        """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides. That
+        of the user's own memories for all projects takes nothing from sessions."""
         memory = self._memory
         if not self._is_on:
             return NotDreamt("memory is off")
@@ -425,7 +428,8 @@ class Session:
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
         task.sessions = len(sessions)
         request = self.own_request(memory.settings.dream_model)
-        return await self._dreamer(sessions, confirm).dream(request, task, is_dry=is_dry)
+        dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
+        return await dreamer.dream(request, task, is_dry=is_dry)
 
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
@@ -463,9 +467,29 @@ class Session:
             if source is not None and ref is not None:
                 yield ref, source
 
+    def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
+        """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of
+        them at the same time is no harm."""
+        memory, store = self._memory, self._memory.store_for("user")
+        lost = memory.settings.dream_max_lost_percent / 100
+        plan = DreamPlan([store], store.root, store.root, (), memory.layout.prompts, max_lost_share=lost)
+        return Dreamer(plan, memory.model_for("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
+
+    def _is_own_dream_due(self) -> bool:
+        """Whether something is new among the user's own memories since they were last put in order, a night ago."""
+        memory = self._memory
+        if not memory.learns_for_all_projects:
+            return False
+        store, now = memory.store_for("user"), memory.clock()
+        since = last_dream(store.root, now) or 0.0
+        is_night = now - since >= memory.settings.dream_hours * 3600
+        return is_night and any(header.mtime > since for header in store.scan(limit=None).headers)
+
     async def _dream(self, parent: Request, due: Due, task: DreamTask) -> None:
         try:
             await self._dreamer(due.sessions).dream(parent, task)
+            if self._is_own_dream_due() and not task.abort.is_set:
+                await self._own_dreamer().dream(parent, DreamTask(0, abort=task.abort))
         except MemdirError as error:
             self._memory.emit(memory_dreamt(work={}, refused=error.message))
         finally:

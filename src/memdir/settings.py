@@ -28,6 +28,16 @@ LAYERS: tuple[Layer, ...] = ("managed", "flags", "local", "user", "project")
 UNTRUSTED: Layer = "project"
 MAX_SETTINGS_BYTES = 1 << 20  # a settings file larger than this is a mistake or an attack
 
+# Homes of agents that keep their memories as we do. `settings.json` there is theirs, and `model` may be in it as well.
+OTHER_AGENTS = (".claude", ".qwen", ".codex", ".gemini")
+_OTHERS_NAMES = frozenset(("$schema", "$version", "permissions", "hooks", "env", "mcpServers", "apiKeyHelper")) | {
+    *("statusLine", "outputStyle", "theme", "cleanupPeriodDays", "includeCoAuthoredBy", "autoMemoryEnabled"),
+    *("enabledPlugins", "general", "security", "ui", "tools", "context", "privacy", "ide", "mcp", "telemetry"),
+    *("advanced", "experimental", "selectedAuthType", "preferredEditor"),
+}
+_SHARED_NAME = "model"
+_MISSPELT = 0.85  # as near as a typing error is to what was meant
+
 _UNKNOWN = "there is no such setting"
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
@@ -180,6 +190,43 @@ def managed_settings_path() -> str:
     return "/etc/memdir/settings.json"
 
 
+def settings_files(environment: Environment, layout: Layout) -> dict[Layer, str]:
+    """The file of each layer. Where the home is another agent's, the user's own stands beside that agent's, which is
+    not read (S3)."""
+    is_beside = is_anothers_home(environment, layout) or os.path.lexists(layout.settings_beside)
+    return {
+        "managed": managed_settings_path(),
+        "local": layout.local_settings,
+        "user": layout.settings_beside if is_beside else layout.user_settings,
+        "project": layout.project_settings,
+    }
+
+
+def is_anothers_home(environment: Environment, layout: Layout) -> bool:
+    """Whether the home is that of an agent that keeps its memories as we do: by its name, or by what its settings
+    file holds: names of such an agent's, or several that nobody here knows, and none that only memdir has."""
+    names = {os.path.basename(layout.home), os.path.basename(os.path.realpath(layout.home))}
+    if names & set(OTHER_AGENTS) or layout.home in (environment.claude_home, environment.codex_home):
+        return True
+    if ".memdir" in names or not os.path.lexists(layout.user_settings):
+        return False
+    try:
+        found = {name.partition(".")[0] for name in read_settings(layout.user_settings)}
+    except (SettingsError, RecursionError):
+        return False  # ours, as far as anybody knows, and told to be broken
+    ours = {option.name.partition(".")[0] for option in OPTIONS}
+    if (found & ours) - {_SHARED_NAME}:
+        return False
+    strange = found - ours
+    return bool(strange & _OTHERS_NAMES) or (len(strange) > 1 and not any(map(_is_misspelt, strange)))
+
+
+def _is_misspelt(name: str) -> bool:
+    import difflib
+
+    return bool(difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1, cutoff=_MISSPELT))
+
+
 def load_settings(
     environment: Environment,
     layout: Layout,
@@ -193,13 +240,9 @@ def load_settings(
     values: dict[str, Value] = {}
     origins: dict[str, Layer] = {}
     refused: list[Refusal] = []
-    paths: dict[Layer, str] = {
-        "managed": managed_path if managed_path is not None else managed_settings_path(),
-        "flags": "the flags (--set, or flags= of open_memory)",
-        "local": layout.local_settings,
-        "user": layout.user_settings,
-        "project": layout.project_settings,
-    }
+    paths = {**settings_files(environment, layout), "flags": "the flags (--set, or flags= of open_memory)"}
+    if managed_path is not None:
+        paths["managed"] = managed_path
     for layer in LAYERS:
         path = paths[layer]
         found = dict(flags or {}) if layer == "flags" else _read_layer(layer, path, refused, strict=strict)
@@ -253,6 +296,12 @@ def read_settings(path: str) -> dict[str, object]:
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The project's memory directory, first match wins (S1)."""
     return nfc(environment.directory or settings.memory_directory or layout.default_memory)
+
+
+def is_of_other_agent(environment: Environment, layout: Layout, root: str) -> bool:
+    """Whether a memory directory lies in a home that another agent owns: that agent sees the project's directory, and
+    none for all projects."""
+    return any(part in OTHER_AGENTS for part in root.split(os.sep)) or is_anothers_home(environment, layout)
 
 
 def _why_off(

@@ -362,3 +362,15 @@ async def test_the_tools_do_not_know_the_difference(workspace: Workspace, root: 
     await run("Write", file_path=str(root / "disk.md"), content="<!-- delete: gone -->")
     assert await run("Grep", pattern="needle", path=str(root), output_mode="files") == path
     assert "you deleted it" in await run("Read", file_path=str(root / "disk.md"))
+
+
+def test_where_there_is_no_index_a_fork_cannot_write_one(tmp_path: Path) -> None:
+    """S12: it is told, and its other files stand."""
+    workspace = Workspace([MemoryStore(Place(str(tmp_path / "memory")), skip_index=True)])
+    root = Path(workspace.stores[0].root)
+    for name in ("MEMORY.md", "team/MEMORY.md"):
+        with pytest.raises(BadMemoryFile, match="no index here"):
+            workspace.write(str(root / name), b"- [A](a.md) \xe2\x80\x94 about it\n")
+    workspace.write(str(root / "a.md"), topic("A"))
+    assert [draft.key for draft in workspace.commit(ORIGIN, "one")] == ["a.md"]
+    assert os.listdir(root) == ["a.md"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -240,10 +241,62 @@ def test_a_moved_project_says_that_it_found_its_memory(memdir: Memdir, project: 
     assert "Kept" in memdir("list", cwd=away).out
 
 
-def test_adopt_takes_over_a_store_that_nothing_but_a_person_can_assign(memdir: Memdir, project: Path) -> None:
-    """Without git nothing proves that a moved folder is the same project."""
+READING = (
+    ("list",),
+    ("list", "--scope", "all", "--json"),
+    ("show", "Kept"),
+    ("search", "Kept"),
+    ("recall", "is it kept?"),
+    ("log",),
+    ("diff",),
+    ("why", "Kept"),
+    ("undo", "--dry-run"),
+    ("sessions",),
+    ("sessions", "search", "Kept"),
+    ("check",),
+    ("doctor",),
+    ("budget",),
+    ("config",),
+    ("config", "get", "skipIndex"),
+    ("adopt",),
+    ("path",),
+    ("prompt", "--index"),
+    ("export", "all.zip"),
+    ("dream", "--dry-run"),
+)
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_every_command_finds_the_store_of_a_moved_project(
+    memdir: Memdir, project: Path, words: tuple[str, ...]
+) -> None:
+    """I1: reading ones too, and without git."""
+    memdir("remember", "Kept where it was")
+    away = project.rename(project.with_name("elsewhere"))
+    ran = memdir(*words, cwd=away)
+    assert f"under its old path {project} and took it over" in ran.err
+    assert "Kept where it was" in memdir("list", cwd=away).out
+
+
+def test_whoever_turned_memory_off_moves_nothing(memdir: Memdir, project: Path) -> None:
     memdir("remember", "Kept")
     away = project.rename(project.with_name("elsewhere"))
+    assert memdir("list", "--bare", cwd=away).code == 1
+    assert memdir("config", "--bare", cwd=away).err == ""
+    assert "took it over" in memdir("list", cwd=away).err
+
+
+def moved_to_another_disk(project: Path) -> Path:
+    away = project.with_name("elsewhere")
+    shutil.copytree(project, away)
+    shutil.rmtree(project)
+    return away
+
+
+def test_adopt_takes_over_a_store_that_nothing_but_a_person_can_assign(memdir: Memdir, project: Path) -> None:
+    """Without git, and with another name on another disk, nothing proves that a folder is the same project."""
+    memdir("remember", "Kept")
+    away = moved_to_another_disk(project)
     assert memdir("list", cwd=away).out.startswith("Nothing")
     assert "gone" in memdir("adopt", cwd=away).out
     [offered] = answer(memdir("adopt", "--json", cwd=away))["stores"]
@@ -257,11 +310,25 @@ def test_adopt_takes_over_a_store_that_nothing_but_a_person_can_assign(memdir: M
 
 def test_adopt_never_mixes_two_stores(memdir: Memdir, project: Path) -> None:
     memdir("remember", "Kept")
-    away = project.rename(project.with_name("elsewhere"))
+    away = moved_to_another_disk(project)
     memdir("remember", "New here", cwd=away)
     ran = memdir("adopt", str(project), cwd=away)
     assert ran.code == 1
     assert "memdir import" in ran.err
+
+
+def test_adopt_does_not_offer_what_is_empty(memdir: Memdir, project: Path) -> None:
+    memdir("path")
+    assert "Every store" in memdir("adopt", cwd=moved_to_another_disk(project)).out
+
+
+@pytest.mark.parametrize("target", ["all.zip", "folder"])
+def test_an_export_of_nothing_is_an_error_and_leaves_nothing(memdir: Memdir, project: Path, target: str) -> None:
+    memdir("path")  # there is a directory, and nothing in it
+    ran = memdir("export", target)
+    assert ran.code == 6
+    assert "nothing was exported" in ran.err
+    assert not (project / target).exists()
 
 
 def test_a_wrong_command_or_option_teaches(memdir: Memdir) -> None:

@@ -132,3 +132,15 @@ def test_why_follows_a_merged_memory_back_to_what_it_was_made_from(memdir: Memdi
     told = memdir("why", kept).out
     assert f"made from {gone}" in told
     assert list(json.loads(memdir("why", kept, "--json").out)["madeFrom"]) == [gone]
+
+
+@pytest.mark.parametrize("index", [None, b"# Mine\n- [Old](gone.md) \xe2\x80\x94 kept by hand\n"])
+def test_a_dream_leaves_the_index_alone_where_there_is_to_be_none(
+    memdir: Memdir, memory: Path, index: bytes | None
+) -> None:
+    """S12."""
+    if index:
+        (memory / "MEMORY.md").write_bytes(index)
+    told = json.loads(memdir("dream", "--yes", "--json", "--set", "skipIndex=true").out)
+    assert told["files"] and "MEMORY.md" not in json.dumps(told)
+    assert contents(memory).get("MEMORY.md") == index

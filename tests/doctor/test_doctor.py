@@ -361,3 +361,14 @@ def test_a_wrong_scope_is_a_wrong_command_line(memdir: Memdir) -> None:
     for command in ("list", "doctor", "path", "log"):
         ran = memdir(command, "--scope", "galaxy")
         assert ran.code == 2 and "galaxy" in ran.err
+
+
+def test_what_has_ended_is_listed_and_a_past_fact_is_not(memdir: Memdir, folder: Path) -> None:
+    """T3."""
+    write(folder, "freeze.md", "No merges until 5. März 2020.")
+    write(folder, "head.md", "See the wiki.", description="the deadline is 2020-03-05")
+    write(folder, "founded.md", "Acme was founded on 2019-03-05; by March 2020 it had 40 people.")
+    ended = found(memdir)["ended"]
+    assert [finding["file"] for finding in ended] == ["freeze.md", "head.md"]
+    assert all(finding["message"].startswith("it names 2020-03-05, ") for finding in ended)
+    assert {finding["severity"] for finding in ended} == {"note"}, "the store is healthy all the same"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable
@@ -486,3 +487,18 @@ def test_of_a_very_large_store_the_job_names_the_newest(
     job = model.requests[0].messages[-1].text
     assert job.count("\n- [feedback] ") == MAX_LISTED
     assert "(and 9 older ones: find them with Glob)" in job
+
+
+def test_a_dream_is_told_which_memories_have_ended_and_to_ask(
+    store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, project: Path
+) -> None:
+    """T3."""
+    text = "---\nname: f\ndescription: a merge freeze\ntype: project\n---\n\nNo merges until 5 March 2020.\n"
+    with store.changing(Origin("cli"), "x") as change:
+        change.write("freeze.md", text.encode())
+    model = ScriptedModel([says("Nothing to do.")])
+    plan = DreamPlan((store,), str(project), str(tmp_path), ())
+    asyncio.run(Dreamer(plan, model, events, clock).dream(PARENT, DreamTask(0)))
+    told = model.requests[0].messages[-1].text
+    assert re.search(r"freeze\.md \(.*\): a merge freeze \[names 2020-03-05, [\d,]+ days past\]", told)
+    assert "[names …, N days past]" in told and "ask" in told

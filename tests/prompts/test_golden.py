@@ -20,12 +20,18 @@ MANIFEST = (
 )
 TEAM = "- [project] freeze.md (2026-11-12T17:00:00Z): no merges until the mobile release is cut"
 BASH = load_prompt("extract/bash.md").text.rstrip("\n")
+OWN = "/home/ann/.memdir/memory"
+OWN_MANIFEST = "- [user] ann.md (2026-10-01T08:00:00Z): new to React"
 HELLO = '{"role": "user", "content": [{"text": "Hello!"}]}'
 CALL = '{"role": "assistant", "content": [{"call": "c1", "tool": "Read", "arguments": {}}]}'
 
 VALUES: dict[str, dict[str, str]] = {
-    "behaviour.md": {"directory": f"{HOME}/memory"},
-    "behaviour_without_index.md": {"directory": f"{HOME}/memory"},
+    "behaviour.md": {
+        "directory": f"{HOME}/memory",
+        "own": load_prompt("behaviour/own.md").render(directory=OWN).rstrip(),
+    },
+    "behaviour/how_to_save_without_index.md": {},
+    "behaviour/no_index.md": {},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {
@@ -49,6 +55,8 @@ VALUES: dict[str, dict[str, str]] = {
     "extract/bash.md": {},
     "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
     "extract/nudge.md": {},
+    "extract/own.md": {"directory": OWN, "manifest": OWN_MANIFEST},
+    "behaviour/own.md": {"directory": OWN},
     "extract/earlier.md": {"times": '- Monday, 2026-03-02 14:05: "The freeze ends on Friday."'},
     "extract/combined.md": {
         "bash": BASH,
@@ -57,8 +65,16 @@ VALUES: dict[str, dict[str, str]] = {
         "manifest": MANIFEST,
         "team_directory": f"{HOME}/memory/team",
         "team_manifest": TEAM,
+        "own": "",
     },
-    "extract/private.md": {"bash": BASH, "new_messages": "4", "directory": f"{HOME}/memory", "manifest": MANIFEST},
+    "extract/private.md": {
+        "bash": BASH,
+        "new_messages": "4",
+        "directory": f"{HOME}/memory",
+        "manifest": MANIFEST,
+        "own": load_prompt("extract/own.md").render(directory=OWN, manifest=OWN_MANIFEST).rstrip(),
+    },
+    "recall/answer.md": {},
     "recall/select.md": {},
     "session_memory/oversized.md": {
         "total": "13,400",
@@ -78,6 +94,7 @@ TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values
 RENDERINGS = {name: (name, values) for name, values in VALUES.items()} | {
     name.replace(".md", "_without_bash.md"): (name, {**VALUES[name], "bash": ""}) for name in TOLD_OF_BASH
 }
+WITHOUT_INDEX = ("behaviour.md", "dream/consolidate.md", "extract/private.md", "extract/combined.md")
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
@@ -122,6 +139,30 @@ def test_a_fork_without_bash_is_told_nothing_of_a_shell() -> None:
     for name in TOLD_OF_BASH:
         rendered = (GOLDEN / name.replace(".md", "_without_bash.md")).read_text(encoding="utf-8")
         assert "Bash" not in rendered and "shell" not in rendered and "command" not in rendered
+
+
+@pytest.mark.parametrize("name", WITHOUT_INDEX)
+def test_where_there_is_no_index_no_prompt_speaks_of_one(name: str) -> None:
+    """S12."""
+    values = VALUES[name]
+    rendered = load_prompt(name, has_index=False).render(**values)
+    told = rendered.replace("There is no index here: write topic files only, and leave `MEMORY.md` alone.", "")
+    assert "MEMORY.md" not in told and not re.search(r"\bindex\b", told)
+    assert load_prompt(name).render(**values) != rendered
+
+
+def test_a_version_of_the_user_s_uses_the_variables_it_wants(tmp_path: Path) -> None:
+    """P8: the dream's prompt is replaceable, by a short one too."""
+    (tmp_path / "dream").mkdir()
+    (tmp_path / "dream" / "consolidate.md").write_text(
+        "Tidy up {{directory}}, {{index_lines}} lines.", encoding="utf-8"
+    )
+    values = VALUES["dream/consolidate.md"]
+    for has_index in (True, False):
+        own = load_prompt("dream/consolidate.md", overrides=str(tmp_path), has_index=has_index)
+        assert own.render(**values) == f"Tidy up {HOME}/memory, 200 lines."
+    with pytest.raises(PromptError, match="no such variable: surplus"):
+        own.render(**values, surplus="x")
 
 
 OPEN_TO_USERS = {

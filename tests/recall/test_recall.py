@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, says
+from memdir.prompts.compose import load_prompt
 from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module
 from memdir.recall.inject import MAX_SESSION_CHARACTERS
@@ -350,3 +353,29 @@ def test_the_event_tells_who_chose_from_how_many_and_what_it_cost(bench: Bench, 
         assert told["scanned"] == len(BAKERY)
         assert told["chosen"] == told["files"] != 0
         assert isinstance(told["ms"], float) and told["ms"] > 0
+
+
+def test_the_selector_is_told_what_day_it_is_and_what_has_ended(bench: Bench, store: MemoryStore) -> None:
+    """R2, T3: of the whole memory, not of its description alone; what is the same for every message comes first."""
+    for name, body in (("freeze", "No merges until 2020-03-05."), ("later", "No merges until 2099-03-05.")):
+        text = f"---\nname: {name}\ndescription: a merge {name}\ntype: project\n---\n\n{body}\n"
+        Path(store.root, f"{name}.md").write_text(text, encoding="utf-8")
+    model = ScriptedModel([says('{"selected_memories": []}')])
+    bench.by_model(model)
+    (request,) = model.requests
+    told = request.messages[0].text
+    (line,) = [line for line in told.splitlines() if "freeze.md" in line]
+    assert re.search(r": a merge freeze \[names 2020-03-05, \d+ days past\]$", line)
+    assert "99" not in told
+    today = datetime.fromtimestamp(NOW).astimezone().date()
+    assert told.index("Memories:") < told.index(f"Today is {today:%A}, {today}.") < told.index(f"Message:\n{OVEN}")
+    assert told.endswith(OVEN)
+
+
+def test_how_to_answer_is_told_to_the_selector_whoever_wrote_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "recall").mkdir()
+    (tmp_path / "recall" / "select.md").write_text("Choose well.\n", encoding="utf-8")
+    prompt = load_prompt("recall/select.md", overrides=str(tmp_path))
+    (block,) = model_select.select_request("hello", "- a.md", prompt, name="any").system
+    assert block.text.startswith("Choose well.\n\n## How to answer")
+    assert '{"selected_memories": [' in block.text and "exactly as the list has it" in block.text

@@ -62,6 +62,15 @@ def test_the_sentence_model_understands_what_shares_no_word() -> None:
 
 
 @needs_runtime
+@needs_runtime
+def test_the_runtime_reports_nothing_to_its_maker(tmp_path: Path) -> None:
+    """Since version 1.29 it keeps an id of the machine and events to send in the user's home, from its import on."""
+    code = "from memdir.search.minilm import SentenceModel; SentenceModel().embed(['deploys are frozen'])"
+    names = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}  # on a build server it is silent by itself
+    subprocess.run([sys.executable, "-c", code], env=names, check=True)
+    assert list(tmp_path.rglob("*")) == []
+
+
 def test_its_index_is_kept_apart_from_the_one_that_hooks_read(tmp_path: Path) -> None:
     root, place = tmp_path / "memory", tmp_path / "index"
     root.mkdir()

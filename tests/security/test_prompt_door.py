@@ -21,6 +21,7 @@ from memdir.model.command import render_prompt
 from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.listing import manifest
 from memdir.recall.inject import render_memory
 from memdir.recall.model_select import select_request, selected
 from memdir.recall.recall import RecallRequest
@@ -158,7 +159,7 @@ async def test_the_model_s_choice(world: World) -> None:
 
     model = ScriptedModel([chooses])  # type: ignore[list-item]
     prompt = load_prompt("recall/select.md")
-    request = select_request(f"deploy? {TEXT}", headers, prompt, name="m", recent_tools=[NAME, TEXT])
+    request = select_request(f"deploy? {TEXT}", manifest(headers), prompt, name="m", recent_tools=[NAME, TEXT])
     chosen = selected(await model.complete(request), headers)
     assert_all_held(model)
     assert hostile in chosen, "a name that was defused still leads to its file"

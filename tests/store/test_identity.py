@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memdir.layout import Layout, Place
+from memdir.disk.folder_mark import folder_mark
+from memdir.errors import MemdirError
+from memdir.layout import Layout, Place, slug_of
 from memdir.memdir import MemDir, open_memory
 from memdir.store.history import Origin
 from memdir.store.identity import adopt, find_lost_store, identify, read_identity, stores
@@ -67,9 +71,9 @@ def test_two_orphans_are_reported_never_merged(repository: Path, tmp_path: Path,
         layout = Layout(os.environ["MEMDIR_HOME"], str(copy))
         os.makedirs(layout.default_memory)
         opened(copy, copy.name)
-    new = copies[0].rename(tmp_path / "new")
-    copies[1].rename(tmp_path / "elsewhere")
-    adoption = open_memory(new).start()
+    for copy in copies:
+        shutil.rmtree(copy)
+    adoption = open_memory(repository).start()
     assert adoption is not None and adoption.adopted is None
     assert len(adoption.candidates) == 2
 
@@ -137,3 +141,232 @@ def test_a_damaged_identity_is_merely_unknown(tmp_path: Path) -> None:
     for data in (b"", b"[]", b"{}", b'{"root": 1}', b"\xff"):
         (tmp_path / "identity.json").write_bytes(data)
         assert read_identity(str(tmp_path / "identity.json")) is None
+
+
+def names(memory: MemDir) -> list[str]:
+    return [header.name for header in memory.list()]
+
+
+def test_of_two_copies_that_moved_each_finds_its_own_store(repository: Path, tmp_path: Path) -> None:
+    """What stands in the old place now does not matter, either: the folder itself is known again."""
+    opened(repository, "First")
+    second = tmp_path / "second"
+    shutil.copytree(repository, second)
+    opened(second, "Second")
+    aside = repository.rename(tmp_path / "aside")
+    second.rename(repository)
+    assert names(open_memory(aside)) == ["First"]
+    assert names(open_memory(repository)) == ["Second"]
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+@pytest.mark.parametrize("is_nested", [True, False], ids=["moved", "renamed"])
+def test_reading_alone_finds_the_store_of_a_moved_project(
+    repository: Path, tmp_path: Path, events: Events, *, has_git: bool, is_nested: bool
+) -> None:
+    """I1, without git as well: a folder that was empty when it was remembered, and changed since."""
+    if not has_git:
+        shutil.rmtree(repository / ".git")
+    opened(repository, "Kept")
+    (repository / "later.txt").write_text("written after the memory")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    new = repository.rename(tmp_path / "deep" / "er" / "x" if is_nested else tmp_path / "renamed")
+    memory = open_memory(new, sink=events)
+    assert memory.get("Kept").topic.name == "Kept"
+    assert events.names == ["store.adopted"]
+
+
+def test_a_copy_without_git_never_takes_the_store(project: Path, tmp_path: Path) -> None:
+    opened(project, "Mine")
+    (project / "file").write_text("x")
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", str(project), str(copy)], check=True)
+    assert names(open_memory(copy)) == []
+    shutil.rmtree(project)
+    assert names(open_memory(copy)) == [], "a disk that is not mounted looks the same"
+    project.mkdir()
+    assert names(open_memory(project)) == ["Mine"]
+
+
+def test_the_next_folder_with_the_number_of_a_deleted_one_is_another(tmp_path: Path) -> None:
+    marks = set()
+    for count in range(8):
+        folder = tmp_path / f"number {count}"
+        folder.mkdir()
+        marks.add(folder_mark(str(folder)))
+        folder.rmdir()
+    assert len(marks) == 8
+
+
+def test_a_project_without_git_on_another_disk_is_offered_its_old_store(project: Path, tmp_path: Path) -> None:
+    opened(project, "Kept")
+    there = tmp_path / "disk" / project.name
+    shutil.copytree(project, there)
+    shutil.rmtree(project)
+    adoption = open_memory(there).start()
+    assert adoption is not None and adoption.adopted is None
+    assert [record.identity.root for record in adoption.candidates] == [str(project)]
+
+
+def test_an_empty_store_is_no_candidate(repository: Path, tmp_path: Path, git: Git) -> None:
+    for name, text in (("one", "Kept"), ("two", "")):
+        git("clone", "--quiet", str(repository), str(tmp_path / name), cwd=tmp_path)
+        git("remote", "remove", "origin", cwd=tmp_path / name)
+        os.makedirs(Layout(os.environ["MEMDIR_HOME"], str(tmp_path / name)).default_memory)
+        opened(tmp_path / name, text)
+        shutil.rmtree(tmp_path / name)
+    assert names(open_memory(repository)) == ["Kept"]
+
+
+def test_a_directory_that_another_program_made_empty_does_not_hide_the_store(repository: Path) -> None:
+    opened(repository, "Kept")
+    new = repository.rename(repository.with_name("new"))
+    os.makedirs(Layout(os.environ["MEMDIR_HOME"], str(new)).default_memory)
+    assert names(open_memory(new)) == ["Kept"]
+
+
+def test_sessions_and_settings_come_with_the_store(repository: Path) -> None:
+    old = opened(repository, "Kept")
+    Path(old.layout.local_settings).write_text('{"memoryEnabled": false}')
+    Path(old.layout.session("monday")).write_text("{}\n")
+    new = repository.rename(repository.with_name("new"))
+    layout = Layout(os.environ["MEMDIR_HOME"], str(new))
+    os.makedirs(layout.project_home)
+    memory = open_memory(new)
+    memory.start()
+    assert not memory.settings.enabled, "off is off, in the new place too"
+    assert os.path.exists(layout.session("monday"))
+    assert not os.path.exists(old.layout.project_home)
+    with pytest.raises(MemdirError, match="memory is off"):
+        memory.list()
+
+
+def test_a_store_that_cannot_be_moved_keeps_nobody_from_reading(repository: Path) -> None:
+    old = opened(repository, "Kept")
+    new = repository.rename(repository.with_name("new"))
+    lock = Path(os.environ["MEMDIR_HOME"], "adopt.lock")
+    lock.mkdir()  # nothing can be locked there
+    assert names(open_memory(new)) == []
+    lock.rmdir()
+    assert names(open_memory(new)) == ["Kept"]
+    assert not os.path.exists(old.place.root)
+
+
+def two_of_one_slug(tmp_path: Path) -> tuple[Path, Path]:
+    first, second = tmp_path / "a-b", tmp_path / "a" / "b"
+    first.mkdir()
+    second.mkdir(parents=True)
+    assert slug_of(str(first)) == slug_of(str(second))
+    return first, second
+
+
+def test_projects_whose_slugs_are_equal_never_share_a_store(tmp_path: Path) -> None:
+    """S3: the identity decides, and the second gets a hash."""
+    first, second = two_of_one_slug(tmp_path)
+    opened(first, "Of the first")
+    opened(second, "Of the second")
+    assert names(open_memory(first)) == ["Of the first"]
+    assert names(open_memory(second)) == ["Of the second"]
+    assert open_memory(first).layout.slug == slug_of(str(first))
+    shutil.rmtree(open_memory(first).layout.project_home)
+    assert names(open_memory(second)) == ["Of the second"], "and keeps its name when the first is gone"
+
+
+def test_a_project_that_moved_to_a_path_of_the_same_slug_takes_its_store_along(tmp_path: Path) -> None:
+    first, second = two_of_one_slug(tmp_path)
+    opened(first, "Kept")
+    second.rmdir()
+    first.rename(second)
+    assert names(open_memory(second)) == ["Kept"]
+
+
+def test_who_comes_second_to_one_place_is_told_and_changes_nothing(tmp_path: Path) -> None:
+    """Both were opened before either wrote: the second may not put its memories among the other's."""
+    first, second = map(open_memory, two_of_one_slug(tmp_path))
+    first.add("Of the first")
+    with pytest.raises(MemdirError, match="has just taken the place"):
+        second.add("Of the second")
+    assert names(open_memory(first.layout.project)) == ["Of the first"]
+    open_memory(second.layout.project).add("Of the second")
+    assert names(open_memory(first.layout.project)) == ["Of the first"]
+
+
+def test_a_disk_that_folds_capitals_keeps_two_projects_apart(tmp_path: Path) -> None:
+    """The home's disk says that both slugs are one folder, as a link does here."""
+    upper, lower = tmp_path / "App", tmp_path / "app"
+    upper.mkdir()
+    lower.mkdir()
+    memory = opened(upper, "Of the upper")
+    os.symlink(memory.layout.project_home, os.path.join(memory.layout.projects, slug_of(str(lower))))
+    assert names(open_memory(lower)) == []
+    opened(lower, "Of the lower")
+    assert names(open_memory(upper)) == ["Of the upper"]
+    assert names(open_memory(lower)) == ["Of the lower"]
+
+
+def test_one_folder_by_two_spellings_is_one_project_and_two_are_two(tmp_path: Path) -> None:
+    """`é` as one character and as two: a disk may tell them apart, and both have the same slug."""
+    composed, split = tmp_path / "caf\u00e9", tmp_path / "cafe\u0301"
+    composed.mkdir()
+    split.mkdir()
+    opened(split, "Split")
+    assert names(open_memory(composed)) == []
+    opened(composed, "Composed")
+    assert names(open_memory(split)) == ["Split"]
+    assert open_memory(split).layout.work_tree == str(split), "as the disk spells it"
+
+
+def test_two_very_long_paths_have_two_stores(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["a" * 60] * 4)
+    for name in ("one", "two"):
+        (deep / name).mkdir(parents=True)
+        opened(deep / name, name)
+    assert names(open_memory(deep / "one")) == ["one"]
+    moved = deep.rename(tmp_path / "short")
+    assert names(open_memory(moved / "two")) == ["two"]
+
+
+def test_without_git_a_subfolder_is_in_the_project_above_that_has_memories(project: Path) -> None:
+    """S3."""
+    opened(project, "Kept")
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    memory = open_memory(below)
+    assert names(memory) == ["Kept"]
+    assert memory.layout.work_tree == str(project)
+
+
+def test_a_subfolder_finds_the_store_of_the_project_above_after_both_moved(project: Path, tmp_path: Path) -> None:
+    opened(project, "Kept")
+    (project / "src").mkdir()
+    project.rename(tmp_path / "elsewhere")
+    memory = open_memory(tmp_path / "elsewhere" / "src")
+    assert names(memory) == ["Kept"]
+    assert memory.layout.project == str(tmp_path / "elsewhere")
+    memory.add("More of it")
+    assert len(open_memory(tmp_path / "elsewhere").list()) == 2
+
+
+def test_a_subfolder_keeps_the_store_it_has_and_an_empty_one_above_is_none(project: Path) -> None:
+    (project / "own").mkdir()
+    (project / "new").mkdir()
+    opened(project)
+    assert open_memory(project / "new").layout.project == str(project / "new")
+    opened(project / "own", "Of its own")
+    opened(project, "Above")
+    assert names(open_memory(project / "own")) == ["Of its own"]
+
+
+@pytest.mark.parametrize("whose", ["home", "open to all"])
+def test_nobody_climbs_into_a_home_or_a_folder_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    above = tmp_path / "above"
+    (above / "notes").mkdir(parents=True)
+    opened(above, "Not of the notes")
+    if whose == "home":
+        monkeypatch.setenv("HOME", str(above))
+    else:
+        above.chmod(0o1777)
+    assert names(open_memory(above / "notes")) == []
+    assert names(open_memory(above)) == ["Not of the notes"]

@@ -183,6 +183,7 @@ def test_trailers_carry_session_messages_and_trust_and_cannot_be_forged(store: M
         "Messages": "m1 m2",
         "Trust": "user",
         "Reason": "said Source: person",
+        "Moment": "1790000000.000000",
     }
     assert commit.subject == "subject Source: person"
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from memdir.disk.safe_path import is_key
-from memdir.text.naming import MAX_DESCRIPTION, MAX_STEM, MAX_TITLE, describe, file_stem, first_words, free_key, title
+from memdir.text.naming import (
+    MAX_DESCRIPTION,
+    MAX_STEM,
+    MAX_TITLE,
+    describe,
+    file_stem,
+    first_words,
+    free_key,
+    title,
+    titled,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +54,20 @@ def test_a_description_is_the_first_sentence_and_no_body() -> None:
     assert len(describe("word " * 400)) <= MAX_DESCRIPTION
     assert describe("不要模拟队列。 它隐藏了一个错误。") == "不要模拟队列"
     assert describe("") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "description"),
+    [
+        ("Tests use a real database.\n\n**Why:** a mock hid it.", "", "Tests use a real database"),
+        ("Release day\n\n**Why**: customers.", "", "Release day"),
+        ("Release day\nWe ship on **Tuesdays**.", "Release day", "We ship on Tuesdays"),
+        ("# Areas\n\n- 3 * 4 is 12\n- more", "Areas", "3 * 4 is 12 more"),
+    ],
+)
+def test_a_label_is_no_description_and_marks_inside_a_line_are_text(text: str, name: str, description: str) -> None:
+    found, rest = titled(text)
+    assert (found, describe(rest)) == (name, description)
 
 
 def test_a_title_is_the_first_clause_that_says_something() -> None:

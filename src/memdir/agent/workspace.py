@@ -24,6 +24,7 @@ from memdir.store.scan import most_bytes, too_large
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
+from memdir.text.naming import free_key
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Ruling:
 
     refusal: str = ""  # told to the model; the draft is not kept
     note: str = ""  # told beside the success
+    place: MemoryStore | None = None  # where it belongs, if not where it was written
+    is_quiet: bool = False  # nothing of the refusal is told elsewhere: it speaks of what somebody forgot
 
 
 @dataclass
@@ -62,11 +65,16 @@ class Workspace:
     rule: Callable[[Workspace, Draft], Ruling] | None = None
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_draft(self, path: str) -> bool:
-        return os.path.realpath(path) in self.drafts
+        return self._real(path) in self.drafts
+
+    def _real(self, path: str) -> str:
+        real = os.path.realpath(path)
+        return self._elsewhere.get(real, real)
 
     def meant(self, path: str, cwd: str) -> str:
         """The file that a model means by a bare name, a path from the memory directory, or one without its ending."""
@@ -88,7 +96,7 @@ class Workspace:
         return _with_ending(found)
 
     def read(self, path: str) -> bytes:
-        draft = self.drafts.get(os.path.realpath(path))
+        draft = self.drafts.get(self._real(path))
         if draft is None:
             return self._disk.read(path)
         if draft.after is None:
@@ -102,7 +110,7 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
-        store, key = self.locate(path)
+        store, key = self.locate(self._real(path))
         if len(data) > most_bytes(key):
             raise BadMemoryFile(
                 f"{path}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
@@ -115,11 +123,31 @@ class Workspace:
             raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
         ruling = self._ruling(draft)
         if ruling.refusal:
-            self.refused[real] = ruling.refusal
+            if not ruling.is_quiet:
+                self.refused[real] = ruling.refusal
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
+        if ruling.place is not None:
+            draft = self._placed(draft, ruling.place, os.path.realpath(path))
         self.refused.pop(real, None)
-        self.drafts[real] = draft
+        if real in self.drafts and draft.store is not store:
+            del self.drafts[real]
+        self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def _placed(self, draft: Draft, store: MemoryStore, written: str) -> Draft:
+        """A new file in the store that it belongs to. What has its name there is told first: it may be the same memory.
+        A model that insists gets a name beside it."""
+        there, is_taken = store.path_of(draft.key), store.read_bytes(draft.key) is not None
+        if is_taken and there not in self.drafts:
+            if written not in self.refused:
+                self.refused[written] = (
+                    f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
+                )
+                raise BadMemoryFile(self.refused[written], remedy="Else write this again, under another name")
+            stem = draft.key.removesuffix(".md")
+            draft = replace(draft, key=free_key(stem, lambda key: store.read_bytes(key) is not None))
+        self._elsewhere[written] = store.path_of(draft.key)
+        return replace(draft, store=store)
 
     def _ruling(self, draft: Draft) -> Ruling:
         if draft.after is not None:
@@ -285,6 +313,8 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
     keep its parent's list of tools (G1): it writes a line that says so."""
     reason = deletion_in(data)
     if is_index(key):
+        if store.skip_index:
+            raise BadMemoryFile(f"{key} stays as it is: there is no index here", remedy="Write topic files only")
         if reason is not None:
             raise BadMemoryFile(f"{key} is the index and stays", remedy="It is kept in step with the files by itself")
         return Draft(store, key, before, data), ()

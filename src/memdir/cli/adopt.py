@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     layout = context.require_enabled().layout
     here = identify(layout.project, layout.work_tree)
-    records = [record for record in stores(layout) if record.slug != layout.slug]
+    records = [record for record in stores(layout) if record.slug != layout.slug and not record.is_empty]
     offered = [record for record in records if record.is_orphan or here.is_same_project(record.identity)]
     if options.path is None:
         return _list(offered, context, as_json=options.json)
@@ -40,19 +40,11 @@ def run(options: argparse.Namespace, context: Context) -> int:
             f"this project has memories of its own in {layout.default_memory}",
             remedy=f"Take the others in beside them: memdir import {os.path.join(chosen.folder, 'memory')}",
         )
-    _clear_empty_place(layout.default_memory)
     adopt(layout, chosen)
     if options.json:
         return context.print_json({"adopted": chosen.identity.root})
     context.terminal.line(f"{context.terminal.bold('Adopted')} the memories of {clean(chosen.identity.root)}")
     return 0
-
-
-def _clear_empty_place(folder: str) -> None:
-    if os.path.isdir(folder):
-        os.rmdir(folder)
-    if os.path.isdir(folder + ".state"):
-        os.rename(folder + ".state", folder + f".state.before-adoption-{os.getpid()}")
 
 
 def _list(records: list[StoreRecord], context: Context, *, as_json: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.cli.terminal import clean
 from memdir.errors import SettingsError, UsageError
-from memdir.settings import OPTIONS, checked_value, managed_settings_path, option_named, read_settings
+from memdir.settings import OPTIONS, checked_value, option_named, read_settings, settings_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +19,7 @@ WRITABLE = ("user", "local", "project")
 
 
 def _files(context: Context) -> dict[Layer, str]:
-    layout = context.memory.layout
-    return {
-        "managed": managed_settings_path(),
-        "local": layout.local_settings,
-        "user": layout.user_settings,
-        "project": layout.project_settings,
-    }
+    return settings_files(context.environment, context.memory.layout)
 
 
 def _add_layer(parser: argparse.ArgumentParser) -> None:

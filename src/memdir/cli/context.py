@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
-from memdir.errors import BadMemoryFile, MemdirError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
@@ -143,7 +143,6 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
-        self._has_looked = False
         _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:
@@ -152,13 +151,14 @@ class Context:
 
     @property
     def memory(self) -> MemDir:
-        """The project's memory, opened; nothing on disk is touched yet."""
+        """The project's memory, opened. A project that was moved finds its store again, whatever is asked for."""
         if self._memory is None:
             from memdir.memdir import open_memory
 
             self._memory = open_memory(
                 self._options.project, environment=self.environment, flags=self._flags(), sink=self, source="cli"
             )
+            self._look_for_store(self._memory)
         return self._memory
 
     def reopened(self) -> MemDir:
@@ -212,19 +212,22 @@ class Context:
             return []  # there is no such scope, as the command has said
 
     def start(self) -> MemDir:
-        """The memory, on and ready to be written to; says so when a lost store was found (I1)."""
+        """The memory, on and ready to be written to."""
         memory = self.require_enabled()
         memory.start()
         return memory
 
     def require_enabled(self) -> MemDir:
-        """The memory, on. A project that was moved finds its store again, whatever is asked for."""
-        memory = self.memory
-        memory.require_enabled()
-        if not self._has_looked:
-            self._has_looked = True
-            self._tell_adoption(memory.find_lost_store())
-        return memory
+        """The memory, on."""
+        self.memory.require_enabled()
+        return self.memory
+
+    def _look_for_store(self, memory: MemDir) -> None:
+        """Say so when a lost store was found (I1). One that cannot be moved now keeps nobody from asking."""
+        try:
+            self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
+        except (DiskError, LockBusy) as error:
+            self.note(error.message)
 
     def with_model(self) -> MemDir:
         """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""

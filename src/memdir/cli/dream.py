@@ -24,6 +24,7 @@ EXAMPLES = ("memdir dream --dry-run", "memdir dream --yes", "memdir dream --sinc
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the diff and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask before writing")
+    parser.add_argument("--scope", choices=("project", "user"), default="project", help="user: yours, for all projects")
     parser.add_argument(
         "--since", metavar="DATE", help="look at sessions since this day (default: since the last dream)"
     )
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
                 DreamTask(0, on_change=_show),
                 since=since,
                 is_dry=options.dry_run,
+                scope=options.scope,
                 confirm=(lambda report: _confirmed(report, context)) if asks else None,
             )
         finally:

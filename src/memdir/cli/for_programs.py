@@ -168,7 +168,7 @@ def _scopes(_: Context) -> list[str]:
 
 _VALUES: dict[str, Callable[[Context], list[str]]] = {"--scope": _scopes, "--set": _flags, "--expect": _memories}
 _NAMED: dict[str, Callable[[Context, list[str]], list[str]]] = {
-    **dict.fromkeys(("show", "edit", "forget", "why"), _memories),
+    **dict.fromkeys(("show", "edit", "forget", "move", "why"), _memories),
     **dict.fromkeys(("log", "diff", "restore"), _memories_ever),
     **dict.fromkeys(("sessions show", "sessions export", "sessions files", "resume", "fork"), _sessions),
     **dict.fromkeys(("config get", "config set"), _settings),

@@ -143,10 +143,7 @@ class Undo:
         add_scope(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import undo
-
-        store = context.store(for_writing=True)
-        undone = undo(store, options.change, is_dry=options.dry_run)
+        undone = context.start().undo(options.change, scope=options.scope, is_dry=options.dry_run)
         if options.json:
             told = {"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths}
             return context.print_json({**told, "dryRun": options.dry_run})

@@ -149,3 +149,29 @@ class Forget:
         undo = f"  `memdir undo` brings {it} back{'' if store.history.is_readable else ' once git is installed'}"
         terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")
         return 0
+
+
+class Move:
+    """Move memories from this project to your own for all projects, or from those into this project, with their lines
+    in the index, their links and where they come from. Where a name is taken there, the memory gets another."""
+
+    EXAMPLES = ("memdir move user_role.md --scope user", "memdir move tabs.md ci.md --scope project --dry-run")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
+        parser.add_argument("--scope", required=True, choices=("user", "project"), help="user: yours, for all projects")
+        parser.add_argument("--dry-run", action="store_true", help="tell what would be moved and change nothing")
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        moved = context.start().move(*options.memories, scope=options.scope, is_dry=options.dry_run)
+        if options.json:
+            files = [{"file": one.file, "before": one.file_before, "path": one.path} for one in moved]
+            context.print_json({"moved": files, "scope": options.scope, "dryRun": options.dry_run})
+            return 0
+        terminal, whose = context.terminal, "yours, for all projects" if options.scope == "user" else "this project's"
+        verb = terminal.bold("Would move" if options.dry_run else "Moved")
+        for one in moved:
+            name = f", as {clean(one.file)}" if one.file != one.file_before else ""
+            terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
+        terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
+        return 0

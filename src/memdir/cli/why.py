@@ -23,6 +23,7 @@ _SOURCES = {
     "undo": "an earlier change was taken back",
     "restore": "an earlier version was brought back",
     "doctor": "repaired by memdir doctor",
+    "move": "moved between this project and all of yours",
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
 }
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     key = next(iter(found))
     if options.json:
         told = {
-            name: [{**plain_commit(commit), "conversation": _plain_source(commit, name, context)} for commit in commits]
+            name: [{**plain_commit(commit), **_plain_sources(commit, name, context)} for commit in commits]
             for name, commits in found.items()
         }
         return context.print_json({"file": key, "changes": told.pop(key), "madeFrom": told})
@@ -70,17 +71,16 @@ def _print(commit: Commit, context: Context) -> None:
 def _print_source(commit: Commit, key: str, context: Context) -> None:
     """The messages that a change was made from, quoted; or that they are gone."""
     terminal = context.terminal
-    wanted = _messages_of(commit, key)
-    if not wanted:
-        return
-    path, found = _found(commit, wanted, context)
-    if not path:
-        session = clean(commit.trailers.get("Session", ""))
-        told = f"The transcript of session {session} is gone: what was said there cannot be shown."
-        terminal.line(f"           {terminal.style(told, 'yellow')}")
-        return
-    for message_id in wanted:
-        _print_message(found.get(message_id), message_id, context)
+    for session, wanted in commit.lines_of(key).items():
+        path, found = _found(session, wanted, context)
+        if not path:
+            told = f"The transcript of session {clean(session)} is gone: what was said there cannot be shown."
+            terminal.line(f"           {terminal.style(told, 'yellow')}")
+            continue
+        if session != commit.trailers.get("Session"):
+            terminal.line(terminal.dim(f"           session: {clean(session)}"))
+        for message_id in wanted:
+            _print_message(found.get(message_id), message_id, context)
 
 
 def _print_message(message: Message | None, message_id: str, context: Context) -> None:
@@ -100,34 +100,24 @@ def _print_message(message: Message | None, message_id: str, context: Context) -
         terminal.line(terminal.dim(f"           > … {counted(len(lines) - QUOTED_LINES, 'more line')}"))
 
 
-def _plain_source(commit: Commit, key: str, context: Context) -> dict[str, object] | None:
-    """The same for programs; None for a change that came from no conversation."""
-    wanted = _messages_of(commit, key)
-    if not wanted:
-        return None
+def _plain_sources(commit: Commit, key: str, context: Context) -> dict[str, object]:
+    """The same for programs: the conversations, and the first of them; none for a change that came from no words."""
     from memdir.cli.session_read import plain_messages
 
-    path, found = _found(commit, wanted, context)
-    messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
-    missing = [message_id for message_id in wanted if message_id not in found]
-    return {"session": commit.trailers.get("Session", ""), "path": path or None, "messages": messages, "gone": missing}
+    told: list[dict[str, object]] = []
+    for session, wanted in commit.lines_of(key).items():
+        path, found = _found(session, wanted, context)
+        messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
+        missing = [message_id for message_id in wanted if message_id not in found]
+        told.append({"session": session, "path": path or None, "messages": messages, "gone": missing})
+    return {"conversation": told[0] if told else None, "conversations": told}
 
 
-def _messages_of(commit: Commit, key: str) -> list[str]:
-    """The ids of the messages that a change took this file from; those of the whole change where it says no more."""
-    for part in commit.trailers.get("Reason", "").split("; "):
-        name, _, told = part.partition(" = ")
-        if name == key and ": " in told:
-            return told.partition(": ")[2].split()
-    return commit.trailers.get("Messages", "").split()
-
-
-def _found(commit: Commit, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
-    """The transcript of a change's session, wherever an agent keeps it, and those of the messages that are in it."""
+def _found(session: str, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:
+    """The transcript of a session, wherever an agent keeps it, and those of the messages that are in it."""
     from memdir.cli.sessions import sessions, sources
     from memdir.transcript.session_list import find_messages
 
-    session = commit.trailers.get("Session", "")
     best: tuple[str, dict[str, Message]] = ("", {})
     for ref in (ref for ref in sessions(context, "all") if ref.id == session):
         found = find_messages(ref, sources(context)[ref.agent], wanted)

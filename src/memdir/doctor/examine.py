@@ -9,10 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_beginning
-from memdir.disk.safe_path import INDEX_NAME, is_inside, is_key
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_inside, is_key
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
-from memdir.doctor.memory_checks import check_claims, check_duplicates, check_memory, check_repeats, remedy_for
+from memdir.doctor.memory_checks import (
+    check_claims,
+    check_duplicates,
+    check_memory,
+    check_repeats,
+    check_scopes,
+    remedy_for,
+)
 from memdir.doctor.surroundings import (
     check_bash,
     check_drafts,
@@ -67,16 +74,27 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     memories, findings = _read_all(store)
     verifier = Verifier(memory.layout.work_tree)
     for one in memories:
-        findings += check_memory(one)
+        findings += check_memory(one, memory.clock())
         findings += check_claims(one, verifier)
     findings += check_duplicates(memories)
     findings += check_repeats(memories, _instructions(memory))
+    findings += _in_scopes(memory, store, memories)
     if not store.skip_index:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
     serving = who_serves(memory.settings, memory.environment)
     return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled, model=serving)
+
+
+def _in_scopes(memory: MemDir, store: MemoryStore, memories: list[Memory]) -> Iterator[Finding]:
+    """What the project's memories and the person's own for all projects have to do with each other."""
+    if store.scope not in ("project", "user") or memory.place.root == memory.layout.user_memory.root:
+        return iter(())
+    other = memory.store_for("user" if store.scope == "project" else "project")
+    own = [one for one in memories if not one.key.startswith(TEAM_PREFIX)]
+    suggests = store.scope == "project" and memory.learns_for_all_projects
+    return check_scopes(own, list(other.readable(other.scan(limit=None).headers)), scope=store.scope, suggests=suggests)
 
 
 def repair(store: MemoryStore) -> list[str]:

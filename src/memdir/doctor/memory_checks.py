@@ -15,7 +15,10 @@ from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import MemoryType
+from memdir.store.trust import marked_trust
 from memdir.text.dates import read_any
+from memdir.text.deadlines import told_past
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
@@ -27,6 +30,7 @@ _SHOWN = 5  # names in one finding
 CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
 
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
+_TARGET = re.compile(r"(?<=\]\()[^()\n]*")  # of a link
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
 
 
@@ -48,7 +52,7 @@ def remedy_for(store: MemoryStore, key: str) -> str:
     return "Save it as UTF-8 text, or move it out of the memory directory"
 
 
-def check_memory(memory: Memory) -> Iterator[Finding]:
+def check_memory(memory: Memory, now: float) -> Iterator[Finding]:
     """Everything that one file alone can tell."""
     for problem in memory.topic.problems():
         yield Finding("form", "warning", problem, memory.key, "`memdir edit` opens it")
@@ -56,6 +60,9 @@ def check_memory(memory: Memory) -> Iterator[Finding]:
         yield Finding("type", "note", "it has no type", memory.key, "Add `type:` user, feedback, project or reference")
     text = f"{memory.topic.description}\n{memory.topic.body}"
     yield from _relative_dates(memory, text)
+    if ended := told_past(text, written=memory.mtime, now=now):
+        remedy = "Write down what came of it with `memdir edit`, or `memdir forget` it"
+        yield Finding("ended", "note", f"it {ended}", memory.key, remedy)
     for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
@@ -107,6 +114,27 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
         shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
         message = f"it says nearly the same as {shown}"
         yield Finding("duplicate", "warning", message, memories[first].key, "Merge them, or let the dream do it")
+
+
+def check_scopes(
+    memories: Sequence[Memory], others: Sequence[Memory], *, scope: str, suggests: bool
+) -> Iterator[Finding]:
+    """Memories that lie among the project's and among the person's own, and those that belong to the other (T1)."""
+    told = {_without_targets(memory) for memory in others}
+    other, whose = ("user", "yours for all projects") if scope == "project" else ("project", "this project's")
+    for memory in memories:
+        if _without_targets(memory) in told:
+            message = f"it is among {whose} as well, word for word"
+            remedy = f"`memdir move {memory.key} --scope {other}` leaves one of them"
+            yield Finding("twice", "warning", message, memory.key, remedy)
+        elif suggests and memory.topic.kind is MemoryType.USER and not marked_trust(memory.topic).is_low:
+            message = "it is about you, and only this project knows it"
+            yield Finding("scope", "note", message, memory.key, f"`memdir move {memory.key} --scope user` tells all")
+
+
+def _without_targets(memory: Memory) -> tuple[str, str]:
+    """What a memory says, wherever its links lead from there."""
+    return memory.topic.name, _TARGET.sub("", memory.topic.body)
 
 
 def check_repeats(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:

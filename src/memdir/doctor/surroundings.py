@@ -209,7 +209,7 @@ def _is_open(path: str) -> bool:
 
 def check_orphans(memory: MemDir) -> Iterator[Finding]:
     for record in stores(memory.layout):
-        if record.is_orphan and record.slug != memory.layout.slug:
+        if record.is_orphan and record.slug != memory.layout.slug and not record.is_empty:
             message = f"a store belongs to {record.identity.root}, which is gone"
             yield Finding(
                 "orphan", "note", message, record.folder, "`memdir adopt` in the project's new place takes it over"

@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import WRITING, memory_gate
 from memdir.agent.loop import Abort
@@ -18,7 +19,15 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.dream.dream_check import MAX_LOST_SHARE, rule_of_dream, spare_facts, times_of, trace_sources
+from memdir.dream.dream_check import (
+    MAX_LOST_SHARE,
+    DreamRules,
+    heard_in_sessions,
+    spare_facts,
+    times_of,
+    trace_lines,
+    trace_sources,
+)
 from memdir.dream.dream_lock import DreamLock, take_dream_lock
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt, tell
@@ -26,8 +35,8 @@ from memdir.model.job import DreamJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
-from memdir.prompts.listing import manifest, told_now
-from memdir.store.history import Origin, tell_derived
+from memdir.prompts.listing import ended_among, manifest, told_now
+from memdir.store.history import Origin, tell_derived, tell_lines, tell_moment
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
@@ -52,11 +61,11 @@ class DreamPlan:
     cwd: str
     sessions_folder: str
     sessions: tuple[str, ...]
-    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # sessions of other agents
     overrides: str = ""
     max_lost_share: float = MAX_LOST_SHARE
     max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
+    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # sessions of other agents
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,10 @@ class Dreamer:
     async def _under_lock(
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
-        workspace = Workspace(self.plan.stores, rule_of_dream)
+        forgotten = Forgotten(
+            self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.sessions)
+        )
+        workspace = Workspace(self.plan.stores, DreamRules(forgotten).rule)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
@@ -171,7 +183,11 @@ class Dreamer:
         deleted = sum(draft.after is None for draft in topics)
         subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
         times = times_of(workspace, derived)
-        written = workspace.commit(origin, subject, times=times, Derived=tell_derived(derived))
+        lines = trace_lines(workspace, forgotten)
+        moment = max((heard.time for some in lines.values() for heard in some), default=0.0) or self.clock()
+        told = {path: [heard.line for heard in some] for path, some in lines.items()}
+        more = {"Derived": tell_derived(derived), "Lines": tell_lines(told), "Moment": tell_moment(moment)}
+        written = workspace.commit(origin, subject, times=times, **more)
         words = report.run.final_text
         return DreamReport(tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept)
 
@@ -199,14 +215,15 @@ class Dreamer:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others)
         readable = [ref.path for ref, _ in job.others if ref.path.endswith(".jsonl")]
+        ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
-        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides)
+        prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides, has_index=folder.has_index)
         text = prompt.render(
             bash=told_of_bash(tools),
             directory=folder.root,
             sessions_directory=job.sessions_folder,
             sessions="\n".join(f"- {shown_line(session)}" for session in (*job.sessions, *readable)) or "(none)",
-            manifest=(manifest(folder.headers, scope=folder.scope) or "(none)") + older,
+            manifest=(manifest(folder.headers, scope=folder.scope, ended=ended) or "(none)") + older,
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )

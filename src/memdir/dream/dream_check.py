@@ -6,14 +6,19 @@ memory gains trust on the way: which ones a result was made from is found by the
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 
+from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.workspace import Draft, Ruling, Workspace
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.form import HOW_TO_DELETE
+from memdir.store.gone import sentences_in
+from memdir.store.index import parse_entry
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
@@ -21,7 +26,14 @@ from memdir.text.date_words import words_by_meaning
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
+from memdir.transcript.reader import read_records
 
+MAX_TOLD = 3  # claims that a refusal names
+MAX_SESSION_BYTES = 32 << 20  # of one transcript
+FORGOTTEN = (
+    "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
+    "and has not said it since. Leave that out, in whatever words"
+)
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 _FACT = re.compile(
     r"https?://[^\s)>\]]+"  # links
@@ -34,19 +46,59 @@ _FACT = re.compile(
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
 _ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What"))
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
+TOLD = 0.45  # nearness from which a memory said already what a draft says
 ABROAD = 0.1  # more is asked where only the meaning can tell
 
 Runs = frozenset[tuple[str, ...]]
 
 
-def rule_of_dream(workspace: Workspace, draft: Draft) -> Ruling:
+@dataclass(frozen=True)
+class DreamRules:
     """What a dream may not do to a file, told when it tries."""
-    del workspace
-    if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
-        return Ruling(f"{draft.key} is pinned by a person and may not be touched")
-    if draft.after is None and not draft.reason:
-        return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
-    return Ruling()
+
+    forgotten: Forgotten
+
+    def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
+        if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
+            return Ruling(f"{draft.key} is pinned by a person and may not be touched")
+        if draft.after is None:
+            return Ruling("" if draft.reason else f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+        if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
+            told = f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out"
+            return Ruling(told)
+        before, after = sentences_in(draft.before or b""), sentences_in(draft.after)
+        back = self.forgotten.among(
+            (text for text in after if text not in before), instead_of=(text for text in before if text not in after)
+        )
+        told = "; ".join(f"“{claim}”" for claim in back[:MAX_TOLD])
+        return Ruling(f"{FORGOTTEN}: {told}" if back else "", is_quiet=True)
+
+
+def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
+    """What the user said in these sessions; a transcript too large to be read at once says nothing."""
+    for session in sessions:
+        path = os.path.join(folder, f"{session}.jsonl")
+        with suppress(OSError):
+            if os.stat(path).st_size <= MAX_SESSION_BYTES:
+                records = (record for record in read_records(path) if not record.is_sidechain)
+                yield from heard_in((record.message for record in records if record.message is not None), session)
+
+
+def _strange_claims(workspace: Workspace, draft: Draft) -> list[str]:
+    """What a draft says and nothing in its store said before: what holds in all projects is put in order, not added
+    to, for whatever the fork came to read."""
+    before, after = draft.before or b"", draft.after or b""
+    if is_index(draft.key):
+        entries = [parse_entry(line) for line in set(after.splitlines()) - set(before.splitlines())]
+        claims = [entry.hook for entry in entries if entry and entry.hook]
+    else:
+        stood = set(sentences_of(_text(before)))
+        claims = [text for text in sentences_of(_text(after)) if text not in stood]
+    texts = [_text(memory.topic.data) for memory in draft.store.readable(draft.store.scan(limit=None).headers)]
+    texts += [_text(other.after) for other in workspace.changed() if other.after and not is_index(other.key)]
+    told = [Sentence(one) for text in texts for one in (text, *sentences_of(text))] if claims else []
+    asked = [Sentence(claim) for claim in claims]
+    return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
 
 
 def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:
@@ -138,14 +190,24 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
         claims = [Sentence(text) for text in sentences_of(after) if text not in known]
         sources = tuple(
             source
-            for source, (text, runs, trust) in told.items()
-            if source != draft.path and (gained & runs or (trust.is_low and _says_again(claims, text)))
+            for source, (text, runs, _) in told.items()
+            if source != draft.path and (gained & runs or _says_again(claims, text))
         )
         if sources:
             derived[draft.path] = sources
         trust = min(marked_trust(Topic(draft.before or b"")), *(told[source][2] for source in sources), Trust.USER)
         workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
     return derived
+
+
+def trace_lines(workspace: Workspace, forgotten: Forgotten) -> dict[str, list[Heard]]:
+    """What the user said that each written memory took up, by its path (L1)."""
+    found = {}
+    for draft in workspace.changed():
+        if draft.after is not None and draft.key != INDEX_NAME:
+            before = sentences_in(draft.before or b"")
+            found[draft.path] = forgotten.sources_of(text for text in sentences_in(draft.after) if text not in before)
+    return found
 
 
 def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[str, int]:

@@ -26,6 +26,7 @@ class MemoryFolder:
     scope: str
     headers: tuple[Header, ...]
     older: int = 0
+    has_index: bool = True
 
     @staticmethod
     def of(
@@ -33,18 +34,22 @@ class MemoryFolder:
     ) -> MemoryFolder:
         found = [header for header in store.scan(limit=None).headers if not header.key.startswith(without)]
         headers, more = nearest_headers(store, found, near, limit=limit)
-        return MemoryFolder(store.root, store.scope, tuple(headers), more)
+        return MemoryFolder(store.root, store.scope, tuple(headers), more, has_index=not store.skip_index)
 
 
 @dataclass(frozen=True)
 class ExtractJob:
-    """Save what the newest messages taught. The private directory comes first, then the team's where there is one."""
+    """Save what the newest messages taught. The project's own directory comes first, then the team's and the person's
+    for all projects, where there are such."""
 
     new_messages: int
     folders: tuple[MemoryFolder, ...]
     now: datetime
     instructions: str = ""  # what the host's instruction files say already
     saved: tuple[str, ...] = ()  # what the main agent wrote down itself in these messages
+
+    def folder(self, scope: str) -> MemoryFolder | None:
+        return next((folder for folder in self.folders if folder.scope == scope), None)
 
 
 @dataclass(frozen=True)

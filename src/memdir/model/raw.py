@@ -92,7 +92,12 @@ def _items(raw: RawCall) -> list[dict[str, Any]]:
 
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
     """The conversation in a host's arguments; system and developer messages are not a part of it."""
-    return _chained([_message(raw.provider, item) for item in _items(raw) if _is_said(item)])
+    return _chained([_message(raw.provider, item) for item in _items(raw) if _is_said(item)], _before(raw))
+
+
+def _before(raw: RawCall) -> str:
+    """What stands for all that was said before, where the provider keeps it."""
+    return str(raw.arguments.get("previous_response_id") or "")
 
 
 def _chained(messages: Sequence[Message], before: str = "") -> tuple[Message, ...]:
@@ -142,7 +147,7 @@ def reply_of(raw: RawCall, reply: object) -> Message:
     its last part will have when the host sends it again."""
     found = plain_json(reply)
     parts: list[Any] = [found["choices"][0]["message"]] if "choices" in found else found.get("output", [found])
-    before = next((message.id for message in reversed(messages_of(raw)) if not message.is_meta), "")
+    before = next((message.id for message in reversed(messages_of(raw)) if not message.is_meta), _before(raw))
     messages = _chained([_message(raw.provider, part) for part in parts] or [Message("assistant", ())], before)
     content = tuple(block for message in messages for block in message.content)
     return replace(messages[-1], content=content)

@@ -14,9 +14,18 @@ import re
 from memdir.disk.plain_file import read_plain
 from memdir.errors import PromptError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAX_DEPTH = 8  # parts inside parts; deeper is a circle
 MAX_PROMPT_BYTES = 1 << 20  # prose that a model reads every time
+WITHOUT_INDEX = {  # parts that stand in for others where there is no index (S12)
+    "behaviour/how_to_save.md": "behaviour/how_to_save_without_index.md",
+    "dream/index.md": "behaviour/no_index.md",
+    "extract/index.md": "behaviour/no_index.md",
+}
 
 _INCLUDE = re.compile(r"^\{\{> *([\w/.-]+) *\}\}\n?", re.MULTILINE)
 _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -25,21 +34,22 @@ _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
 class Prompt:
     """One prompt file, parts already put in."""
 
-    __slots__ = ("hash", "name", "text", "variables")
+    __slots__ = ("_offered", "hash", "name", "text", "variables")
 
-    def __init__(self, name: str, text: str, variables: frozenset[str]) -> None:
+    def __init__(self, name: str, text: str, variables: frozenset[str], offered: frozenset[str]) -> None:
         import hashlib
 
         self.name = name
         self.text = text
         self.variables = variables
+        self._offered = offered  # a version of the user's, or one without the index, need not use them all
         self.hash = hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]
 
     def render(self, **values: str) -> str:
         """The text with every variable filled in; the values are not searched for variables again."""
         from memdir.prompts.door import shown, shown_line
 
-        missing, unknown = self.variables - values.keys(), values.keys() - self.variables
+        missing, unknown = self.variables - values.keys(), values.keys() - self._offered
         if missing or unknown:
             words = [f"no value for {', '.join(sorted(missing))}"] if missing else []
             words += [f"no such variable: {', '.join(sorted(unknown))}"] if unknown else []
@@ -66,18 +76,21 @@ def _stands_alone(match: re.Match[str]) -> bool:
     return text[: match.start()][-1:] in ("", "\n") and text[match.end() :][:1] in ("", "\n")
 
 
-def load_prompt(name: str, *, overrides: str = "", own: str = "") -> Prompt:
+def load_prompt(name: str, *, overrides: str = "", own: str = "", has_index: bool = True) -> Prompt:
     """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions.
 
     `own` is the user's version of this one where it has a place of its own (N5).
     """
     source = _source(name, overrides, own)
-    text, declared = _with_parts(source, overrides, 0)
+    instead = {} if has_index else WITHOUT_INDEX
+    text, declared = _with_parts(source, overrides, instead, 0)
     used = frozenset(_VARIABLE.findall(text))
-    if used - declared or (source.declared - used and not source.is_overridden):
-        wrong = sorted((used - declared) | (source.declared - used))
+    is_ours = has_index and not source.is_overridden
+    offered = declared if is_ours else declared | _with_parts(_source(name, ""), "", {}, 0)[1]
+    if used - offered or (is_ours and source.declared - used):
+        wrong = sorted((used - offered) | (source.declared - used if is_ours else set()))
         raise PromptError(f"the prompt {name} uses a variable it does not declare, or the reverse: {', '.join(wrong)}")
-    return Prompt(name, text, used)
+    return Prompt(name, text, used, offered)
 
 
 class _Source:
@@ -113,14 +126,14 @@ def _read(path: str, name: str) -> tuple[dict[str, str], str]:
     return {key.strip(): value.strip() for key, _, value in pairs}, body.lstrip("\n")
 
 
-def _with_parts(source: _Source, overrides: str, depth: int) -> tuple[str, frozenset[str]]:
+def _with_parts(source: _Source, overrides: str, instead: Mapping[str, str], depth: int) -> tuple[str, frozenset[str]]:
     """The text with its parts put in, and all variables that it and its parts declare."""
     if depth > MAX_DEPTH:
         raise PromptError(f"the prompt {source.name} includes itself")
     declared = set(source.declared)
 
     def part(match: re.Match[str]) -> str:
-        text, inner = _with_parts(_source(match[1], overrides), overrides, depth + 1)
+        text, inner = _with_parts(_source(instead.get(match[1], match[1]), overrides), overrides, instead, depth + 1)
         declared.update(inner)
         return text
 

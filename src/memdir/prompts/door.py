@@ -20,7 +20,7 @@ _FORGED = (
     r"(?:#{1,6} ?|\*\*)?(?:Human|HUMAN|Assistant|ASSISTANT|System|SYSTEM|User|USER|Developer)(?:\*\*)? ?:"
     r"|#{1,6} ?(?:Instructions?|Response|Input|System|Conversation|Tools)\b ?:?[ \t]*$"
     r"|Memory(?: \(saved [^)\n]*\))?: |Contents of [^\n]*:[ \t]*$|\[memdir job"
-    r"|This memory is \d|Named in it and not|\(This (?:came from|is from) "
+    r"|This memory (?:is \d|names \d)|Named in it and not|\(This (?:came from|is from) "
     r"|(?:Private |Team )?[Mm]emories(?:, newest first| that are there already):|Sessions since the last"
     r"))"
 )

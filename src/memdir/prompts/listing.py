@@ -25,19 +25,41 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION = 400  # characters in a manifest; a description is a line
 
 
-def manifest(headers: Iterable[Header], *, scope: str = "project") -> str:
-    """One line a memory: `- [type] file.md (time): description`."""
+def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mapping[str, str] | None = None) -> str:
+    """One line a memory: `- [type] file.md (time): description`; behind it, by key, what `ended_among` tells of it."""
     lines = []
     for header in headers:
         kind = f"[{found}] " if (found := header.type) else ""
         told = _told(header, scope)
         lines.append(f"- {kind}{shown_line(header.key)} ({iso_time(header.mtime)}){': ' + told if told else ''}")
+        lines[-1] += f" [{ended[header.key]}]" if ended and header.key in ended else ""
     return "\n".join(lines)
+
+
+def ended_among(store: MemoryStore, headers: Iterable[Header], now: float) -> dict[str, str]:
+    """By key, the memories that tell of something that has ended or was due (T3): "names 2026-03-05, 255 days past"."""
+    from memdir.errors import MemdirError
+    from memdir.text.deadlines import told_past
+
+    found = {}
+    for header in headers:
+        try:
+            topic = store.read_found(header.key).topic
+        except MemdirError:
+            continue
+        if told := told_past(f"{topic.description}\n{topic.body}", written=header.mtime, now=now):
+            found[header.key] = told
+    return found
 
 
 def more_than_listed(more: int) -> str:
     """What a manifest that is not the whole of a directory says at its end."""
     return f"\n({more:,} more are not listed: they are further from what this is about, or older)" if more else ""
+
+
+def told_today(moment: datetime) -> str:
+    """The day, where the minute would only make two requests differ."""
+    return f"Today is {moment:%A}, {moment:%Y-%m-%d}."
 
 
 def told_now(moment: datetime) -> str:
@@ -64,6 +86,8 @@ def index_of(store: MemoryStore) -> str:
 def useful_index(store: MemoryStore, *, room: int, used: Mapping[str, int]) -> str:
     """The index within `room` characters: as it is where it fits, else the lines of the memories that are most useful,
     with a word about the others. `used` is how often each was shown."""
+    from memdir.store.store import entry_for
+
     whole = index_of(store)
     loaded = store.load_index()
     if len(whole) <= room and not (loaded.lines_cut or loaded.bytes_cut):
@@ -74,7 +98,7 @@ def useful_index(store: MemoryStore, *, room: int, used: Mapping[str, int]) -> s
     lines: list[str] = []
     left = room - len(more_than_fit(len(headers)))
     for header in sorted(headers, key=lambda header: _usefulness(header, used.get(header.key, 0)), reverse=True):
-        line = _index_line(shown_line(_entry_line(header)), doubted, copied)
+        line = _index_line(shown_line(entry_for(header.key, header).render()), doubted, copied)
         if len(line) >= left:
             break
         lines.append(line)
@@ -93,10 +117,11 @@ def _usefulness(header: Header, used: int) -> tuple[int, float]:
     return kinds.get(header.type or "", 0) + min(used, 4), header.mtime
 
 
-def _entry_line(header: Header) -> str:
+def lines_of(store: MemoryStore) -> str:
+    """What an index would say of a store that is to have none (S12)."""
     from memdir.store.store import entry_for
 
-    return entry_for(header.key, header).render()
+    return "\n".join([shown_line(entry_for(header.key, header).render()) for header in store.scan().headers])
 
 
 def _told(header: Header, scope: str) -> str:

@@ -65,6 +65,12 @@ def _cautions(memory: Memory, now: float, missing: Sequence[Missing]) -> list[st
             f"This memory is {days} days old. It says what was observed then, not what is so now: what it claims about "
             "code, files or lines may be out of date, so verify it against the project before you rely on it."
         )
+    if any(map(str.isdigit, memory.topic.body)) or any(map(str.isdigit, memory.topic.description)):
+        from memdir.text.deadlines import told_past  # most memories tell of nothing that ends
+
+        ended = told_past(f"{memory.topic.description}\n{memory.topic.body}", written=memory.mtime, now=now)
+        if ended:
+            found.append(f"This memory {ended}: what was to end or to be done by then may be over.")
     if missing:
         gone = ", ".join([shown_line(item.words, room=MAX_NAME) for item in missing])
         found.append(f"Named in it and not in the project any more: {gone}.")

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from memdir.errors import MemdirError, ModelError
 from memdir.events import request_refused
 from memdir.layout import nfc
+from memdir.model.job import minute_of
 from memdir.model.model import Model, ModelSettings, Reply, Request, SystemBlock
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown, shown_line
-from memdir.prompts.listing import keys_by_name, manifest, more_than_listed
+from memdir.prompts.listing import ended_among, keys_by_name, manifest, more_than_listed, told_today
 from memdir.recall.recall import MAX_RECALLED, RecallRequest, Stopped
 from memdir.recall.selection import LocalChooser, Selection, is_readable
 from memdir.search.index_store import nearest_headers
@@ -80,8 +81,15 @@ class ModelChooser:
         try:
             prompt = load_prompt("recall/select.md", overrides=self._overrides)  # the user's own comes first (P8)
             headers, more = self._headers(request)
+            now = self._local.clock()
+            listed = manifest(headers, scope=self.scope, ended=ended_among(self._store, headers, now))
             asked = select_request(
-                request.text, headers, prompt, name=self._name, recent_tools=request.recent_tools, more=more
+                request.text,
+                f"{listed}{more_than_listed(more)}",
+                prompt,
+                name=self._name,
+                today=told_today(minute_of(now, None)),
+                recent_tools=request.recent_tools,
             )
             reply = (request.ask or ask_alone)(self._open_model(), asked, MODEL_SECONDS)
             tokens = reply.usage.total
@@ -119,21 +127,23 @@ def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
 
 def select_request(
     query: str,
-    headers: Sequence[Header],
+    listed: str,
     prompt: Prompt,
     *,
     name: str,
+    today: str = "",
     recent_tools: Sequence[str] = (),
-    more: int = 0,
 ) -> Request:
-    """The side request that asks for the memories the model is certain about."""
+    """The side request that asks for the memories the model is certain about: what stays the same from one message to
+    the next comes first. What the answer must look like is told whoever wrote the rest (P8)."""
     used = ", ".join([shown_line(tool) for tool in recent_tools])
-    tools = f"\n\nRecently used tools: {used}" if used else ""
-    listed = manifest(headers) + more_than_listed(more)
+    tools = f"Recently used tools: {used}" if used else ""
+    parts = (f"Memories:\n{listed}", today, tools, f"Message:\n{shown(query)}")
+    form = load_prompt("recall/answer.md").render()
     return Request(
         name,
-        (SystemBlock(prompt.render()),),
-        messages=(user(f"Message:\n{shown(query)}\n\nMemories:\n{listed}{tools}"),),
+        (SystemBlock(f"{prompt.render().rstrip()}\n\n{form}"),),
+        messages=(user("\n\n".join(part for part in parts if part)),),
         settings=ModelSettings(max_tokens=MAX_TOKENS, json_schema=SCHEMA, timeout_seconds=TIMEOUT_SECONDS),
     )
 

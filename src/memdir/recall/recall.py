@@ -70,6 +70,11 @@ class Shown:
         """Whether a memory was shown as it is now."""
         return self._shown.get(scope, {}).get(key) == _checksum(data)
 
+    def holds_copy(self, data: bytes) -> bool:
+        """Whether this was shown, of whatever scope: a memory that lies in two places is one."""
+        told = _checksum(data)
+        return any(told in keys.values() for keys in self._shown.values())
+
     def changed(self, scope: str, root: str) -> list[str]:
         """The memories of a scope that say something else than when they were shown; what is gone is not among them."""
         from memdir.disk.plain_file import read_plain
@@ -261,7 +266,7 @@ class Recaller:
         so_far, scope = request.shown, selection.scope
         for memory, missing in ready:
             data = memory.topic.data
-            if so_far.holds(scope, memory.key, data) or not os.path.exists(memory.path):
+            if so_far.holds_copy(data) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
             left = request.room - sum(map(len, rendered))
             if left < LEAST_SHOWN * 2:

@@ -106,7 +106,7 @@ class LocalChooser:
         self.root = place.root
         self.scope = scope
         self._selector = selector
-        self._clock = clock
+        self.clock = clock
         self._warm = warm
         self._choosing = allocate_lock()  # one choice at a time: the index is not made for two
 
@@ -124,7 +124,7 @@ class LocalChooser:
     def _recall(self, selector: LocalSelector, request: RecallRequest) -> Recalled:
         """What the selector chooses among the memories that can be read: another one never takes a place."""
         selector.refresh(on_progress=request.on_progress)
-        now, surfaced = self._clock(), request.shown.keys(self.scope)
+        now, surfaced = self.clock(), request.shown.keys(self.scope)
         for _ in range(MAX_ROUNDS):
             recalled = selector.recall(request.text, now=now, recent_tools=request.recent_tools, surfaced=surfaced)
             unreadable = [key for key in recalled.keys if not is_readable(self.root, key)]

@@ -17,7 +17,7 @@ from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
-from memdir.remember.turn import FinishedTurn
+from memdir.remember.turn import FinishedTurn, is_asked
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
@@ -80,7 +80,7 @@ class CatchUp:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
         machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
         try:
-            machine.take_up(Request(self.model_name, tools=tools.specs))
+            machine.take_up(Request(self.model_name, tools=tools.specs), is_over=True)
             await machine.run()
         finally:
             unlearned.close()
@@ -144,6 +144,8 @@ class CatchUp:
 
     def _turn(self, session: SessionState, messages: Sequence[Message]) -> FinishedTurn | None:
         """The messages of the first day after the cursor as a finished turn; None when there are none."""
+        said = session.heard(messages)
+        messages = [message for message in said if not message.is_off or message.id == session.extract_cursor]
         done = _done(messages, session.extract_cursor)
         end = _end_of_day(messages, done, self.plan.zone)
         while end > done and messages[end - 1].tool_uses:
@@ -152,7 +154,9 @@ class CatchUp:
             return None
         new = tuple(messages[_start(messages, done) : end])
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
-        return FinishedTurn(Request(self.model_name, tools=tools.specs, messages=new[:-1]), new[-1], is_past=True)
+        return FinishedTurn(
+            Request(self.model_name, tools=tools.specs, messages=tuple(new[:-1])), new[-1], is_past=True
+        )
 
     def _pass_over(self, session: SessionState) -> None:
         """What comes after the last message that says something, such as an unanswered call, is done too."""
@@ -181,7 +185,7 @@ def _done(messages: Sequence[Message], cursor: str) -> int:
 def _start(messages: Sequence[Message], done: int) -> int:
     """Where to begin: a whole turn before the first new message, since no cache is shared and no more is needed."""
     at = min(done, len(messages) - 1)
-    while at > 0 and not _is_asked(messages[at]):
+    while at > 0 and not is_asked(messages[at]):
         at -= 1
     return at
 
@@ -190,7 +194,7 @@ def _end_of_day(messages: Sequence[Message], done: int, zone: tzinfo | None) -> 
     """Where the user first says something on another day than before."""
     day = None
     for at in range(done, len(messages)):
-        moment = said_at(messages[at]) if _is_asked(messages[at]) else None
+        moment = said_at(messages[at]) if is_asked(messages[at]) else None
         if moment is None:
             continue
         said = minute_of(moment, zone).date()
@@ -198,7 +202,3 @@ def _end_of_day(messages: Sequence[Message], done: int, zone: tzinfo | None) -> 
             return at
         day = said
     return len(messages)
-
-
-def _is_asked(message: Message) -> bool:
-    return message.role == "user" and not message.is_meta and not message.tool_results

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import pairwise
 from unicodedata import category
 
+from memdir.agent.forgotten import Heard, heard_in
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
@@ -85,6 +86,20 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                     )
                 case _:
                     continue
+
+
+def heard_and_agreed(messages: Sequence[Message]) -> Iterator[Heard]:
+    """What the user said, and what the assistant said before it where he agreed: then he said that too."""
+    named: list[str] = []
+    for message in messages:
+        if message.role == "assistant":
+            named = sentences_of(message.text) or named
+        for heard in heard_in([message]):
+            yield heard
+            is_short = len(heard.text.split()) <= MAX_REPLY_WORDS
+            if named and is_short and Agreement(named, heard.text, tongue_of(heard.text)).agrees:
+                yield replace(heard, text="\n".join(named))
+            named = []
 
 
 def has_prose(messages: Sequence[Message]) -> bool:
@@ -194,6 +209,11 @@ class Evidence:
         ]
         best = max((score for score, _ in near), default=0.0)
         return tuple(dict.fromkeys(message for score, message in near if score >= SAID and score >= best / 2))
+
+    def said_of(self, claims: Iterable[str], *, is_translated: bool) -> list[str]:
+        """The user's own sentences that say what is claimed, or ask for it."""
+        asked = [Sentence(claim) for claim in claims]
+        return [own.text for own in self._own if _nearest(own, asked, is_translated=is_translated) >= SAID]
 
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""

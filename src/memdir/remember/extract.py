@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import DiskFiles
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
@@ -25,11 +26,20 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
-from memdir.remember.evidence import has_prose
+from memdir.remember.evidence import has_prose, heard_and_agreed
 from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped, has_more_than, instructions_in, messages_after, saved_below
-from memdir.store.history import Origin
+from memdir.remember.turn import (
+    FinishedTurn,
+    Skipped,
+    has_more_than,
+    instructions_in,
+    known_as,
+    messages_after,
+    saved_below,
+)
+from memdir.store.history import Origin, tell_moment
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, said_at
@@ -85,7 +95,20 @@ class Extraction:
     _running: asyncio.Task[None] | None = None
     _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
+    _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
+    _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
+
+    def joined(self, turn: FinishedTurn) -> FinishedTurn:
+        """A call of a turn with what was said in its calls before, where the host sends only what is new (with
+        `previous_response_id`): what the user asked for came with the first of them. On disk until the turn ends."""
+        before, turn = self._unfinished, self._timed(turn)
+        if before is not None and turn.sends_only_news and not turn.holds(before):
+            turn = replace(turn, earlier=before.messages)
+        self._unfinished = turn if turn.reply.tool_uses else None
+        if self._unfinished is not None and turn.sends_only_news:
+            self._keep()
+        return turn
 
     def turn_ended(self, turn: FinishedTurn) -> Skipped | None:
         """Called by the host at the end of a turn. Returns at once; the work happens behind its back (X1)."""
@@ -93,6 +116,7 @@ class Extraction:
         if reason:
             return self._skip(reason)
         # The newest replaces older ones whose messages it covers too (X5); without a history it covers none.
+        turn = self._timed(turn)
         self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
         self._left = [one for one in self._left if not turn.holds(one)]
         self._keep()
@@ -105,10 +129,13 @@ class Extraction:
         self.go_on()
         return None
 
-    def take_up(self, request: Request) -> None:
-        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up."""
-        for turn in self.unlearned.turns(request) if self.unlearned else ():
-            if turn.tries < MAX_TRIES:
+    def take_up(self, request: Request, *, is_over: bool = False) -> None:
+        """Let what an earlier start left behind wait, as turns of this request; what failed too often is given up. A
+        turn that was not finished may go on, unless the session is over."""
+        for turn in self.unlearned.turns(request, is_over=is_over) if self.unlearned else ():
+            if turn.reply.tool_uses:
+                self._unfinished = turn
+            elif turn.tries < MAX_TRIES:
                 self._waiting.append(turn)
             else:
                 self._skip("given_up")
@@ -135,7 +162,7 @@ class Extraction:
 
     def _keep(self) -> None:
         if self.unlearned is not None:
-            self.unlearned.keep([*self._left, *self._waiting])
+            self.unlearned.keep([*self._left, *self._waiting, *([self._unfinished] if self._unfinished else ())])
 
     def _why_not(self, turn: FinishedTurn) -> str:
         if turn.is_subagent:
@@ -183,7 +210,9 @@ class Extraction:
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
-        new = messages_after(turn.messages, self.session.extract_cursor)
+        turn = self._timed(turn)
+        said = self.session.heard(turn.messages)
+        new = [message for message in messages_after(said, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
@@ -195,7 +224,9 @@ class Extraction:
             return self._skip("main_already_wrote")
         if not has_prose(new):
             return self._skip("no_prose")
-        judge = DraftJudge(self.plan.stores, turn.messages)
+        dated = [replace(message, timestamp=self._time_of(message)) for message in said]
+        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated))
+        judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         workspace = Workspace(self.plan.stores, judge.rule)
         report = await self._fork(turn, new, workspace, saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
@@ -203,13 +234,15 @@ class Extraction:
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
-        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject)
+        moment = _moment_of(dated, weighed.lineages, turn.ended)
+        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject, Moment=tell_moment(moment))
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
             **report.counts(),
             "private_files": len(topics) - team,
             "team_files": team,
+            "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
         }
@@ -223,6 +256,18 @@ class Extraction:
         written_since = self.plan.written_since
         return written_since(moment) if written_since is not None and moment is not None else None
 
+    def _timed(self, turn: FinishedTurn) -> FinishedTurn:
+        """A turn with its time, which is that of those of its own messages that bear none."""
+        turn = replace(turn, ended=turn.ended or self.clock())
+        for message in () if turn.is_past else turn.own:
+            self._times.setdefault(known_as(message), turn.ended)
+        return turn
+
+    def _time_of(self, message: Message) -> str:
+        """When a message was said; "" for an old one of which nobody knows."""
+        known = self._times.get(known_as(message))
+        return message.timestamp or (datetime.fromtimestamp(known, UTC).isoformat() if known else "")
+
     async def _fork(
         self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
     ) -> ForkReport:
@@ -233,8 +278,8 @@ class Extraction:
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
-        name = "extract/combined.md" if len(folders) > 1 else "extract/private.md"
-        prompt = load_prompt(name, overrides=self.plan.overrides)
+        name = "extract/combined.md" if job.folder("team") else "extract/private.md"
+        prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
@@ -271,11 +316,14 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
 
 
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
-    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
-    for folder, prefix in zip(job.folders, ("", "team_"), strict=False):
-        values[f"{prefix}directory"] = folder.root
-        listed = manifest(folder.headers, scope=folder.scope) or NOTHING_YET
-        values[f"{prefix}manifest"] = listed + more_than_listed(folder.older)
+    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools), "own": ""}
+    for folder in job.folders:
+        listed = (manifest(folder.headers, scope=folder.scope) or NOTHING_YET) + more_than_listed(folder.older)
+        if folder.scope == OWN:
+            values["own"] = load_prompt("extract/own.md").render(directory=folder.root, manifest=listed).rstrip()
+        else:
+            prefix = "team_" if folder.scope == "team" else ""
+            values[f"{prefix}directory"], values[f"{prefix}manifest"] = folder.root, listed
     paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
     saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
     return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
@@ -287,6 +335,13 @@ def _text_of(path: str) -> str:
         return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
     except MemdirError:
         return ""
+
+
+def _moment_of(messages: Sequence[Message], lineages: dict[str, Lineage], ended: float) -> float:
+    """When what was learned was said: the last of the messages that it came from."""
+    wanted = {message for lineage in lineages.values() for message in lineage.messages}
+    times = [said_at(message) for message in messages if message.id in wanted and message.role == "user"]
+    return max((time for time in times if time is not None), default=ended)
 
 
 def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:

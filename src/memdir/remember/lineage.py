@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean
 
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.remember.evidence import (
@@ -26,6 +27,8 @@ from memdir.remember.evidence import (
     Support,
     take_apart,
 )
+from memdir.remember.scope import OWN, better_place
+from memdir.store.gone import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
@@ -46,6 +49,10 @@ MAX_TOLD = 3  # claims that a refusal names
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
     "Putting many in order is not your job here"
+)
+FORGOTTEN = (
+    "it is not kept: the user forgot what it says, or told something else later, or said it while memory was off, and "
+    "has not said it since. Do not write it again, in whatever words; the rest of what you have to write is welcome"
 )
 PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
@@ -87,6 +94,7 @@ class Judged:
     reasons: frozenset[str]
     remarks: frozenset[str]
     is_new: bool
+    is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
 
     @property
     def _main(self) -> list[Support]:
@@ -113,6 +121,24 @@ class Judged:
         if must_ask and not self.evidence.is_lasting:
             return any(support.is_plain for support in self._main)
         return (any(support.is_users for support in self._main) and self._leans_to_user) or self._is_free_rendering()
+
+    @property
+    def is_users_alone(self) -> bool:
+        """Whether nothing of it is nearer to somebody else, so that it may be believed in every project: what was only
+        agreed to, or is unsure, is not."""
+        if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
+            return False
+        return not any(one.foreign >= SAID and one.foreign > one.user for one in self.supports)
+
+    @property
+    def headline(self) -> str:
+        """What the memory is about, in its own words."""
+        return "\n".join(_headline(self.topic))
+
+    @property
+    def said(self) -> list[str]:
+        """The user's own sentences that it was made from."""
+        return self.evidence.said_of(_headline(self.topic), is_translated=self.is_translated)
 
     @property
     def _leans_to_user(self) -> bool:
@@ -181,8 +207,13 @@ def without_planted(judged: Judged) -> Topic:
     topic = judged.topic
     if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
         return topic
+    return _without(topic, judged.planted)
+
+
+def _without(topic: Topic, claims: Sequence[str]) -> Topic:
+    """A memory without these sentences in its body."""
     body = topic.body
-    for claim in judged.planted:
+    for claim in claims:
         body = body.replace(claim, "")
     if body == topic.body:
         return topic
@@ -244,28 +275,64 @@ class DraftJudge:
 
     stores: Sequence[MemoryStore]
     messages: Sequence[Message]
+    forgotten: Forgotten
     _evidence: Evidence | None = None
     _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
         """Words that may not become this memory are told to the model that chose them."""
         if draft.after is None:
-            return _ruling_of_deletion(workspace, draft)
+            if self.forgotten.is_later(sentences_in(draft.before or b"")):
+                return Ruling(f"{draft.key} was told later than all that is said here, and stays")
+            return self._unheard_of(draft) or _ruling_of_deletion(workspace, draft)
         if draft.after == draft.before:
             return Ruling()
         judged = self.judge(draft)
+        if judged.is_forgotten:
+            return Ruling(FORGOTTEN, is_quiet=True)
         if _is_refused(draft, judged):
             return Ruling(_why_refused(draft, judged))
-        left_out = judged.topic.data != draft.after and draft.key != INDEX_NAME
-        return Ruling(note="sentences that are not the user's are left out of it" if left_out else "")
+        if draft.key == INDEX_NAME:
+            return Ruling()
+        place = better_place(draft, judged, self.stores)
+        left_out = judged.topic.data != draft.after
+        notes = ["sentences that are not the user's, or no longer hold, are left out"] if left_out else []
+        if place is not None:
+            whose = "about the person, for all projects" if place.scope == OWN else "this project's"
+            notes.append(f"it is {whose}: it is kept in {place.root}")
+        return Ruling(note="; ".join(notes), place=place)
 
     def judge(self, draft: Draft) -> Judged:
         """A draft's claims, asked for once."""
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
-            self._evidence = self._evidence or Evidence([*_doubtful(self.stores), *take_apart(self.messages)])
-            self._known[asked] = _judge_draft(draft, self._evidence)
+            self._known[asked] = self._without_forgotten(draft, _judge_draft(draft, self._asked()))
         return self._known[asked]
+
+    def _without_forgotten(self, draft: Draft, judged: Judged) -> Judged:
+        """A draft without what may not come back; where nothing else is left of it, it is that."""
+        before, after = sentences_in(draft.before or b""), sentences_in(draft.after or b"")
+        dropped = [text for text in before if text not in after]
+        back = self.forgotten.among(judged.claims, instead_of=dropped)
+        if not back:
+            return judged
+        stood = Topic(draft.before) if draft.before else None
+        again = judge(_without(judged.topic, back), stood, judged.evidence)
+        is_empty = not re.search(r"\w", again.topic.body) and draft.key != INDEX_NAME
+        return replace(again, is_forgotten=is_empty or bool(set(again.claims) & set(back)))
+
+    def _asked(self) -> Evidence:
+        self._evidence = self._evidence or Evidence([*_doubtful(self.stores), *take_apart(self.messages)])
+        return self._evidence
+
+    def _unheard_of(self, draft: Draft) -> Ruling | None:
+        """What holds for a person in all projects goes only where they speak of it themselves."""
+        if draft.store.scope != OWN:
+            return None
+        stood = Topic(draft.before or b"")
+        if is_spoken_of(_claims(stood), stood.kind, self._asked()):
+            return None
+        return Ruling(f"{draft.key} holds in all projects of the user, who did not speak of it here: it stays")
 
 
 def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling:
@@ -286,6 +353,8 @@ def _why_refused(draft: Draft, judged: Judged) -> str:
         claim for claim, support in zip(judged.claims, judged.supports, strict=True) if not support.is_users
     ]
     told = "; ".join(f"“{claim}”" for claim in claims[:MAX_TOLD])
+    if draft.store.scope == OWN and not told:
+        return f"{draft.key} stays as it is: it holds in all projects, and the user did not speak of it here"
     if draft.key == INDEX_NAME:
         return f"{INDEX_NAME} stays as it is, for nobody said: {told}. It is kept by itself: you need not write it"
     return (
@@ -334,14 +403,34 @@ def _judge_draft(draft: Draft, evidence: Evidence) -> Judged:
     return judge(without_planted(judge(Topic(after), stood, evidence)), stood, evidence)
 
 
+def is_spoken_of(claims: Sequence[str], kind: MemoryType | None, evidence: Evidence) -> bool:
+    """Whether the user's own words come near to something of this, and nobody else's nearer."""
+    tongue = tongue_of(" ".join(claims))
+    supports = [evidence.support(claim, kind, tongue) for claim in claims]
+    return any(one.user >= max(SAID, one.foreign) for one in supports)
+
+
 def _is_refused(draft: Draft, judged: Judged) -> bool:
     """Whether a draft is not kept: it holds a secret, or it tells of the user or is a rule and is not his. Only a
     file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
     is_index = draft.key == INDEX_NAME
+    if judged.is_forgotten:
+        return True
+    if draft.store.scope == OWN and (is_index or (draft.before is not None and not _may_change_own(draft, judged))):
+        return True
     if any(secrets_in(draft.key, draft.after or b"" if is_index else judged.topic.data, draft.before)):
         return True
     can_be_quoted = not is_index and (draft.before is None or marked_trust(Topic(draft.before)).is_low)
     return judged.verdict is Verdict.REFUSED or (judged.verdict is Verdict.QUOTED and not can_be_quoted)
+
+
+def _may_change_own(draft: Draft, judged: Judged) -> bool:
+    """Whether a memory for all projects may be changed so: in the user's words alone, what is left out too."""
+    left = set(_claims(judged.topic))
+    gone = [claim for claim in _claims(Topic(draft.before or b"")) if claim not in left]
+    if judged.claims:
+        return judged.is_users_alone
+    return not gone or is_spoken_of(gone, judged.topic.kind, judged.evidence)
 
 
 def _marked(draft: Draft, judged: Judged, trust: Trust) -> bytes:

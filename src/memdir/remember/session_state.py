@@ -19,6 +19,7 @@ from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, messages_after
 from memdir.transcript.conversation import Branch
+from memdir.transcript.message import Message
 from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
@@ -39,6 +40,7 @@ class SessionState:
     tokens_at_summary: int = 0
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
+    unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -53,6 +55,7 @@ class SessionState:
                 tokens_at_summary=int(found["tokensAtSummary"]),
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
+                unheard=frozenset(map(str, found.get("unheard", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -72,6 +75,17 @@ class SessionState:
         self.extract_cursor = message_id
         self.failures, self.failed_up_to = 0, ""
         self._save()
+
+    def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
+        """A turn was said while memory was off: nothing is learned from it, now or later."""
+        self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
+        self.extract_cursor = turn.reply.id
+        if is_saved:
+            self.move_cursor(turn.reply.id)
+
+    def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Messages, with the mark of those that were said while memory was off."""
+        return tuple(replace(one, is_off=True) if one.id in self.unheard else one for one in messages)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -95,6 +109,7 @@ class SessionState:
             "tokensAtSummary": self.tokens_at_summary,
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
+            "unheard": sorted(self.unheard),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -132,15 +147,18 @@ class Unlearned:
 
     def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)
-        return {"tries": turn.tries, "messages": [{**message_fields(m), "uuid": m.id} for m in new]}
+        messages = [{**message_fields(m), "uuid": m.id, "timestamp": m.timestamp} for m in new]
+        return {"tries": turn.tries, "ended": turn.ended, "messages": messages}
 
-    def turns(self, request: Request) -> list[FinishedTurn]:
-        """What a crash left, as turns of this request."""
+    def turns(self, request: Request, *, is_over: bool = False) -> list[FinishedTurn]:
+        """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
+        any more."""
         try:
             found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
-            return [_turn_from(request, fields) for fields in found if fields["messages"]]
+            turns = [_turn_from(request, fields) for fields in found if fields["messages"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return []
+        return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
 
     def close(self) -> None:
         if self._let_go is not None:
@@ -160,7 +178,15 @@ def unlearned_sessions(layout: Layout) -> list[str]:
 def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
     records = map(record_from, fields["messages"])
     *before, reply = [record.message for record in records if record and record.message]
-    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]))
+    ended = float(fields.get("ended", 0.0))
+    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]), ended=ended)
+
+
+def _answered(turn: FinishedTurn) -> FinishedTurn:
+    if not turn.reply.tool_uses:
+        return turn
+    *before, last = turn.request.messages
+    return replace(turn, request=replace(turn.request, messages=tuple(before)), reply=last)
 
 
 def fork_session(

@@ -36,18 +36,42 @@ class FinishedTurn:
     is_subagent: bool = False
     tries: int = 0  # to learn from it that failed
     is_past: bool = False  # said earlier: its messages tell when
+    ended: float = 0.0  # when the host handed it over; 0 where nobody knows
+    earlier: tuple[Message, ...] = ()  # of its calls before, which the provider knows and the request does not hold
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return (*conversation_of(self.request), self.reply)
+        return (*self.earlier, *conversation_of(self.request), self.reply)
+
+    @property
+    def sends_only_news(self) -> bool:
+        """Whether the request holds no earlier reply: it is the first one, or the provider keeps the conversation."""
+        return not any(message.role == "assistant" for message in conversation_of(self.request))
+
+    @property
+    def own(self) -> tuple[Message, ...]:
+        """The user's last message, and what came of it."""
+        messages = self.messages
+        asked = (at for at in range(len(messages) - 1, -1, -1) if is_asked(messages[at]))
+        return messages[next(asked, 0) :]
 
     def holds(self, other: FinishedTurn) -> bool:
         """Whether all that was said in another turn is a part of this one: a host may send no history, or a window."""
         return _said(other) <= _said(self)
 
 
+def is_asked(message: Message) -> bool:
+    """Whether the user says something in it."""
+    return message.role == "user" and not message.is_meta and not message.tool_results
+
+
+def known_as(message: Message) -> str:
+    """What tells a message from the others of its conversation."""
+    return message.id or repr(message.content)
+
+
 def _said(turn: FinishedTurn) -> set[str]:
-    return {message.id or repr(message.content) for message in turn.messages if not message.is_meta}
+    return {known_as(message) for message in turn.messages if not message.is_meta}
 
 
 def messages_after(messages: Sequence[Message], cursor: str) -> tuple[Message, ...]:

@@ -43,6 +43,7 @@ class SentenceModel:
     """The model in its runtime: texts in, unit vectors out. `check` may raise between two batches to end the work."""
 
     def __init__(self, *, threads: int = 1, check: Callable[[], None] | None = None) -> None:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or it reports to its maker, from its import on
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

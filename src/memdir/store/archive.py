@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
-from memdir.errors import ImportRefused, PathEscape, SecretRefused
+from memdir.errors import ImportRefused, MemoryNotFound, PathEscape, SecretRefused
 from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name
@@ -18,7 +18,7 @@ from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from zipfile import ZipFile, ZipInfo
 
     from memdir.store.history import Origin
@@ -57,12 +57,22 @@ class Exported:
 
 def export_memories(store: MemoryStore, target: str, *, replace: bool = False) -> Exported:
     """Write all memories and the index to a new folder, or to a zip when the name ends in .zip. DiskError when there is
-    such a zip and nobody said to `replace` it."""
+    such a zip and nobody said to `replace` it; MemoryNotFound when there is no memory."""
+    is_zip = target.lower().endswith(".zip")
+    if not is_zip and os.path.isdir(target) and os.listdir(target):
+        raise ImportRefused(f"{target} is not empty", remedy="Name a new folder, or a file that ends in .zip")
     result = Exported()
-    if target.lower().endswith(".zip"):
-        write_exported(target, _packed(_to_export(store, result), result), replace=replace)
+    files = list(_to_export(store, result))
+    if not result.memories:
+        reasons = "; ".join(f"{key}: {reason}" for key, reason in sorted(result.left_out.items()))
+        told = (
+            f"no memory in {store.root} can be read ({reasons})" if reasons else f"there is no memory in {store.root}"
+        )
+        raise MemoryNotFound(f"{told}: nothing was exported", remedy="`memdir list --scope all` shows what there is")
+    if is_zip:
+        write_exported(target, _packed(files, result), replace=replace)
     else:
-        _write_folder(_to_export(store, result), target)
+        _write_folder(files, target)
     return result
 
 
@@ -206,9 +216,7 @@ def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, byte
         yield key, data, status.st_mtime_ns
 
 
-def _write_folder(files: Iterator[tuple[str, bytes, int]], target: str) -> None:
-    if os.path.isdir(target) and os.listdir(target):
-        raise ImportRefused(f"{target} is not empty", remedy="Name a new folder, or a file that ends in .zip")
+def _write_folder(files: Iterable[tuple[str, bytes, int]], target: str) -> None:
     make_folder(target)
     for key, data, mtime_ns in files:
         destination = os.path.join(target, key)
@@ -216,7 +224,7 @@ def _write_folder(files: Iterator[tuple[str, bytes, int]], target: str) -> None:
         write_bytes_atomic(destination, data, mtime_ns=mtime_ns, durably=False)
 
 
-def _packed(files: Iterator[tuple[str, bytes, int]], result: Exported) -> bytes:
+def _packed(files: Iterable[tuple[str, bytes, int]], result: Exported) -> bytes:
     import io
     import zipfile
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     from memdir.layout import Place
 
+MOMENT = "Moment"  # when a change was made or, of what was learned, when it was said; in seconds
+_LINES = (
+    "Lines"  # "made.md = session:message session:message; …" in the record of a change that took lines from several
+)
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
@@ -109,6 +113,33 @@ class Commit:
         """Which memories of this change were made from which."""
         pairs = (part.partition(" < ") for part in self.trailers.get(_DERIVED, "").split("; "))
         return {path: tuple(sources.split(", ")) for path, sign, sources in pairs if sign}
+
+    @property
+    def moment(self) -> float:
+        """When what it says was said or done: of what was learned late, the time of the conversation."""
+        try:
+            return float(self.trailers[MOMENT])
+        except (KeyError, ValueError):
+            return self.time + 1.0  # all that was said in its second came before it
+
+    def lines_of(self, path: str) -> dict[str, list[str]]:
+        """The messages that a file was taken from, by session; those of the whole change where it says no more (L1)."""
+        found: dict[str, list[str]] = {}
+        for part in self.trailers.get(_LINES, "").split("; "):
+            name, _, told = part.partition(" = ")
+            for line in told.split() if f"/{name}".endswith(f"/{path}") else ():
+                session, _, message = line.rpartition(":")
+                found.setdefault(session, []).append(message)
+        if not found and (ids := self._messages_of(path)):
+            found[self.trailers.get("Session", "")] = ids
+        return found
+
+    def _messages_of(self, path: str) -> list[str]:
+        for part in self.trailers.get("Reason", "").split("; ") if self.source == "extract" else ():
+            name, _, told = part.partition(" = ")
+            if f"/{name}".endswith(f"/{path}") and ": " in told:
+                return told.partition(": ")[2].split()
+        return self.trailers.get("Messages", "").split()
 
     @property
     def is_beginning(self) -> bool:
@@ -316,13 +347,14 @@ class History:
         except OSError:
             return 0
 
-    def log(self, path: str = "", *, limit: int | None = None) -> list[Commit]:
-        """Commits newest first, all or those that touched `path`."""
+    def log(self, path: str = "", *, limit: int | None = None, since: str = "") -> list[Commit]:
+        """Commits newest first, all or those that touched `path`, or that came after the commit `since`."""
         head = self.head()
         if not head:
             return []
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
-        return self._commits(self.git.run(*arguments, head, "--", *([path] if path else [])))
+        wanted = f"{since}..{head}" if since else head
+        return self._commits(self.git.run(*arguments, wanted, "--", *([path] if path else [])))
 
     def lineage(self, path: str) -> dict[str, list[Commit]]:
         """The changes of a memory, newest first, then those of every memory it was made from, nearest first (L1)."""
@@ -441,3 +473,14 @@ def _one_line(text: str) -> str:
 def tell_derived(derived: Mapping[str, Sequence[str]]) -> str:
     """What was made from what, as the history keeps it. No file name may hold any of the signs between them."""
     return "; ".join(f"{path} < {', '.join(sources)}" for path, sources in derived.items())
+
+
+def tell_moment(moment: float) -> str:
+    """A moment as the history keeps it: within a second a thing can be forgotten and said again."""
+    return f"{moment:.6f}"
+
+
+def tell_lines(lines: Mapping[str, Iterable[tuple[str, str]]]) -> str:
+    """Which files were taken from which messages of which sessions, as the history keeps it."""
+    told = {path: " ".join(f"{session}:{message}" for session, message in some) for path, some in lines.items()}
+    return "; ".join(f"{path} = {some}" for path, some in told.items() if some)

@@ -6,10 +6,20 @@ import os
 from contextlib import suppress
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.folder_mark import folder_mark, number_in
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.plain_file import read_plain
-from memdir.errors import DiskError, LockBusy
-from memdir.layout import STATE_SUFFIX, Layout, Place, slug_of
+from memdir.errors import DiskError, LockBusy, MemdirError
+from memdir.layout import (
+    MAX_IDENTITY_BYTES,
+    STATE_SUFFIX,
+    Layout,
+    Place,
+    folders_above,
+    holds_memories,
+    is_same_folder,
+    slug_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +27,6 @@ if TYPE_CHECKING:
 
     from memdir.disk.project_git import ProjectGit
 
-MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a longer wait at session start
 MAX_REMOTES = 64  # or a stranger's configuration makes a record that is too long to be read again
 MAX_REMOTE_CHARACTERS = 2048
@@ -25,20 +34,32 @@ MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; mo
 
 
 class Identity:
-    """What a project is known by: its root, the first commits of its history, its remotes."""
+    """What a project is known by: its root, the first commits of its history, its remotes, the mark of its folder."""
 
-    __slots__ = ("remotes", "root", "root_commits")
+    __slots__ = ("mark", "remotes", "root", "root_commits")
 
-    def __init__(self, root: str, root_commits: tuple[str, ...], remotes: tuple[str, ...]) -> None:
+    def __init__(self, root: str, root_commits: tuple[str, ...], remotes: tuple[str, ...], mark: str = "") -> None:
         self.root = root  # where the project stood
         self.root_commits = root_commits  # the first commits of its git history
         self.remotes = remotes  # of its git repository
+        self.mark = mark  # of its folder, which a copy does not have
 
     def is_same_project(self, other: Identity) -> bool:
-        """Whether both are checkouts of one project: a common first commit, and no remotes that contradict it."""
+        """Whether both are one project: one folder, or a common first commit and no remotes that contradict it."""
+        if self.is_same_folder(other):
+            return True
         if not set(self.root_commits) & set(other.root_commits):
             return False
         return not (self.remotes and other.remotes) or bool(set(self.remotes) & set(other.remotes))
+
+    def is_same_folder(self, other: Identity) -> bool:
+        """Whether both are one folder, moved or reached by another path."""
+        return bool(self.mark) and self.mark == other.mark
+
+    def is_alike(self, other: Identity) -> bool:
+        """Whether both may be one project without git, which a move to another disk leaves nothing but its name."""
+        is_plain = not self.root_commits and not other.root_commits
+        return is_plain and os.path.basename(self.root) == os.path.basename(other.root)
 
 
 class StoreRecord:
@@ -60,6 +81,13 @@ class StoreRecord:
         if not os.path.isdir(self.identity.root):
             return True
         return bool(self.identity.root_commits) and not _looks_like_repository(self.identity.root)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take over: no memory, no session, no change that could be undone."""
+        memory = Place(os.path.join(self.folder, "memory"))
+        has_sessions = any(name.endswith(".jsonl") for name in os.listdir(self.folder))
+        return not has_sessions and not os.path.isdir(memory.history) and not holds_memories(memory.root)
 
 
 class Adoption:
@@ -88,9 +116,10 @@ def identify(root: str, tree: str = "") -> Identity:
         with ProjectGit(root if os.path.lexists(os.path.join(root, ".git")) else tree or root) as git:
             urls = (url for url in git.repository.remotes if len(url) <= MAX_REMOTE_CHARACTERS)
             remotes = tuple(sorted(_plain_remote(url) for url in urls)[:MAX_REMOTES])
-            return Identity(root, () if git.repository.is_shallow else _root_commits(git), remotes)
+            commits = () if git.repository.is_shallow else _root_commits(git)
+            return Identity(root, commits, remotes, folder_mark(root))
     except LeftOut:
-        return Identity(root, (), ())
+        return Identity(root, (), (), folder_mark(root))
 
 
 def _root_commits(git: ProjectGit) -> tuple[str, ...]:
@@ -104,22 +133,38 @@ def _root_commits(git: ProjectGit) -> tuple[str, ...]:
 
 
 def remember_identity(place: Place, layout: Layout) -> None:
-    """Write down what this store belongs to, once, and again when its project moved."""
-    root = layout.project
-    known = read_identity(place.identity)
-    if (
-        known is not None
-        and known.root == root
-        and (known.root_commits or not os.path.isdir(os.path.join(root, ".git")))
-    ):
+    """Write down what this store belongs to, once, and again when more of it is known. MemdirError when another project
+    has taken the place in this very moment: the next call gives this one a place of its own (S3)."""
+    if _is_settled(read_identity(place.identity), layout.project):
         return
-    import json
-
-    identity = identify(root, layout.work_tree)
-    text = {"root": identity.root, "rootCommits": identity.root_commits, "remotes": identity.remotes}
+    identity = identify(layout.project, layout.work_tree)
     # Whoever holds the lock may sweep temporary files out of the state folder; while it is busy, the next start writes.
     with suppress(LockBusy), locked(place.lock, wait_seconds=SHORT_WAIT_SECONDS):
-        write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
+        known = read_identity(place.identity)
+        if known is not None and not is_same_folder(known.root, layout.project):
+            raise MemdirError(f"{known.root} has just taken the place {place.root}", remedy="Try again")
+        _write_identity(place, identity)
+
+
+def _is_settled(known: Identity | None, root: str) -> bool:
+    if known is None or known.root != root or not (known.root_commits or not os.path.isdir(os.path.join(root, ".git"))):
+        return False
+    try:
+        return number_in(known.mark) == str(os.stat(root).st_ino)
+    except OSError:
+        return True
+
+
+def _write_identity(place: Place, identity: Identity) -> None:
+    import json
+
+    text = {
+        "root": identity.root,
+        "rootCommits": identity.root_commits,
+        "remotes": identity.remotes,
+        "mark": identity.mark,
+    }
+    write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
 
 
 def read_identity(path: str) -> Identity | None:
@@ -127,29 +172,56 @@ def read_identity(path: str) -> Identity | None:
 
     try:
         found = json.loads(read_plain(path, max_bytes=MAX_IDENTITY_BYTES).decode("utf-8", "surrogateescape"))
-        return Identity(str(found["root"]), tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"])))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        commits, remotes = tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"]))
+        return Identity(str(found["root"]), commits, remotes, str(found.get("mark", "")))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, AttributeError):
         return None
 
 
 def find_lost_store(layout: Layout) -> Adoption:
-    """Look for the store of a project that has none here: adopt the one orphan that fits, report when several do."""
-    if os.path.isdir(layout.default_memory):
+    """Look for the store of a project that has none here: adopt the one that fits, report when several do.
+
+    What is moved within a disk takes its mark along, so its store follows whatever stands in the old place now. Other
+    checkouts of the project get the store only when its own is gone.
+    """
+    if has_place(layout):
         return Adoption()
     begun = _begun_adoption(layout)
     if begun is not None:
         adopt(layout, begun)
         return Adoption(begun)
-    records = [record for record in stores(layout) if record.slug != layout.slug]
+    records = [record for record in stores(layout) if record.slug != layout.slug and not record.is_empty]
     if not records:
         return Adoption()
     here = identify(layout.project, layout.work_tree)
     fitting = [record for record in records if here.is_same_project(record.identity)]
-    orphans = [record for record in fitting if record.is_orphan]
+    moved = [record for record in fitting if here.is_same_folder(record.identity)]
+    orphans = moved or [record for record in fitting if record.is_orphan]
     if len(orphans) == 1:
         adopt(layout, orphans[0])
         return Adoption(orphans[0])
-    return Adoption(candidates=tuple(orphans or fitting))
+    above = None if fitting or here.root_commits else _moved_above(layout, records)
+    if above is not None:
+        return Adoption(above)
+    alike = [record for record in records if record.is_orphan and here.is_alike(record.identity)]
+    return Adoption(candidates=tuple(orphans or fitting or alike))
+
+
+def has_place(layout: Layout) -> bool:
+    """Whether this project has a memory directory; an empty one that somebody else made does not count."""
+    memory = layout.default_memory
+    return os.path.isdir(memory) and (os.path.lexists(Place(memory).identity) or bool(os.listdir(memory)))
+
+
+def _moved_above(layout: Layout, records: list[StoreRecord]) -> StoreRecord | None:
+    """The store of a folder without git that this one is in, and that was moved with it (S3)."""
+    by_mark = {record.identity.mark: record for record in records if record.identity.mark}
+    for folder in folders_above(layout.project) if by_mark else ():
+        record = by_mark.get(folder_mark(folder))
+        if record is not None:
+            adopt(Layout(layout.home, folder, user=layout.user), record)
+            return record
+    return None
 
 
 def stores(layout: Layout) -> Iterator[StoreRecord]:
@@ -179,25 +251,40 @@ def adopt(layout: Layout, record: StoreRecord) -> None:
             if not os.path.lexists(target):
                 os.rename(record.folder, target)
             else:
-                for name in ("memory" + STATE_SUFFIX, "memory"):
-                    if os.path.lexists(os.path.join(record.folder, name)):
-                        os.rename(os.path.join(record.folder, name), os.path.join(target, name))
+                _move_into(record.folder, target)
         except OSError as error:
             raise DiskError(
                 f"cannot move the store {record.folder} to {target}: {os.strerror(error.errno or 0)}",
                 remedy="Move its folders memory and memory.state there by hand",
             ) from error
-    remember_identity(Place(layout.default_memory), layout)
+    _write_identity(Place(layout.default_memory), identify(layout.project, layout.work_tree))
+
+
+def _move_into(source: str, target: str) -> None:
+    """Move what is not there yet: the state first, then sessions and settings, the memory last."""
+    state, memory = "memory" + STATE_SUFFIX, "memory"
+    if os.path.isdir(os.path.join(target, memory)):
+        os.rmdir(os.path.join(target, memory))
+    if os.path.lexists(os.path.join(target, state)) and os.path.lexists(os.path.join(source, state)):
+        os.rename(os.path.join(target, state), os.path.join(target, f"{state}.before-adoption-{os.getpid()}"))
+    others = [name for name in sorted(os.listdir(source)) if name not in (state, memory)]
+    for name in (state, *others, memory):
+        if os.path.lexists(os.path.join(source, name)) and not os.path.lexists(os.path.join(target, name)):
+            os.rename(os.path.join(source, name), os.path.join(target, name))
+    with suppress(OSError):
+        os.rmdir(source)  # unless something stays there because its name is taken here
 
 
 def _begun_adoption(layout: Layout) -> StoreRecord | None:
     """The store whose state is already here while its memory is not: a move that was cut short."""
     identity = read_identity(Place(layout.default_memory).identity)
-    if identity is None or identity.root == layout.project:
+    if identity is None or is_same_folder(identity.root, layout.project):
         return None
-    slug = slug_of(identity.root)
-    folder = os.path.join(layout.projects, slug)
-    return StoreRecord(slug, folder, identity) if os.path.isdir(os.path.join(folder, "memory")) else None
+    for slug in (slug_of(identity.root), slug_of(identity.root, is_taken=True)):
+        folder = os.path.join(layout.projects, slug)
+        if slug != layout.slug and os.path.isdir(os.path.join(folder, "memory")):
+            return StoreRecord(slug, folder, identity)
+    return None
 
 
 def _looks_like_repository(root: str) -> bool:

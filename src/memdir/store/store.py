@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import make_folder
+from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
-from memdir.store.history import History, Origin
+from memdir.store.history import MOMENT, History, Origin, tell_moment
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation, is_waiting
 from memdir.store.memory_file import Memory, read_memory, read_with_time
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.layout import Place
+    from memdir.store.gone import Gone
 
 MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
 
@@ -187,6 +189,7 @@ class MemoryStore:
         self._sink = HeldSink(careful_sink(sink or NullSink()))
         self._writer = Writer(place, self.history, clock=careful_clock(clock), sink=self._sink)
         self._scanner = Scanner(place.root)
+        self._gone: Gone | None = None
 
     @property
     def root(self) -> str:
@@ -194,12 +197,17 @@ class MemoryStore:
 
     def ensure(self) -> None:
         """Create the directory, so that no model turn is wasted on `mkdir` (S4), and finish what a crash left."""
-        make_folder(self.place.root)
+        self._make_root()
         if has_leftovers(self.place):
             try:
                 self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
             except LockBusy:
                 return  # whoever holds the lock is alive, and began by finishing it
+
+    def _make_root(self) -> None:
+        make_folder(self.place.root)
+        if self.place.unshared:
+            ignore_in_git(self.place.unshared)
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""
@@ -248,7 +256,7 @@ class MemoryStore:
         Under the same lock, first what a crash left is finished, and before anything is written, whatever a person left
         unrecorded becomes history of its own: also what was saved while the block ran.
         """
-        make_folder(self.place.root)
+        self._make_root()
         with self._writer.locked():
             recover(self._writer)
             change = ChangeSet(self)
@@ -258,6 +266,7 @@ class MemoryStore:
             finally:
                 self._writer.record_outside()
             if operations:
+                trailers = {MOMENT: tell_moment(self._writer.clock())} | trailers
                 journal = Journal(origin.message(subject, **trailers), operations)
                 self._writer.carry_out(journal)
                 written = sum(operation.after is not None for operation in operations)
@@ -273,6 +282,16 @@ class MemoryStore:
         with self._writer.locked(wait_seconds):
             recover(self._writer)
             return self._writer.record_outside()
+
+    def gone(self) -> Gone:
+        """What once stood here and stands here no more, what somebody did by hand just now included."""
+        from memdir.store.gone import Gone
+
+        self._gone = self._gone or Gone(self.history)
+        with suppress(LockBusy):  # whoever holds it long is told of elsewhere
+            self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+        self._gone.refresh()
+        return self._gone
 
     def is_waiting(self) -> bool:
         """Whether a change was cut short, or is on disk and not in the history."""

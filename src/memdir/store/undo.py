@@ -29,8 +29,11 @@ class Undone:
     paths: list[str]  # the files it touched
 
 
-def undo(store: MemoryStore, revision: str = "", *, is_dry: bool = False) -> Undone:
-    """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry."""
+def undo(
+    store: MemoryStore, revision: str = "", *, is_dry: bool = False, more: Mapping[str, str] | None = None
+) -> Undone:
+    """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry. `more`
+    goes into the history's record."""
     require_history(store)
     _require_recorded(store)
     commit = _named(store, revision) if revision else _newest_not_undone(store)
@@ -51,7 +54,7 @@ def undo(store: MemoryStore, revision: str = "", *, is_dry: bool = False) -> Und
     subject = f"undo {commit.id[:8]}: {commit.subject}"
     contents = _contents(store, [blob for file in files for blob in (file.before, file.after)])
     times = _first_times(store.history.log()) if any(file.before for file in files) else {}
-    with store.changing(Origin("undo"), subject, Undoes=commit.id) as change:
+    with store.changing(Origin("undo"), subject, Undoes=commit.id, **(more or {})) as change:
         for file in files:
             _take_back(store, change, commit, file, contents, times.get((file.path, file.before)))
     return Undone(commit, [file.path for file in files])

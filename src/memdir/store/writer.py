@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import (
     abandoned_temporaries,
@@ -24,7 +24,7 @@ from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
 from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
-from memdir.store.history import OUTSIDE, History, Origin
+from memdir.store.history import MOMENT, OUTSIDE, History, Origin, tell_moment
 from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
@@ -133,7 +133,7 @@ class Writer:
             lost = self.history.lost_trees()
             if not paths and not lost:
                 return
-            journal = Journal(outside_message(paths), [], found=tuple(paths))
+            journal = Journal(outside_message(paths, self._moment_of(paths)), [], found=tuple(paths))
             write_journal(self.place.journal, journal)
             if lost:
                 self.history.write_trees(lost)
@@ -144,6 +144,19 @@ class Writer:
             self.drop_journal()
 
         return self._done_in_history(act)
+
+    def _moment_of(self, paths: Sequence[str]) -> float:
+        """When somebody changed these behind our back, as the disk tells it: a file by its own time, one that is gone
+        by its folder's. Not before the last change that we know of; a time to come tells nothing."""
+        now = self.clock()
+        times: list[float] = []
+        with suppress(HistoryError):  # no git, or a damage that is repaired next
+            times = [last.moment for last in self.history.log(limit=1)]
+        for path in paths:
+            place = os.path.join(self.place.base, path)
+            with suppress(OSError):
+                times.append(os.stat(place if os.path.lexists(place) else _nearest(os.path.dirname(place))).st_mtime)
+        return max((time for time in times if time <= now), default=now)
 
     def _report_secrets(self, paths: Sequence[str]) -> None:
         from memdir.store.secrets.refuse import saved_secrets
@@ -309,7 +322,8 @@ def merge_for(path: str) -> Merge:
     return merge_index if is_index(path) else merge_bytes
 
 
-def outside_message(paths: Sequence[str]) -> str:
+def outside_message(paths: Sequence[str], moment: float | None = None) -> str:
     """The commit message of a change that nobody announced."""
     shown = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-    return Origin(OUTSIDE).message(f"changed outside memdir: {shown}")
+    more = {} if moment is None else {MOMENT: tell_moment(moment)}
+    return Origin(OUTSIDE).message(f"changed outside memdir: {shown}", **more)

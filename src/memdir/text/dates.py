@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import pairwise
 
 from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
@@ -125,6 +126,7 @@ class _Phrase:
 
 
 Resolver = Callable[[_Phrase], "DateSpan | date | None"]
+_Shapes = tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...]
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -293,11 +295,35 @@ def _day_number(phrase: _Phrase) -> date | None:
     return next((day for day in days if day and day >= phrase.today), None)
 
 
+def _days_in_row(phrase: _Phrase) -> DateSpan | None:
+    """March 1–5: a comma between two numbers is no span."""
+    joint = phrase.of(",C")[0]
+    if joint.symbol == "," and joint.value not in ("-", "–", "—"):
+        return None
+    month, year = phrase.value("M"), phrase.value("Y", 0)
+    days = [phrase.month_day(month, int(token.value), year) for token in phrase.of("No")]
+    return DateSpan(*(day for day in days if day)) if all(days) else None
+
+
+def _month_in_figures(phrase: _Phrase) -> DateSpan | None:
+    """2026-03, 3/2026 and 2026年3月; never a number that only stands beside a year."""
+    month, units, marks = phrase.value("N"), phrase.of("U"), phrase.of(",;")
+    is_written = all(one.end == other.start for one, other in pairwise(phrase.tokens))
+    is_month = [unit.value for unit in units] == ["y", "m"] if units else marks[0].value in ("-", "/", ".")
+    return DateSpan(date(phrase.value("Y"), month, 1), grain="month") if is_month and is_written else None
+
+
+def _quarter(phrase: _Phrase) -> DateSpan | None:
+    number = phrase.value("NOo")
+    is_quarter = phrase.unit == "q" and number <= 4
+    return DateSpan(date(phrase.value("Y"), 3 * number - 2, 1), grain="quarter") if is_quarter else None
+
+
 _P = "[P,]*"
 _WEEK = "(?:[XTLc]P*U|UP?[XTLc]|U(?:AP*X|RP*L)|QP*U|UP*Q)"
 _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
 # A kind, the symbols it needs (one of each group), what resolves it, and its shapes.
-_TABLE: tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...] = (
+_TABLE: _Shapes = (
     ("absolute", ("KJ",), _absolute, ("[KJ]",)),
     (
         "month day",
@@ -329,6 +355,20 @@ _TABLE: tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...] = (
     ("day number", ("oj",), _day_number, ("P+o", "Nj")),
     ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
+# What is no day: months, quarters and years with their year, and days in a row. Only who asks for them gets these too.
+_COARSE: _Shapes = (
+    ("days", ("M", "No"), _days_in_row, (f"MP*[No]P*[,C]P*[No]{_P}Y?",)),
+    ("month", ("M", "Y"), lambda it: DateSpan(it.month, grain="month"), (f"M{_P}Y",)),
+    ("month", ("Y", "N"), _month_in_figures, ("Y,N", "N;Y", "YUNU")),
+    ("quarter", ("U", "Y", "NOo"), _quarter, (f"[NOo];?P*U{_P}Y", "YUP*[NOo]P*U")),
+    ("end", ("E", "Y"), lambda it: date(it.value("Y"), 12, 31), ("E[PI]*Y",)),
+)
+
+
+def last_day(span: DateSpan) -> date:
+    """The last day that a date means: of a month or quarter its own last one."""
+    unit = next((unit for unit, grain in GRAINS.items() if grain == span.grain), "")
+    return unit_end(span.days[-1], unit) if unit else span.days[-1]
 
 
 def iso_dates(text: str) -> tuple[date, ...]:
@@ -356,17 +396,20 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     return result
 
 
-def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSpan]:
-    """The dates of a text in any of our languages, or of those given; the longest reading where several overlap."""
+def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: bool = False) -> list[DateSpan]:
+    """The dates of a text in any of our languages, or of those given; the longest reading where several overlap.
+
+    `is_coarse` reads months, quarters and years as well, and what is written in figures alone.
+    """
     folded = fold(text)
     words = frozenset(_LETTERS.findall(folded))
-    may_hold, common = among or may_hold_date(text), small_words()
+    may_hold, common = among or may_hold_date(text) or (("en",) if is_coarse else ()), small_words()
     names = [name for name in languages() if name in may_hold]
     names.sort(key=lambda name: -len(common.get(name, words) & words))
     found: list[DateSpan] = []
     for name in names:
         doubtful = words_by_meaning()[name].get("doubtful", ())  # "hier" is French, and German
-        for span in _spans(text, Clock(today, name), None, (name,)):
+        for span in _spans(text, Clock(today, name), None, (name,), _TABLE + _COARSE if is_coarse else _TABLE):
             if fold(text[span.start : span.end]) not in doubtful or language(folded) == name:
                 found.append(span)
     kept: list[DateSpan] = []
@@ -376,10 +419,12 @@ def read_any(text: str, today: date, among: Collection[str] = ()) -> list[DateSp
     return kept
 
 
-def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...]) -> Iterator[DateSpan]:
+def _spans(
+    text: str, clock: Clock, last: date | None, tongues: tuple[str, ...], table: _Shapes = _TABLE
+) -> Iterator[DateSpan]:
     tokens = read_tokens(text, *tongues)
     letters = "".join([token.symbol for token in tokens])
-    shapes = _shapes(set(letters))
+    shapes = _shapes(set(letters), table)
     at = 0 if shapes else len(tokens)
     while at < len(tokens):
         known = () if letters[at] in ".;" else shapes
@@ -392,11 +437,11 @@ def _spans(text: str, clock: Clock, last: date | None, tongues: tuple[str, ...])
         at += taken
 
 
-def _shapes(symbols: set[str]) -> list[tuple[re.Pattern[str], str, Resolver]]:
+def _shapes(symbols: set[str], table: _Shapes) -> list[tuple[re.Pattern[str], str, Resolver]]:
     """Those that can be made of these symbols; `re` remembers the compiled ones, and a message needs few."""
     return [
         (re.compile(shape), kind, resolve)
-        for kind, needs, resolve, shapes in _TABLE
+        for kind, needs, resolve, shapes in table
         if not any(map(symbols.isdisjoint, needs))
         for shape in shapes
     ]

@@ -19,7 +19,8 @@ NAMELESS = "note"  # the file name of a memory whose title has no letter
 TELLING_STEMS = 2  # a clause with fewer topic words is a lead-in ("before anything else:")
 _CLAUSES = re.compile(r"(?<=[^\d\s])[,;:](?=\s)|[。；：！？，]|(?<=\w)[.!?](?=\s|$)|\s[—–-]\s")
 
-_MARKS = re.compile(r"(?:(?:#+|[*+>-]) )+")  # of Markdown before a line; a minus before a number is none
+_MARKS = re.compile(r"^[ \t]*(?:(?:#+|[*+>-])[ \t]+)+", re.MULTILINE)  # before a line; a minus before a number is none
+_LABEL = re.compile(r"\n\s*\*\*[^*\n]{1,30}(?::\*\*|\*\*:)")  # "**Why:**" tells of what stands before it
 
 
 def titled(text: str) -> tuple[str, str]:
@@ -27,12 +28,14 @@ def titled(text: str) -> tuple[str, str]:
     first, _, rest = text.strip().partition("\n")
     line = _MARKS.sub("", first.strip()).strip("*_ ")
     is_title = bool(line and rest.strip()) and len(line) <= MAX_TITLE and not line.endswith((",", ";"))
+    is_title = is_title and not _LABEL.match("\n" + rest)
     return (line.rstrip(".: "), rest) if is_title else ("", text)
 
 
 def describe(body: str) -> str:
     """A description for a text that came without one: its first sentence, or the beginning of it."""
-    text = _MARKS.sub("", " ".join(body.split()))
+    told = _LABEL.split(body.strip(), maxsplit=1)[0]
+    text = " ".join(_MARKS.sub("", told).replace("**", "").split())
     return describe_rule(text[: next((end for _, end in bounds(text, LINES)), 0)])
 
 

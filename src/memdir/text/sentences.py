@@ -14,6 +14,7 @@ CLAUSES = re.compile(rf"{_STOP}|{_LINE}|(?<=；)\s*|;\s+|\s[–—]\s")
 # Whatever reads prose knows shortenings, within a line.
 STOPS = re.compile(_STOP)  # in a paragraph whose lines may be wrapped
 SPEECH = re.compile(rf"{_STOP}|{_LINE}|(?<=[^\W_])\s+[-–—]{{1,2}}\s+(?=\w)")  # "use tabs - they are shorter"
+DATED = re.compile(rf"{_STOP}|{_LINE}|(?<=；)\s*|;\s+")  # where dates are read: none ends at the 3. of May
 QUOTE = re.compile(
     r"(?:(?<=^)|(?<=[\s(:：,，>]))(?:\"[^\"\n]{1,900}\"|'[^'\n](?:[^'\n]|'(?=\w)){1,900}'(?!\w)|“[^”\n]{1,900}”"
     r"|„[^“”\"\n]{1,900}[“”\"]|«[^»\n]{1,900}»|‘[^’\n](?:[^’\n]|’(?=\w)){1,900}’(?!\w))|「[^」\n]{1,400}」|『[^』\n]{1,400}』",
@@ -39,8 +40,8 @@ def bounds(text: str, breaks: re.Pattern[str] = LINES) -> Iterator[tuple[int, in
     start = 0
     for found in breaks.finditer(text):
         before = text[max(start, found.start() - _LONGEST) : found.start()]
-        is_short = breaks in (STOPS, SPEECH) and _NOT_END.search(before)
-        goes_on = is_short or (breaks is SPEECH and _NUMBERED.search(before))
+        is_short = breaks in (STOPS, SPEECH, DATED) and _NOT_END.search(before)
+        goes_on = is_short or (breaks in (SPEECH, DATED) and _NUMBERED.search(before))
         if found.end() > start and (not goes_on or _ENDS_LINE.search(found[0])):
             yield start, found.end()
             start = found.end()

@@ -60,6 +60,7 @@ class Message:
     id: str = ""  # unique within a conversation
     is_meta: bool = False  # whether the host put it in
     timestamp: str = ""  # when, in ISO format, where a transcript says so
+    is_off: bool = False  # said while memory was off: nothing is learned from it
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ FILE_HISTORY = "file-history-snapshot"
 ATTRIBUTION = "attribution-snapshot"
 REPLACEMENT = "content-replacement"
 TITLE = "custom-title"
+MEMORY_OFF = "memoryOff"  # of a message that was said while memory was off
 _decode: Callable[[str], tuple[object, int]] = json.JSONDecoder().raw_decode
 _NATIVE = frozenset(("text", "tool_use", "tool_result", "opaque"))
 
@@ -42,7 +43,7 @@ class Record(NamedTuple):
             return None
         role: Role = "assistant" if kind == "assistant" else "user"
         is_meta = is_meta or ("isCompactSummary" in fields and self.is_summary)  # nobody said it: the host put it in
-        return Message(role, blocks_from(raw.get("content")), uuid, is_meta, moment)
+        return Message(role, blocks_from(raw.get("content")), uuid, is_meta, moment, fields.get(MEMORY_OFF) is True)
 
     @property
     def is_boundary(self) -> bool:
@@ -98,7 +99,8 @@ def message_fields(message: Message) -> dict[str, Any]:
     """What a message's record holds besides its place in the tree."""
     content = [block_fields(block) for block in message.content]
     fields: dict[str, Any] = {"type": message.role, "message": {"role": message.role, "content": content}}
-    return {**fields, "isMeta": True} if message.is_meta else fields
+    marks = {"isMeta": message.is_meta, MEMORY_OFF: message.is_off}
+    return fields | {mark: True for mark, is_set in marks.items() if is_set}
 
 
 def blocks_from(content: object) -> tuple[Block, ...]:
@@ -191,8 +193,8 @@ def encode_message(message: Message) -> bytes:
     """The fields of a message's record, without the braces around them."""
     role = b'"%b"' % message.role.encode()
     blocks = b",".join(map(_encode_block, message.content))
-    meta = b',"isMeta":true' if message.is_meta else b""
-    return b'"type":%b,"message":{"role":%b,"content":[%b]}%b' % (role, role, blocks, meta)
+    marks = (b',"isMeta":true' if message.is_meta else b"") + (b',"memoryOff":true' if message.is_off else b"")
+    return b'"type":%b,"message":{"role":%b,"content":[%b]}%b' % (role, role, blocks, marks)
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes:

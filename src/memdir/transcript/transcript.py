@@ -25,7 +25,7 @@ class Transcript:
     power cut, for the price of an fsync; without, it survives anything that happens to this process alone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session is written down with
         self,
         path: str,
         *,
@@ -34,12 +34,14 @@ class Transcript:
         clock: Callable[[], float],
         agent_id: str = "",
         is_durable: bool = False,
+        is_off: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
         self.session_id = session_id
         self.last_uuid = ""
         self.depth = 0  # messages on the way from the first one to the last
         self._clock = clock
+        self._is_off = is_off  # whether memory is off now
         self._is_durable = is_durable
         side = {"isSidechain": True, "agentId": agent_id} if agent_id else {"isSidechain": False}
         self._about = encode_fields({**side, "sessionId": session_id, "cwd": cwd, "version": VERSION})
@@ -89,7 +91,8 @@ class Transcript:
 
     def dated(self, message: Message) -> Message:
         """A message with an id and a time of its own."""
-        return Message(message.role, message.content, message.id or _new_id(), message.is_meta, self.moment())
+        message_id, is_off = message.id or _new_id(), message.is_off or self._is_off()
+        return Message(message.role, message.content, message_id, message.is_meta, self.moment(), is_off)
 
     def message_line(self, message: Message, *, parent: str, is_summary: bool = False) -> bytes:
         """The line of a message that has its id and time."""

@@ -31,10 +31,10 @@ class ReadTool:
             return Outcome(f"{path} is a binary file of {len(data):,} bytes; there is no text to show.")
         if not data:
             return Outcome(f"{path} is empty.")
-        return Outcome(_numbered(data, arguments))
+        return Outcome(numbered(data, arguments))
 
 
-def _numbered(data: bytes, arguments: Mapping[str, Json]) -> str:
+def numbered(data: bytes, arguments: Mapping[str, Json]) -> str:
     """The lines asked for. Only they are decoded: a file may be hundreds of megabytes."""
     total = data.count(b"\n") + (not data.endswith(b"\n"))
     first = int(str(arguments.get("offset", 1)))
@@ -94,7 +94,7 @@ class EditTool:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
         real = os.path.realpath(path)
         current = context.files.read(path)
-        old, new = _as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
+        old, new = as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
         if old not in current:
             old, new = (_without_numbers(text) for text in (old, new))
         count = current.count(old) if old else 0
@@ -119,7 +119,7 @@ async def _put(context: ToolContext, path: str, data: bytes) -> str:
     return f" ({told})" if told else ""
 
 
-def _as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
+def as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
     """Both texts with the file's own line endings: what Read shows does not tell them apart."""
     texts = (old.encode("utf-8", "replace"), new.encode("utf-8", "replace"))
     if b"\r\n" not in current or texts[0] in current:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memdir.disk.plain_file import read_plain
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
@@ -66,8 +66,11 @@ def plan_job(job: DreamJob) -> Planned:
     found = (_session(job.sessions_folder, name) for name in job.sessions)
     others = (_other_session(ref, source) for ref, source in job.others if ref.size <= MAX_SESSION_BYTES)
     texts = (*(session for session in found if session is not None), *others)
-    files = tuple(_files(job.folder.root))
-    return Planned(job, {file.key: file.data for file in files}, plan_night(Night(files, texts, job.now)))
+    files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
+    plan = plan_night(Night(files, texts, job.now))
+    if not job.folder.has_index:  # there is none to bring in step
+        plan = replace(plan, edits=tuple(edit for edit in plan.edits if not is_index(edit.key)))
+    return Planned(job, {file.key: file.data for file in files}, plan)
 
 
 def _bytes_of(path: str) -> bytes | None:
@@ -124,7 +127,7 @@ def _lines(record: Record) -> Iterator[SessionLine]:
     message = record.message
     if message is None:
         return
-    is_hidden = record.is_meta or record.is_sidechain or record.fields.get("isCompactSummary") is True
+    is_hidden = message.is_meta or record.is_sidechain or message.is_off
     moment = _seconds(record.timestamp)
     for block in message.content:
         match block:

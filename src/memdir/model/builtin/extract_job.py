@@ -6,7 +6,7 @@ Stateless: what was read and written so far is seen in the messages after the jo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, reads, says, text_read
@@ -17,6 +17,7 @@ from memdir.store.scan import Header
 from memdir.store.taxonomy import MemoryType, parse_type
 from memdir.store.topic import Topic
 from memdir.store.trust import doubt_of
+from memdir.text.naming import free_key
 from memdir.text.stems import terms_in
 from memdir.transcript.message import Message, ToolUse
 from memdir.transcript.record import message_fields
@@ -63,7 +64,7 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     unread = [draft.file for draft in drafts if draft.file in known and known[draft.file].topic is None]
     if unread:
         return reads(unread, "read_more")
-    return calls(_write(number, draft, job, known.get(draft.file)) for number, draft in enumerate(drafts))
+    return calls(_write(number, draft, job, known) for number, draft in enumerate(drafts))
 
 
 def _known(job: ExtractJob) -> Iterator[_Known]:
@@ -98,7 +99,8 @@ def _talk(job: ExtractJob, said: Sequence[Message], known: dict[str, _Known]) ->
     return Talk(lines_from_messages(messages), job.now, job.instructions, existing)
 
 
-def _write(number: int, draft: MemoryDraft, job: ExtractJob, known: _Known | None) -> ToolUse:
+def _write(number: int, draft: MemoryDraft, job: ExtractJob, shelf: Mapping[str, _Known]) -> ToolUse:
+    known = shelf.get(draft.file)
     if draft.action == "delete":
         path, content = draft.file, "<!-- delete: the user took it back -->\n"
     elif known is not None and known.topic is not None and known.topic.has_frontmatter:
@@ -106,8 +108,10 @@ def _write(number: int, draft: MemoryDraft, job: ExtractJob, known: _Known | Non
         path, content = draft.file, topic.with_body(f"\n{draft.body.strip()}\n").data.decode("utf-8", "replace")
     else:
         kind = parse_type(draft.type)
-        folder = job.folders[-1 if kind in _SHARED_TYPES else 0]
-        path = os.path.join(folder.root, os.path.basename(draft.file))
+        folder = (job.folder("team") if kind in _SHARED_TYPES else None) or job.folders[0]
+        taken = {os.path.basename(path) for path in shelf}  # in the person's directory, where it may go, too
+        stem = os.path.basename(draft.file).removesuffix(".md")
+        path = os.path.join(folder.root, free_key(stem, taken.__contains__))
         composed = Topic.compose(name=draft.name, description=draft.description, kind=kind, body=draft.body)
         content = composed.data.decode("utf-8", "replace")
     return ToolUse(f"write_{number}", "Write", {"file_path": path, "content": content})

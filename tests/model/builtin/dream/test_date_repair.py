@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
+from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.date_repair import relative_dates, resolved
 
 WEDNESDAY = date(2026, 5, 6)
@@ -55,3 +56,20 @@ def test_what_is_no_day_of_its_own_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize("text", ["It is this Monday.", "It was last Tuesday.", "next week, Monday to Friday"])
 def test_what_may_be_two_days_is_not_certain(text: str) -> None:
     assert [item.absolute for item in relative_dates(text, WEDNESDAY)] == [""]
+
+
+def test_the_night_asks_about_what_has_ended_and_leaves_it_as_it_is() -> None:
+    """T3: what came of it nobody can guess."""
+    head = "---\nname: n\ndescription: d\ntype: project\n---\n\n"
+    texts = {
+        "freeze.md": "Merge freeze until 2026-03-05.",
+        "later.md": "Merge freeze until 2027-03-05.",
+        "moved.md": "We moved to the new office on 2026-03-05.",
+    }
+    written = datetime(2026, 2, 20, tzinfo=UTC).timestamp()
+    files = tuple(NightFile(key, f"{head}{text}\n".encode(), written) for key, text in texts.items())
+    plan = plan_night(Night(files, (), datetime(2026, 11, 15, 12, tzinfo=UTC)))
+    assert [(doubt.keys, doubt.what) for doubt in plan.left_alone] == [
+        (("freeze.md",), "it names 2026-03-05, 255 days past. Is it over, or is there another date?")
+    ]
+    assert not [edit for edit in plan.edits if edit.key in texts]

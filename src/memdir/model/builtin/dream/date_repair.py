@@ -18,6 +18,7 @@ from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import ROMANCE, DateSpan, may_hold_date, nearest_year, read_any
+from memdir.text.deadlines import told_past
 from memdir.text.language import fold
 from memdir.text.words import is_unspaced
 
@@ -190,6 +191,14 @@ def repair_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> froze
                 open_dates.add(page.key)
                 desk.doubt([page.key], f'"{item.words}", written on {day}: it is not certain which day is meant')
     return frozenset(open_dates)
+
+
+def ask_what_ended(desk: Desk, now: datetime) -> None:
+    """Ask about every page that tells of something that has ended or was due: what came of it nobody can guess."""
+    for key, page in sorted(desk.pages.items()):
+        told = f"{page.topic.description}\n{page.body}"
+        if ended := told_past(told, written=page.mtime, now=now.timestamp()):
+            desk.doubt([key], f"it {ended}. Is it over, or is there another date?")
 
 
 class _Work:

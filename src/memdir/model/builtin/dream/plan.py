@@ -6,7 +6,7 @@ from functools import cache
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.cues import Cues, SentenceKinds
-from memdir.model.builtin.dream.date_repair import repair_dates
+from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import DreamWords, tokens
 from memdir.model.builtin.dream.index_repair import Catalogue
@@ -35,6 +35,7 @@ def plan_night(night: Night) -> Plan:
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
         testimony.take(statement)
     settling.run()
+    ask_what_ended(desk, night.now)
     for index in indexes.values():
         index.unload()
     for folder, keys in _shares(desk, indexes).items():

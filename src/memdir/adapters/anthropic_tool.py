@@ -1,0 +1,305 @@
+"""Anthropic's memory tool on a memory directory: its six commands (view, create, str_replace, insert, delete, rename)
+with our index, history, form and refusals. `MemoryTool` for the SDK's tool runner, `AsyncMemoryTool` for its
+asynchronous one; both need `memdir[anthropic]`.
+
+The model sees `/memories`; each command is one change that `memdir undo` takes back. What it asked for and cannot have
+comes back as an error of the tool, in words that it can act on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+
+from memdir.agent.tools.file_tools import as_in_file, numbered
+from memdir.agent.workspace import Draft, Ruling, Workspace
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
+from memdir.prompts.listing import index_of, manifest, more_than_listed
+from memdir.store.history import Origin
+from memdir.store.memories import with_text
+from memdir.store.taxonomy import guess_type
+from memdir.store.topic import Topic
+from memdir.text.naming import describe, first_words, titled
+
+if TYPE_CHECKING:
+    from anthropic.types.beta import (
+        BetaCacheControlEphemeralParam,
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
+
+    from memdir.memdir import MemDir
+    from memdir.store.store import MemoryStore
+
+ROOT = "/memories"
+MAX_LISTED = 500  # files of one listing: the rest is counted
+_HEADERS = ("---", "+++", "```")  # how a file begins whose writer knows our form, if not well
+Scope = Literal["project", "user"]
+
+
+class _Commands:
+    """What the commands do, on the store of one scope."""
+
+    def __init__(self, memory: MemDir, scope: Scope, session: str) -> None:
+        self._memory, self._scope = memory, scope
+        self._origin = Origin("anthropic_tool", session=session)
+
+    def view(self, path: str, lines: list[int] | None) -> str:
+        store = self._store()
+        key = _key(path)
+        if key == INDEX_NAME:
+            return index_of(store)
+        data = store.read_bytes(key if key.endswith(".md") else key + ".md") if key else None
+        return self._listing(store, key) if data is None else numbered(data, _window(lines))
+
+    def create(self, path: str, text: str) -> str:
+        store, key = self._store(), _file_key(path)
+        if store.read_bytes(key) is not None:
+            raise BadMemoryFile(f"{_shown(key)} exists already", remedy="Change it with str_replace or insert")
+        return f"Created {_shown(key)}" + self._write(store, key, _as_memory(text), f"remember {key}")
+
+    def str_replace(self, path: str, old: str, new: str) -> str:
+        store, key = self._store(), _file_key(path)
+        current = _read(store, key)
+        before, after = as_in_file(current, old, new)
+        head, body = _split(current)  # the header repeats words of the text: the text is what the model wrote
+        count = (body.count(before) or current.count(before)) if before else 0
+        if count != 1:
+            remedy = "View the file and copy the text exactly" if count == 0 else "Give more of the text around it"
+            raise BadMemoryFile(f"old_str stands in {_shown(key)} {count} times, not once", remedy=remedy)
+        changed = head + body.replace(before, after) if before in body else current.replace(before, after)
+        return self._edit(store, key, current, changed)
+
+    def insert(self, path: str, line: int, text: str) -> str:
+        store, key = self._store(), _file_key(path)
+        current = _read(store, key)
+        lines = current.splitlines(keepends=True)
+        if not 0 <= line <= len(lines):
+            raise BadMemoryFile(f"{_shown(key)} has {len(lines)} lines, so there is no line {line}", remedy="View it")
+        if lines and not lines[-1].endswith(b"\n"):
+            lines[-1] += b"\n"
+        lines.insert(line, text.encode("utf-8", "replace").rstrip(b"\n") + b"\n")
+        return self._edit(store, key, current, b"".join(lines))
+
+    def delete(self, path: str) -> str:
+        store = self._store()
+        keys = self._keys_at(store, path)
+        with store.changing(self._origin, f"forget {', '.join(keys)}") as change:
+            for key in keys:
+                change.delete(key)
+                change.drop_entry(key)
+        return f"Deleted {', '.join(map(_shown, keys))}. A person can take that back"
+
+    def rename(self, old: str, new: str) -> str:
+        store = self._store()
+        keys = self._keys_at(store, old)
+        is_file = keys == [_key(old)] or keys == [_key(old) + ".md"]
+        target = _file_key(new) if is_file else _key(new)
+        moves = {key: target if is_file else target + key.removeprefix(_key(old)) for key in keys}
+        with store.changing(self._origin, f"rename {_key(old)} to {target}") as change:
+            for key, place in moves.items():
+                if store.read_bytes(place) is not None:
+                    raise BadMemoryFile(f"{_shown(place)} exists already", remedy="Choose another name")
+                data = _read(store, key)
+                change.write(place, data, base=b"", allow_secret=True)  # what stood there before is not judged again
+                change.put_entry(place, Topic(data))
+                change.delete(key)
+                change.drop_entry(key)
+        return f"Renamed to {', '.join(map(_shown, moves.values()))}"
+
+    def _store(self) -> MemoryStore:
+        self._memory.require_enabled()
+        self._memory.start()
+        return self._memory.store_for(self._scope)
+
+    def _edit(self, store: MemoryStore, key: str, before: bytes, after: bytes) -> str:
+        """A header that was made from the text is made again with it."""
+        (head, _), (new_head, body) = _split(before), _split(after)
+        if head and head == new_head:
+            after = with_text(Topic(before), body.decode("utf-8", "surrogateescape")).data
+        return f"Edited {_shown(key)}" + self._write(store, key, after, f"edit {key}")
+
+    def _write(self, store: MemoryStore, key: str, data: bytes, subject: str) -> str:
+        """Through the same form and rules as what a fork writes; says what was repaired."""
+        files = Workspace([store], rule=_keeps_pinned)
+        told = files.write(store.path_of(key), data)
+        files.commit(self._origin, subject)
+        return f" ({told})" if told else ""
+
+    def _keys_at(self, store: MemoryStore, path: str) -> list[str]:
+        """The file, or all files below the folder, that a path names; pinned ones stay."""
+        key = _key(path)
+        if not key:
+            raise BadMemoryFile(f"{ROOT} itself stays", remedy="Name a file or a folder below it")
+        if is_index(key):
+            raise BadMemoryFile(f"{_shown(key)} is the index, which keeps itself in step with the files")
+        known = [header.key for header in store.scan(limit=None).headers]
+        found = [one for one in known if one in (key, key + ".md")] or [
+            one for one in known if one.startswith(key + "/")
+        ]
+        if not found:
+            raise _missing(key)
+        for one in found:
+            if Topic(store.read_bytes(one) or b"").is_pinned:
+                raise BadMemoryFile(f"{_shown(one)} is pinned by a person and stays where it is")
+        return found
+
+    def _listing(self, store: MemoryStore, folder: str) -> str:
+        headers = [one for one in store.scan(limit=None).headers if not folder or one.key.startswith(folder + "/")]
+        if not headers and folder:
+            raise _missing(folder)
+        lines = manifest(headers[:MAX_LISTED], scope=self._scope)
+        more = more_than_listed(len(headers) - MAX_LISTED) if len(headers) > MAX_LISTED else ""
+        return f"{_shown(folder)} holds {len(headers)} files, newest first:\n{lines}{more}".rstrip()
+
+
+def _read(store: MemoryStore, key: str) -> bytes:
+    data = store.read_bytes(key)
+    if data is None:
+        raise _missing(key)
+    return data
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    """A file's header and its text."""
+    body = Topic(data).body.encode("utf-8", "surrogateescape")
+    return (data[: len(data) - len(body)], body) if body and data.endswith(body) else (b"", data)
+
+
+def _missing(key: str) -> MemoryNotFound:
+    return MemoryNotFound(f"there is no {_shown(key)}", remedy=f"View {ROOT} to see what there is")
+
+
+def _as_memory(text: str) -> bytes:
+    """A model that knows nothing of our form writes plain text: it gets the header that `remember` would give it."""
+    if text.lstrip().startswith(_HEADERS):
+        return text.encode("utf-8", "replace")
+    text = text.encode("utf-8", "replace").decode()
+    title, rest = titled(text)
+    description = describe(rest)
+    name = title or first_words(description)
+    return Topic.compose(name=name, description=description, kind=guess_type(text), body=text).data
+
+
+def _keeps_pinned(_files: Workspace, draft: Draft) -> Ruling:
+    if draft.before is not None and Topic(draft.before).is_pinned:
+        return Ruling(f"{draft.key} is pinned by a person and stays as it is")
+    return Ruling()
+
+
+def _key(path: str) -> str:
+    """The key that a path names, "" for the whole directory; PathEscape for one outside. What else may name a file the
+    store judges, links included."""
+    whole = posixpath.normpath(posixpath.join(ROOT, path))
+    if whole != ROOT and not whole.startswith(ROOT + "/"):
+        raise PathEscape(f"{path!r} is outside {ROOT}", remedy=f"Name files as {ROOT}/name.md")
+    return whole[len(ROOT) + 1 :]
+
+
+def _file_key(path: str) -> str:
+    """The key of a file that shall be written: memories are Markdown, and the index keeps itself."""
+    key = _key(path)
+    stem, ending = posixpath.splitext(key)
+    if is_index(key):
+        raise BadMemoryFile(f"{_shown(key)} is the index, which keeps itself in step with the files")
+    if key.startswith(TEAM_PREFIX):
+        raise BadMemoryFile(f"{_shown(key)} is the team's", remedy=f"Write below {ROOT} itself")
+    if not ending:
+        return key + ".md"
+    if ending != ".md":
+        raise BadMemoryFile(f"{_shown(key)} is not Markdown", remedy=f"Name it {_shown(stem)}.md")
+    return key
+
+
+def _shown(key: str) -> str:
+    return f"{ROOT}/{key}".rstrip("/")
+
+
+def _window(lines: list[int] | None) -> Mapping[str, int]:
+    """A range of lines as `Read` takes it; the end -1 is the end of the file."""
+    first, last = (*(lines or ()), 1, -1)[:2] if lines and len(lines) == 2 else (1, -1)
+    first = max(1, first)
+    return {"offset": first} if last < 0 else {"offset": first, "limit": max(1, last - first + 1)}
+
+
+def _answered(command: Callable[[], str]) -> str:
+    """What a command says; its refusal as an error of the tool."""
+    try:
+        return command()
+    except MemdirError as error:
+        raise ToolError(f"Error: {error}") from error
+
+
+class MemoryTool(BetaAbstractMemoryTool):
+    """The memory tool for `client.beta.messages.tool_runner(tools=[MemoryTool(memory)], …)`."""
+
+    def __init__(
+        self,
+        memory: MemDir,
+        *,
+        scope: Scope = "project",
+        session: str = "",
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._commands = _Commands(memory, scope, session)
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        return _answered(lambda: self._commands.view(command.path, command.view_range))
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        return _answered(lambda: self._commands.create(command.path, command.file_text))
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        return _answered(lambda: self._commands.str_replace(command.path, command.old_str, command.new_str))
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        return _answered(lambda: self._commands.insert(command.path, command.insert_line, command.insert_text))
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        return _answered(lambda: self._commands.delete(command.path))
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        return _answered(lambda: self._commands.rename(command.old_path, command.new_path))
+
+
+class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same for the asynchronous runner: files are read and written beside the loop."""
+
+    def __init__(
+        self,
+        memory: MemDir,
+        *,
+        scope: Scope = "project",
+        session: str = "",
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._tool = MemoryTool(memory, scope=scope, session=session)
+
+    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        return await asyncio.to_thread(self._tool.view, command)
+
+    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        return await asyncio.to_thread(self._tool.create, command)
+
+    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        return await asyncio.to_thread(self._tool.str_replace, command)
+
+    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        return await asyncio.to_thread(self._tool.insert, command)
+
+    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        return await asyncio.to_thread(self._tool.delete, command)
+
+    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        return await asyncio.to_thread(self._tool.rename, command)

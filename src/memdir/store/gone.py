@@ -1,0 +1,79 @@
+"""What once stood in a memory directory and stands there no more, with the moment it left; when the rest came.
+
+It is read from the history and kept nowhere else: what a person forgot leaves no second copy, and what is brought back
+(`undo`, `restore`) is no longer gone. Without a history that can be read nothing is known to be gone.
+"""
+
+from __future__ import annotations
+
+from memdir.disk.safe_path import is_index
+from memdir.errors import HistoryError
+from memdir.store.topic import Topic
+from memdir.text.sentences import sentences_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memdir.store.history import Commit, FileChange, History
+
+AT_ONCE = 500  # changes whose contents are read together
+
+
+class Gone:
+    """The sentences that left a directory, and those that came, by the moment of the last time."""
+
+    def __init__(self, history: History) -> None:
+        self.left: dict[str, float] = {}
+        self.came: dict[str, float] = {}
+        self._history = history
+        self._head = ""
+
+    def refresh(self) -> None:
+        """Take in what the history has gained since the last time."""
+        if not self._history.is_readable:
+            return
+        try:
+            head = self._history.head()
+            if head == self._head:
+                return
+            if self._head and not self._history.is_behind(self._head, head):  # it was begun again
+                self.left, self.came, self._head = {}, {}, ""
+            commits = self._history.log(since=self._head)[::-1]
+            for start in range(0, len(commits), AT_ONCE):
+                self._take(commits[start : start + AT_ONCE])
+            self._head = head
+        except HistoryError:
+            return  # what is damaged is told by those who must read it
+
+    def _take(self, commits: Sequence[Commit]) -> None:
+        changes = {commit.id: [file for file in commit.files if _is_memory(file)] for commit in commits}
+        blobs = [blob for files in changes.values() for file in files for blob in (file.before, file.after)]
+        contents = self._history.contents(blobs)
+        for commit in commits:
+            files = changes[commit.id]
+            lines = [(_lines(contents.get(file.before, b"")), _lines(contents.get(file.after, b""))) for file in files]
+            left = _sentences(line for before, after in lines for line in before if line not in after)
+            came = _sentences(line for before, after in lines for line in after if line not in before)
+            self.left.update(dict.fromkeys((text for text in left if text not in came), commit.moment))
+            for text in (text for text in came if text not in left):
+                self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
+                self.left.pop(text, None)
+
+
+def sentences_in(data: bytes) -> dict[str, None]:
+    """What a memory says, sentence by sentence, in its order."""
+    return _sentences(_lines(data))
+
+
+def _is_memory(file: FileChange) -> bool:
+    return file.path.endswith(".md") and not is_index(file.path)
+
+
+def _lines(data: bytes) -> dict[str, None]:
+    topic = Topic(data)
+    return dict.fromkeys((topic.description, *topic.body.splitlines()))
+
+
+def _sentences(lines: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(text for line in lines for text in sentences_of(line))

@@ -1,0 +1,219 @@
+"""Moving memories from one scope to another, and taking that back on both sides (S14).
+
+Two directories have two histories, so a move is two change sets that name each other: first the memory is written where
+it shall be, then it goes where it was. Whoever is killed between leaves it in both places; the same move finishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.errors import EditConflict, MemoryNotFound, UsageError
+from memdir.store.history import Commit, Origin
+from memdir.store.index import Entry, Index
+from memdir.store.memory_file import Memory
+from memdir.store.store import MemoryStore, entry_for
+from memdir.store.topic import Topic
+from memdir.store.undo import Undone, undo
+from memdir.text.naming import free_key
+
+MOVE, OTHER_SIDE, MOVED = "Move", "Other-Side", "Moved"  # trailers: one id for both sides, the other side, the files
+_LINK = re.compile(r"(?<=\]\()(<?)([^()<>\n#]+\.md)(?=[#>)])")
+
+Opener = Callable[[str], MemoryStore | None]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A memory that lies in another scope now, or would."""
+
+    file_before: str  # its file name where it was
+    file: str  # its file name where it is now: another where that was taken
+    path: str  # the file
+
+
+@dataclass(frozen=True)
+class Side:
+    """A store that takes part in a move, and by which name its histories know it: a scope, and a project's folder."""
+
+    store: MemoryStore
+    name: str
+
+
+def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bool = False) -> list[Moved]:
+    """Move memories, each with its time, its line in the index, its links and where it came from."""
+    memories = [_movable(source.store, key) for key in dict.fromkeys(keys)]
+    names = _names(source.store, target.store, memories)
+    moved = [Moved(key, name, target.store.path_of(name)) for key, name in names.items()]
+    if is_dry or not moved:
+        return moved
+    links = _Links(source.store.root, target.store.root, names)
+    token, told = os.urandom(8).hex(), "; ".join(f"{new} < {source.name} {old}" for old, new in names.items())
+    origin, lines = _origin(source.store, memories), _lines(source.store)
+    subject = f"move {', '.join(names)}"
+    more = {MOVE: token, MOVED: told}
+    with target.store.changing(
+        origin, f"{subject} from {source.store.scope}", **more, **{OTHER_SIDE: source.name}
+    ) as change:
+        for memory in memories:
+            name, data = names[memory.key], links.moved(memory.topic.data)
+            if change.read(name) != data:
+                change.put_back(name, data, mtime_ns=memory.mtime_ns)
+            known, topic = lines.get(memory.key), Topic(data)
+            entry = Entry(name, known.title, known.hook) if known else entry_for(name, topic)
+            change.edit_index(lambda index, entry=entry: index.with_entries([entry]))  # type: ignore[misc]
+        _relink(target.store, links.in_target, change.put_back, set(names.values()))
+    to = f"{subject} to {target.store.scope}"
+    with source.store.changing(Origin("move", trust="user"), to, **more, **{OTHER_SIDE: target.name}) as change:
+        for memory in memories:
+            if change.read(memory.key) != memory.topic.data:
+                raise EditConflict(
+                    f"{memory.key} was changed meanwhile, and is in both places now",
+                    remedy="Look at both, and forget one of them",
+                )
+            change.delete(memory.key)
+            change.drop_entry(memory.key)
+        _relink(source.store, links.in_source, change.put_back, set(names))
+    return moved
+
+
+def _movable(store: MemoryStore, key: str) -> Memory:
+    if key.lower().startswith(TEAM_PREFIX) or is_index(key):
+        raise UsageError(f"{key} is not yours alone to move", remedy="Write down what of it is so for you")
+    return store.read(key)
+
+
+def _names(source: MemoryStore, store: MemoryStore, memories: Sequence[Memory]) -> dict[str, str]:
+    """The name that each will have: its own, unless another memory has it there. One that a move which was cut short
+    left there already is the same."""
+    names = {memory.key: memory.key for memory in memories}
+    for memory in memories:
+        expected = _Links(source.root, store.root, names).moved(memory.topic.data)
+        stem, taken = memory.key.removesuffix(".md"), set(names.values()) - {memory.key}
+        names[memory.key] = free_key(
+            stem,
+            lambda key, own=expected, taken=taken: key in taken or store.read_bytes(key) not in (None, own),  # type: ignore[misc]
+        )
+    return names
+
+
+@dataclass(frozen=True)
+class _Links:
+    """Links between memories, by where both ends lie before a move and after it."""
+
+    source: str
+    target: str
+    names: Mapping[str, str]  # of what moves
+
+    def moved(self, data: bytes) -> bytes:
+        """The text of a memory that moves."""
+        return self._rewritten(data, self.source, self.target)
+
+    def in_source(self, data: bytes) -> bytes:
+        return self._rewritten(data, self.source, self.source)
+
+    def in_target(self, data: bytes) -> bytes:
+        return self._rewritten(data, self.target, self.target)
+
+    def _rewritten(self, data: bytes, before: str, after: str) -> bytes:
+        places = {os.path.join(self.source, old): os.path.join(self.target, new) for old, new in self.names.items()}
+
+        def link(match: re.Match[str]) -> str:
+            old = os.path.normpath(os.path.join(before, match[2].strip()))
+            place = places.get(old, old)
+            is_ours = place in places.values() or os.path.isfile(place)
+            inside = old.startswith((self.source + os.sep, self.target + os.sep))
+            if not (is_ours and inside) or (place == old and before == after):
+                return match[0]
+            return match[1] + os.path.relpath(place, after).replace(os.sep, "/")
+
+        text = data.decode("utf-8", "surrogateescape")
+        return _LINK.sub(link, text).encode("utf-8", "surrogateescape")
+
+
+def _relink(
+    store: MemoryStore, rewritten: Callable[[bytes], bytes], put: Callable[[str, bytes], None], without: set[str]
+) -> None:
+    """Keep the links of those that stay."""
+    for memory in store.readable(store.scan(limit=None).headers):
+        data = memory.topic.data
+        if memory.key not in without and b".md" in data and (after := rewritten(data)) != data:
+            put(memory.key, after)
+
+
+def _lines(store: MemoryStore) -> dict[str, Entry]:
+    return {entry.key: entry for entry in Index(store.read_bytes(INDEX_NAME) or b"").entries()}
+
+
+def _origin(store: MemoryStore, memories: Sequence[Memory]) -> Origin:
+    """Where memories come from, so that their new history tells it by itself: a project may be gone one day."""
+    if not store.history.is_readable:
+        return Origin("move", trust="user")
+    found = [_learned(store.history.log(store.place.prefix + memory.key)) for memory in memories]
+    sessions = {commit.trailers["Session"] for commit in found if commit}
+    messages = [word for commit in found if commit for word in commit.trailers.get("Messages", "").split()]
+    if len(sessions) != 1:
+        return Origin("move", trust="user")
+    return Origin("move", session=sessions.pop(), messages=tuple(dict.fromkeys(messages)), trust="user")
+
+
+def _learned(commits: Sequence[Commit]) -> Commit | None:
+    return next((commit for commit in commits if commit.trailers.get("Session")), None)
+
+
+def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool = False) -> Undone:
+    """Take back a change; a move on both of its sides, first where the memory comes back to."""
+    asked = undo(store, revision, is_dry=True)
+    token = asked.commit.trailers.get(MOVE)
+    if not token:
+        return undo(store, revision, is_dry=is_dry)
+    name = asked.commit.trailers.get(OTHER_SIDE, "")
+    other = opener(name)
+    partner = _partner(other, token) if other is not None else None
+    if other is None or partner is None:
+        if _adds(asked.commit):
+            raise MemoryNotFound(
+                f"the place that {', '.join(_adds(asked.commit))} came from is not here any more",
+                remedy="`memdir forget` deletes a memory",
+            )
+        return undo(store, revision, is_dry=is_dry)
+    sides = [(store, asked.commit), (other, partner)]
+    for side, commit in sides:
+        _require_as_moved(side, commit)
+    if is_dry:
+        return asked
+    again = os.urandom(8).hex()
+    names = {id(store): name, id(other): partner.trailers.get(OTHER_SIDE, "")}
+    for side, commit in sorted(sides, key=lambda one: bool(_adds(one[1]))):
+        undo(side, commit.id, more={MOVE: again, OTHER_SIDE: names[id(side)]})
+    return asked
+
+
+def _adds(commit: Commit) -> list[str]:
+    return [file.path for file in commit.files if not file.before and not is_index(file.path)]
+
+
+def _partner(store: MemoryStore, token: str) -> Commit | None:
+    """The other side of a move, unless it was taken back already."""
+    undone: set[str] = set()
+    for commit in store.history.log():
+        undone.add(commit.trailers.get("Undoes", ""))
+        if commit.trailers.get(MOVE) == token:
+            return None if commit.id in undone else commit
+    return None
+
+
+def _require_as_moved(store: MemoryStore, commit: Commit) -> None:
+    """What was changed since it came is not deleted: moving it back takes the change along."""
+    for path in _adds(commit):
+        recorded = next(file.after for file in commit.files if file.path == path)
+        newest = store.history.log(path, limit=1)
+        if not any(file.path == path and file.after == recorded for one in newest for file in one.files):
+            raise EditConflict(
+                f"{path} has changed since it was moved",
+                remedy=f"`memdir move {path}` with the other scope moves it back",
+            )

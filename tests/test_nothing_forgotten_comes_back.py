@@ -1,0 +1,322 @@
+"""What a person forgot, took back or replaced stays gone, whatever a model reads in old conversations; said again, it
+is new (D3, L1, X4, X10)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.memdir import MemDir, open_memory
+from memdir.model.builtin.builtin_model import BuiltinModel
+from memdir.model.model import Model, Request
+from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.remember.catch_up import CatchUp
+from memdir.remember.extract import ExtractionPlan
+from memdir.remember.session_state import SessionState
+from memdir.store.undo import restore
+from memdir.transcript.conversation import Conversation
+from memdir.transcript.message import Message, Text, user
+from tests.conftest import Clock, Events
+from tests.remember.conftest import topic
+
+SECRET_WISH = "My salary is 90k a year, please take that into account."
+MEMORY = topic("Salary", "The user's salary is 90k a year.", "user")
+OTHER = topic("Tabs", "The user prefers tabs over spaces.", "user")
+HOUR = 3600.0
+
+
+@dataclass
+class Life:
+    """A project with conversations, and a model that writes what it is told to."""
+
+    memory: MemDir
+    clock: Clock
+    events: Events
+    answers: list[str] = field(default_factory=list)
+
+    @property
+    def root(self) -> Path:
+        return Path(self.memory.place.root)
+
+    def said(self, session: str, text: str, reply: str = "Understood.") -> None:
+        """A turn of a session that was not learned from yet."""
+        self.clock.now += HOUR
+        SessionState.load(session, self.memory.layout).begin()
+        talk = Conversation.resume(self.memory.transcript(session))
+        talk.add(user(text))
+        talk.add(Message("assistant", (Text(reply),)))
+        talk.transcript.close()
+        os.utime(talk.transcript.path, (self.clock.now, self.clock.now))
+        self.clock.now += HOUR
+
+    def again(self, session: str) -> None:
+        """As if it had never been learned from: a crash before the cursor moved, a range that failed."""
+        SessionState.load(session, self.memory.layout).move_cursor("")
+
+    def catches_up(self, model: Model) -> None:
+        plan = ExtractionPlan(self.memory.stores(), str(self.root.parent))
+        machine = CatchUp(self.memory.layout, plan, model, "scripted", self.events, self.clock)
+        asyncio.run(machine.run("another"))
+
+    def learns(self, name: str, text: str, *, times: int = 1) -> None:
+        self.catches_up(self.model(name, text, times=times))
+
+    def model(self, name: str, text: str, *, times: int = 1) -> ScriptedModel:
+        def done(request: Request) -> object:
+            results = [result for message in request.messages for result in message.tool_results]
+            self.answers += [result.content for result in results if result.is_error]
+            return says("Done.")
+
+        path = str(self.root / name)
+        read = [calls(("Read", {"file_path": path}))] if (self.root / name).exists() else []
+        write = calls(("Write", {"file_path": path, "content": text}))
+        return ScriptedModel([*read, write, done] * times)  # type: ignore[list-item]
+
+    def dreams(self, model: Model, *sessions: str) -> DreamReport | NotDreamt:
+        plan = DreamPlan(self.memory.stores(), str(self.root.parent), self.memory.layout.project_home, sessions)
+        dreamer = Dreamer(plan, model, self.events, self.clock)
+        return asyncio.run(dreamer.dream(Request("scripted"), DreamTask(len(sessions))))
+
+    def told(self) -> str:
+        """All that the memories and the index say."""
+        return "\n".join(path.read_text() for path in sorted(self.root.rglob("*.md")))
+
+
+@pytest.fixture
+def life(project: Path, clock: Clock, events: Events) -> Life:
+    memory = open_memory(project, clock=clock, sink=events, model=BuiltinModel())
+    memory.start()
+    return Life(memory, clock, events)
+
+
+def forgets(life: Life) -> None:
+    life.memory.forget("salary.md")
+
+
+def deletes_by_hand(life: Life) -> None:
+    (life.root / "salary.md").unlink()
+
+
+def deletes_the_line_by_hand(life: Life) -> None:
+    path = life.root / "salary.md"
+    path.write_text(path.read_text().replace("The user's salary is 90k a year.", "The user has a salary."))
+
+
+def takes_back(life: Life) -> None:
+    life.memory.undo()
+
+
+def restores(life: Life) -> None:
+    life.memory.update("salary.md", "The user has a salary.")
+    life.memory.update("salary.md", "The user's salary is 90k a year.")
+    restore(life.memory.store, "salary.md", life.memory.store.history.log("salary.md")[1].id)
+
+
+WAYS = [forgets, deletes_by_hand, deletes_the_line_by_hand, takes_back, restores]
+WORDS = {
+    "the same": "The user's salary is 90k a year.",
+    "other words": "The user earns 90k.",
+    "another language": "Das Gehalt des Nutzers beträgt 90k im Jahr.",
+}
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_person_forgot_is_not_learned_again_from_an_old_conversation(
+    life: Life, way: Callable[[Life], None], words: str
+) -> None:
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    assert "90k" in life.told()
+    way(life)
+    assert "90k" not in life.told()
+    life.again("monday")
+    life.learns("pay.md", topic("Pay", words, "user"))
+    assert "90k" not in life.told()
+    assert "has not said it since" in life.answers[0]
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_person_forgot_is_not_dreamt_back(life: Life, way: Callable[[Life], None], words: str) -> None:
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    way(life)
+    report = life.dreams(life.model("pay.md", topic("Pay", words, "user")), "monday")
+    assert isinstance(report, DreamReport), (
+        "nothing is left to do, and that is no failure which comes again every night"
+    )
+    assert "90k" not in life.told()
+    assert "has not said it since" in life.answers[0]
+    logged = repr([event.fields for event in life.events.events])
+    assert "90k" not in logged
+
+
+def test_the_built_in_model_does_not_dream_or_learn_it_back_either(life: Life) -> None:
+    life.said("monday", "From now on never mock the database in tests, use PostgreSQL 16.")
+    life.catches_up(BuiltinModel())
+    [header] = life.memory.list()
+    life.memory.forget(header.key)
+    life.again("monday")
+    life.catches_up(BuiltinModel())
+    life.dreams(BuiltinModel(), "monday")
+    assert life.memory.list() == []
+    assert "PostgreSQL" not in life.told()
+
+
+@pytest.mark.parametrize("by_dream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_the_user_says_again_is_new(life: Life, way: Callable[[Life], None], by_dream: bool) -> None:
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    way(life)
+    life.said("tuesday", "Please remember that my salary is 90k a year.")
+    if by_dream:
+        life.dreams(life.model("pay.md", topic("Pay", "The user's salary is 90k a year.", "user")), "monday", "tuesday")
+    else:
+        life.learns("pay.md", topic("Pay", "The user's salary is 90k a year.", "user"))
+    assert "90k" in life.told()
+
+
+def test_to_take_back_the_forgetting_lifts_it(life: Life) -> None:
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    life.memory.forget("salary.md")
+    life.memory.undo()
+    life.again("monday")
+    life.learns("salary.md", MEMORY.replace("a year.", "a year, as said on Monday."))
+    assert "as said on Monday" in life.told()
+
+
+def test_one_forgotten_sentence_does_not_cost_the_others(life: Life) -> None:
+    """The rest of a draft is kept."""
+    life.said("monday", f"{SECRET_WISH} I prefer tabs over spaces, always use tabs.")
+    life.learns("salary.md", MEMORY)
+    life.memory.forget("salary.md")
+    life.again("monday")
+    life.learns("tabs.md", f"{OTHER}\nThe user's salary is 90k a year.\n")
+    assert "tabs over spaces" in life.told()
+    assert "90k" not in life.told()
+
+
+def test_nothing_beside_the_history_holds_what_was_forgotten(life: Life) -> None:
+    """It was forgotten, perhaps so that nobody reads it: no list of forgotten things says it once more."""
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    life.memory.forget("salary.md")
+    life.again("monday")
+    life.learns("pay.md", MEMORY)
+    life.dreams(life.model("pay.md", MEMORY), "monday")
+    files = [path for path in Path(life.memory.place.state).rglob("*") if path.is_file()]
+    assert [path for path in files if b"90k" in path.read_bytes()] == []
+
+
+def test_without_a_state_folder_work_goes_on(life: Life) -> None:
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    shutil.rmtree(life.memory.place.state)
+    life.said("tuesday", "I prefer tabs over spaces, always use tabs.")
+    life.learns("tabs.md", OTHER, times=1)
+    assert "tabs over spaces" in life.told()
+
+
+FRIDAY = topic("Deploys", "We deploy on Fridays.", "project")
+TUESDAY = topic("Deploys", "We deploy on Tuesdays.", "project")
+
+
+@pytest.mark.parametrize("by_dream", [False, True])
+@pytest.mark.parametrize("name", ["deploys.md", "releases.md"])
+def test_what_was_replaced_does_not_return(life: Life, name: str, by_dream: bool) -> None:
+    life.said("monday", "We deploy on Fridays.")
+    life.learns("deploys.md", FRIDAY)
+    life.said("tuesday", "We deploy on Tuesdays now, no longer on Fridays.")
+    life.learns("deploys.md", TUESDAY)
+    assert "Fridays" not in life.told()
+    life.again("monday")
+    if by_dream:
+        life.dreams(life.model(name, FRIDAY), "monday", "tuesday")
+    else:
+        life.learns(name, FRIDAY)
+    assert "Fridays" not in life.told()
+    assert "Tuesdays" in life.told()
+
+
+@pytest.mark.parametrize("by_dream", [False, True])
+@pytest.mark.parametrize("name", ["deploys.md", "releases.md"])
+def test_the_order_in_which_conversations_are_read_does_not_matter(life: Life, name: str, by_dream: bool) -> None:
+    """An older word, read later, takes no newer one's place and does not stand beside it."""
+    life.said("monday", "We deploy on Fridays.")
+    life.said("tuesday", "We deploy on Tuesdays.")
+    state = SessionState.load("monday", life.memory.layout)
+    state.move_cursor(Conversation.resume(life.memory.transcript("monday")).messages[-1].id)
+    life.learns("deploys.md", TUESDAY)
+    life.again("monday")
+    if by_dream:
+        life.dreams(life.model(name, FRIDAY), "monday", "tuesday")
+    else:
+        life.learns(name, FRIDAY)
+    assert "Tuesdays" in life.told()
+    assert "Fridays" not in life.told()
+
+
+def test_what_was_replaced_and_said_again_comes_back(life: Life) -> None:
+    life.said("monday", "We deploy on Fridays.")
+    life.learns("deploys.md", FRIDAY)
+    life.said("tuesday", "We deploy on Tuesdays.")
+    life.learns("deploys.md", TUESDAY)
+    life.said("wednesday", "Back to the old way: we deploy on Fridays.")
+    life.learns("deploys.md", FRIDAY)
+    assert "Fridays" in life.told()
+
+
+@pytest.mark.parametrize("by_dream", [False, True])
+def test_what_was_said_while_memory_was_off_is_never_learned(life: Life, project: Path, by_dream: bool) -> None:
+    """S5: off is off, also for who reads the transcript later."""
+    off = Life(open_memory(project, clock=life.clock, flags={"memoryEnabled": "false"}), life.clock, life.events)
+    talk = Conversation.resume(off.memory.transcript("monday"))
+    talk.add(user(SECRET_WISH))
+    talk.add(Message("assistant", (Text("Understood."),)))
+    talk.transcript.close()
+    life.said("monday", "Which files hold the invoices?")
+    model = life.model("salary.md", MEMORY) if by_dream else ScriptedModel([says("Nothing.")])
+    _ = life.dreams(model, "monday") if by_dream else life.catches_up(model)
+    assert "90k" not in repr(model.requests[0].messages), "the fork is not shown it"
+    assert "90k" not in life.told()
+    life.dreams(BuiltinModel(), "monday")
+    assert "90k" not in life.told()
+
+
+async def test_what_was_said_in_a_session_that_was_switched_off_is_not_learned_after_it(life: Life) -> None:
+    """S5: the fork sees the whole conversation, and may take nothing from that part of it."""
+    life.memory._given_model = life.model("salary.md", MEMORY, times=2)
+    session = life.memory.session("one")
+    await session.toggle(is_on=False)
+    session.conversation.add(user(SECRET_WISH))
+    reply = session.conversation.add(Message("assistant", (Text("Understood."),)))
+    session.turn_ended(Request("scripted", messages=session.conversation.messages[:-1]), reply)
+    await session.toggle(is_on=True)
+    session.conversation.add(user("Which files hold the invoices, and who looks after them?"))
+    reply = session.conversation.add(Message("assistant", (Text("Those in src/invoices."),)))
+    session.turn_ended(Request("scripted", messages=session.conversation.messages[:-1]), reply)
+    await session.close()
+    assert "90k" not in life.told()
+    assert life.answers
+
+
+def test_what_a_dream_made_leads_to_the_lines(life: Life, memdir: Callable[..., object]) -> None:
+    """L1: down to the message, of what it took from a conversation and of every memory that it merged."""
+    life.said("monday", "We deploy on Fridays.")
+    life.learns("deploys.md", FRIDAY)
+    life.said("tuesday", "The release manager is Ana Lima, ask her before a deploy.")
+    text = topic("Deploys", "We deploy on Fridays.\n\nThe release manager is Ana Lima.", "project")
+    life.dreams(life.model("deploys.md", text), "monday", "tuesday")
+    [dreamt] = [commit for commit in life.memory.why("deploys.md")["deploys.md"] if commit.source == "dream"]
+    said = Conversation.resume(life.memory.transcript("tuesday")).messages[0].id
+    assert dreamt.lines_of("deploys.md") == {"tuesday": [said]}
