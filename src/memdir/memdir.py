@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
-from contextlib import suppress
 
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id
@@ -581,6 +580,8 @@ class MemDir:
     def _open(self, scope: str) -> MemoryStore:
         self.require_enabled()
         if not self._has_looked:
+            from contextlib import suppress  # a hook opens nothing this way, and loads it only where it must
+
             with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
                 self.find_lost_store()
             self.require_enabled()

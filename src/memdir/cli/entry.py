@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
-HOOK_SECONDS = 5.0  # a prompt waits for a hook; the hosts themselves give one up after ten
-MAX_CRASHES = 1_000_000  # bytes of the log of crashes
-MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 _VALUED = ("--project", "--home", "--set")  # options of every command, with a value
 _FLAGS = ("--json", "--bare", "--no-color")
@@ -68,26 +65,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _hook(words: list[str], *, is_process: bool) -> int:
     """A coding agent calls. Whatever happens, it goes on as if memdir were not there: no parser that exits with 2, no
-    other code than 0, and no longer than a limit. The one broad `except` of that surface (ADR 0060)."""
+    other code than 0. The one broad `except` of that surface (ADR 0060)."""
     import os
 
     try:
         _open_descriptors()
-        if is_process and words[:1] != ["--work"]:
-            import gc
-
-            gc.disable()  # nothing is left for long
-            import _signal  # type: ignore[import-not-found]  # what `signal` is made of, which costs a tenth of a start
-
-            _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
-            _signal.setitimer(_signal.ITIMER_REAL, HOOK_SECONDS)
-        module = "memdir.hooks.worker" if words[:1] == ["--work"] else "memdir.hooks.hook"
-        __import__(module)  # surfaces do not import each other
-        sys.modules[module].run(words)
+        __import__("memdir.hooks.hook")  # surfaces do not import each other
+        sys.modules["memdir.hooks.hook"].run(words, is_process=is_process)
     except BaseException as error:  # noqa: BLE001
         from contextlib import suppress
 
         with suppress(BaseException):
+            from memdir.crash_log import keep_crash
+
             keep_crash(error)
     if is_process:
         os._exit(0)  # whatever could still go wrong at an exit
@@ -220,7 +210,7 @@ def load_command(place: str) -> Command:
     from importlib import import_module
 
     module, _, kind = place.partition(":")
-    found: Any = import_module(f"memdir.cli.{module}")
+    found: Any = import_module(module if "." in module else f"memdir.cli.{module}")  # that of another surface
     command: Command = getattr(found, kind)() if kind else found
     return command
 
@@ -267,31 +257,12 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
 def report_crash(error: Exception, *, as_json: bool = False) -> None:
     """Tell in one line, and where the details are."""
+    from memdir.crash_log import keep_crash
+
     where = keep_crash(error)
     bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
     bug.exit_code = EXIT_BUG
     _tell(bug, as_json=as_json)
-
-
-def keep_crash(error: BaseException) -> str:
-    """Keep the details, without secrets, in the home's logs. Gives where they are, or them where they cannot be."""
-    import os
-    import traceback
-
-    from memdir.disk.append import append_bytes
-    from memdir.disk.atomic import make_folder
-    from memdir.settings import Environment
-    from memdir.store.secrets import beginning
-
-    details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
-    path = os.path.join(Environment.read().home, "logs", "crash.log")
-    try:
-        make_folder(os.path.dirname(path))
-        if not os.path.exists(path) or os.path.getsize(path) < MAX_CRASHES:
-            append_bytes(path, details.encode("utf-8", "replace") + b"\n")
-    except (MemdirError, OSError):
-        return details
-    return f"The details are in {path}"
 
 
 def _tell(error: MemdirError, *, as_json: bool) -> None:

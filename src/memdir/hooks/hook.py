@@ -46,6 +46,7 @@ EVENTS = {
 }
 MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
+MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 # A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
@@ -53,7 +54,7 @@ _EMPTIED = ("clear", "compact")  # sources of a session start after which the co
 _FLAGS = {"recall.selector": "local", "recall.encoder": "words"}
 
 
-class Call:
+class HookCall:
     """One event of a session, as the host tells it."""
 
     __slots__ = ("event", "fields", "host", "name")
@@ -86,7 +87,7 @@ class Call:
         return is_session_id(self.session) and not self.fields.get("agent_id")
 
 
-class Answer:
+class HookAnswer:
     """What a host gets: text for the model, and a line for the user."""
 
     __slots__ = ("context", "message")
@@ -96,25 +97,44 @@ class Answer:
         self.message = message
 
 
-def run(words: Sequence[str]) -> None:
-    """Do what an event asks for and print what its host takes. Raises whatever goes wrong."""
+def run(words: Sequence[str], *, is_process: bool) -> None:
+    """Do what an event asks for and print what its host takes. Raises whatever goes wrong; a process of its own ends
+    when it takes too long."""
+    if words[:1] == ["--work"]:
+        from memdir.hooks.worker import work
+
+        return work(words[1])
+    if is_process:
+        _limit_time()
     host, name = (*words, "", "")[:2]
     event = EVENTS.get(name, name)
     if host not in HOSTS or event not in _STEPS:
-        return
+        return None
     told = decode(_given())
-    call = Call(host, name, told if isinstance(told, dict) else {})
+    call = HookCall(host, name, told if isinstance(told, dict) else {})
     if not call.is_ours:
-        return
+        return None
     from memdir.memdir import open_memory
 
     folder = call.text("cwd")
     memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
     if memory.settings.enabled:
         _print(rendered(call, _STEPS[event](memory, call)))
+    return None
 
 
-def rendered(call: Call, answer: Answer) -> str:
+def _limit_time() -> None:
+    """A prompt waits for a hook: past the limit it goes on without. By what `signal` is made of: the module itself
+    costs a tenth of a start."""
+    import _signal  # type: ignore[import-not-found]
+    import gc
+
+    _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
+    _signal.setitimer(_signal.ITIMER_REAL, MAX_SECONDS)
+    gc.disable()  # nothing is left for long
+
+
+def rendered(call: HookCall, answer: HookAnswer) -> str:
     """An answer in the form of its host: an object that it knows the fields of. Claude Code takes what it should keep
     in mind while it compacts as plain text; where nothing is to be said, nothing is printed."""
     if call.host == "claude" and call.event == "compact":
@@ -130,7 +150,7 @@ def rendered(call: Call, answer: Answer) -> str:
     return encode(fields) if fields else ""
 
 
-def fits(call: Call, answer: Answer) -> bool:
+def fits(call: HookCall, answer: HookAnswer) -> bool:
     """Whether a host would show the whole of it."""
     return len(rendered(call, answer)) <= MAX_ANSWER
 
@@ -138,7 +158,7 @@ def fits(call: Call, answer: Answer) -> bool:
 # The steps
 
 
-def _start(memory: MemDir, call: Call) -> Answer:
+def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     """Behaviour and index, once a session: not again when one is resumed that has them."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
@@ -147,43 +167,43 @@ def _start(memory: MemDir, call: Call) -> Answer:
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
     if is_known and source not in _EMPTIED:
-        return Answer(message=_saved(memory))
+        return HookAnswer(message=_saved(memory))
     from memdir.hooks.session_start import start_context
 
     saved = _saved(memory)
     notes = _notes(memory, call) if source == "compact" and call.host != "claude" else ""
-    return Answer(start_context(memory, lambda text: fits(call, Answer(text + notes, saved))) + notes, saved)
+    return HookAnswer(start_context(memory, lambda text: fits(call, HookAnswer(text + notes, saved))) + notes, saved)
 
 
-def _prompt(memory: MemDir, call: Call) -> Answer:
+def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     """The memories that help with what the user says, each once a session; nothing when none clearly does (R1)."""
     _attend(memory, call)
     from memdir.hooks.prompt_recall import recalled
 
     saved = _saved(memory)
-    return Answer(recalled(memory, call, lambda text: fits(call, Answer(text, saved))), saved)
+    return HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
 
 
-def _stop(memory: MemDir, call: Call) -> Answer:
+def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
     """A turn ended: it is queued, and the worker learns from it. Whatever is printed here starts another turn."""
     from memdir.hooks.work_queue import WorkQueue, detach
 
     _attend(memory, call)
     WorkQueue(memory.layout).add(call.session)
     detach(memory.layout.work_tree)
-    return Answer()
+    return HookAnswer()
 
 
-def _compact(memory: MemDir, call: Call) -> Answer:
+def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
     """The notes of the session, for whoever summarises it (N7). Gemini asks before every turn, and takes no words."""
-    return Answer() if call.host in ("gemini", "codex", "qwen") else Answer(_notes(memory, call))
+    return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call))
 
 
-def _tool(memory: MemDir, call: Call) -> Answer:  # noqa: ARG001 - where guards will look at the call (Q1)
-    return Answer()
+def _tool(memory: MemDir, call: HookCall) -> HookAnswer:  # noqa: ARG001 - where guards will look at the call
+    return HookAnswer()
 
 
-_STEPS: Mapping[str, Callable[[MemDir, Call], Answer]] = {
+_STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
     "start": _start,
     "prompt": _prompt,
     "stop": _stop,
@@ -193,7 +213,7 @@ _STEPS: Mapping[str, Callable[[MemDir, Call], Answer]] = {
 }
 
 
-def _attend(memory: MemDir, call: Call) -> bool:
+def _attend(memory: MemDir, call: HookCall) -> bool:
     """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
     whether it did already."""
     from memdir.transcript.attended import Attended
@@ -218,7 +238,7 @@ def _saved(memory: MemDir) -> str:
     return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
 
 
-def _notes(memory: MemDir, call: Call) -> str:
+def _notes(memory: MemDir, call: HookCall) -> str:
     """The session memory as instructions for a summary; empty where there is none."""
     from memdir.disk.plain_file import read_if_plain
     from memdir.prompts.compose import load_prompt
@@ -229,7 +249,7 @@ def _notes(memory: MemDir, call: Call) -> str:
     if not text:
         return ""
     prompt = load_prompt("hooks/compact.md", overrides=memory.layout.prompts)
-    while not fits(call, Answer(prompt.render(notes=text))):
+    while not fits(call, HookAnswer(prompt.render(notes=text))):
         text = text[: len(text) * 9 // 10].rpartition("\n")[0]
     return prompt.render(notes=text)
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memdir.hooks.hook import Call
+    from memdir.hooks.hook import HookCall
     from memdir.memdir import MemDir
     from memdir.recall.recall import Recaller, RecallRequest
     from memdir.recall.selection import Selection
@@ -22,7 +22,7 @@ TAIL_BYTES = 64 << 10  # of the transcript: the tools of the last turns
 MAX_TOOLS = 20
 
 
-def recalled(memory: MemDir, call: Call, fits: Callable[[str], bool]) -> str:
+def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str:
     """The memories for a prompt as one text; empty when none clearly helps. A host says a prompt again without words,
     and its own commands are no questions."""
     text = _asked(call)
@@ -48,7 +48,7 @@ def ranked(recaller: Recaller, request: RecallRequest) -> list[Selection]:
     return recaller.choose(request)
 
 
-def _asked(call: Call) -> str:
+def _asked(call: HookCall) -> str:
     from memdir.text.words import unquoted
 
     text = call.text("prompt").strip()
@@ -56,7 +56,7 @@ def _asked(call: Call) -> str:
     return text if len(text) <= MAX_PROMPT else f"{text[: MAX_PROMPT // 2]}\n{text[-MAX_PROMPT // 2 :]}"
 
 
-def _recent_tools(call: Call) -> list[str]:
+def _recent_tools(call: HookCall) -> list[str]:
     """The tools of the last turns, by the end of the transcript: their names, the servers that they belong to, and the
     programs that were run. opencode has no file to look at, and its plugin tells them."""
     given = call.fields.get("recent_tools")

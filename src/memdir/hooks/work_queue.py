@@ -96,10 +96,14 @@ class WorkQueue:
 def detach(project: str) -> None:
     """Start the worker in a process session of its own, with nothing open that is the host's: it goes on when the host
     has ended, and the host does not wait for it."""
+    ready, child = os.pipe()
     if os.fork():
+        os.close(child)
+        os.read(ready, 1)  # until it has left our group: a host may kill that as soon as we have ended
         return
     try:
         os.setsid()
+        os.close(child)
         null = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(null, number)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdir.disk.lock import locked
@@ -31,10 +30,10 @@ NOTES_FROM_BYTES = 30_000  # of a transcript: a shorter one is no long session
 _COMMANDS = {"claude-code": "claude", "codex": "codex"}  # agents whose own program can be the model
 
 
-def run(words: Sequence[str]) -> None:
+def work(folder: str) -> None:
     """`memdir hook --work FOLDER`: work until nothing waits."""
     os.nice(NICE)
-    asyncio.run(_work(words[1]))
+    asyncio.run(_work(folder))
 
 
 async def _work(folder: str) -> None:

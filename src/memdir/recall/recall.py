@@ -241,7 +241,10 @@ class Recaller:
 
     def show(self, prepared: Prepared) -> list[str]:
         """The memories as text for the conversation; marks them as shown."""
-        return [text for selection, ready in prepared.scopes for text in self._show(prepared.request, selection, ready)]
+        texts: list[str] = []
+        for selection, ready in prepared.scopes:
+            texts += self._show(prepared.request, selection, ready, room=prepared.request.room - sum(map(len, texts)))
+        return texts
 
     def _read_and_check(self, selection: Selection) -> list[tuple[Memory, list[Missing]]]:
         if not selection.keys:
@@ -254,7 +257,7 @@ class Recaller:
         return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
 
     def _show(
-        self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]]
+        self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]], *, room: int
     ) -> list[str]:
         if not ready:
             self._tell(request, selection, ())
@@ -268,15 +271,15 @@ class Recaller:
             data = memory.topic.data
             if so_far.holds_copy(data) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
-            left = request.room - sum(map(len, rendered))
-            if left < LEAST_SHOWN * 2:
+            left, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
+            if room < LEAST_SHOWN * 2:
                 break  # the host takes no more now; it may come with another message
-            room, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
             text = render_memory(
-                memory, now=self._clock(), missing=missing, room=min(room, left), scope=scope, has_changed=is_news
+                memory, now=self._clock(), missing=missing, room=min(left, room), scope=scope, has_changed=is_news
             )
             so_far.add(scope, memory.key, len(text), data)
             rendered.append(text)
+            room -= len(text)
             shown.append(memory.key)
         if shown:
             so_far.save()

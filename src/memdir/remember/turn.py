@@ -105,10 +105,18 @@ def written_since(stores: Sequence[MemoryStore], moment: float) -> tuple[str, ..
         for commit in store.history.log(limit=MAX_COMMITS):
             if commit.time < int(moment):
                 break
-            if commit.source not in _OWN_WORK and not commit.is_beginning:
-                paths = (os.path.join(store.place.base, one.path) for one in commit.files if one.after)
-                found.update(dict.fromkeys(os.path.realpath(path) for path in paths))
+            if commit.source not in _OWN_WORK:
+                paths = [os.path.join(store.place.base, one.path) for one in commit.files if one.after]
+                new = [path for path in paths if not commit.is_beginning or _changed_at(path) >= int(moment)]
+                found.update(dict.fromkeys(map(os.path.realpath, new)))
     return tuple(found)
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _paths_in(use: ToolUse) -> Iterator[str]:
