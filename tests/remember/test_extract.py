@@ -22,6 +22,7 @@ from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
 from memdir.transcript.message import Message, Text, ToolUse
 from tests.remember.conftest import Bench, Talk, topic
 from tests.security.fakes import github_token
@@ -155,6 +156,24 @@ async def test_what_the_main_agent_saved_does_not_swallow_the_rest_of_the_turn(b
     assert "saved these itself" in job and os.path.join(bench.store.root, "tabs.md") in job
     assert bench.read("feedback_no_mocks.md") == RULE
     assert bench.read("tabs.md") == TABS
+
+
+@pytest.mark.parametrize("line", ["<!-- delete: the user took it back -->", "`<!-- Deleted: no longer so -->`\n"])
+async def test_the_main_agent_deletes_by_writing_the_line_that_does(bench: Bench, line: str) -> None:
+    """What the prompt tells a host that has no tool to remove a file."""
+    path = Path(bench.store.root, "tabs.md")
+    with bench.store.changing(Origin("cli"), "x") as change:
+        change.write("tabs.md", TABS.encode())
+        change.put_entry("tabs.md", Topic(TABS.encode()))
+    path.write_text(line)
+    talk = bench.talk(model := ScriptedModel([says("-")]))
+    said = talk.uses_tool("Forget the rule about tabs", "Write", {"file_path": str(path), "content": line}, "Written")
+    talk.extraction.turn_ended(said)
+    await talk.extraction.drain()
+    assert not path.exists()
+    assert "tabs.md" not in bench.read("MEMORY.md")
+    assert "saved these itself" not in model.requests[0].messages[-1].text
+    assert bench.store.history.log()[0].source == "host"
 
 
 async def test_a_write_of_the_main_agent_that_failed_does_not_count(bench: Bench) -> None:
@@ -672,3 +691,70 @@ async def test_beyond_what_is_listed_the_memories_near_to_what_was_said_are_show
     assert "no_mocks.md" in job
     assert job.count("- [project] plant") == MAX_RETURNED - 1
     assert "(21 more are not listed" in job
+
+
+HELD = topic(
+    "Deploys go out on Tuesdays",
+    "Deploys go out on Tuesdays. Bob has the key.\n\n- my own note: ring 555-1234\n\n**Why:** ops is on call then.\n\n"
+    "**How to apply:** ask first.",
+    "project",
+)
+MOVED = "Deploys go out on Wednesdays from now on."
+
+
+def rewrites(bench: Bench, *more: object) -> ScriptedModel:
+    """A model that reads a memory and writes nothing but the news in its place."""
+    path = os.path.join(bench.store.root, "project_deploys.md")
+    news = topic("Deploys go out on Tuesdays", MOVED, "project")
+    return ScriptedModel(
+        [calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": news})), *more]
+    )
+
+
+async def learn(bench: Bench, model: ScriptedModel, said: str) -> None:
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(said))
+    await talk.extraction.drain()
+
+
+def hold(bench: Bench, text: str, name: str = "project_deploys.md") -> None:
+    with bench.store.changing(Origin("user"), "by hand") as change:
+        change.write(name, text.encode())
+
+
+async def test_a_model_that_writes_the_news_alone_costs_no_other_line_and_is_told(bench: Bench) -> None:
+    """X6: name, description and index line follow; Why, How to apply and what was written by hand stay."""
+    hold(bench, HELD)
+    model = rewrites(bench, says("Done."))
+    await learn(bench, model, MOVED)
+    found = bench.read("project_deploys.md")
+    assert all(text in found for text in ("Wednesdays", "Bob has the key", "555-1234", "ops is on call", "ask first"))
+    assert "Tuesdays" not in found + bench.read("MEMORY.md")
+    assert "Wednesdays" in bench.read("MEMORY.md")
+    assert "Bob has the key" in model.requests[2].messages[-1].tool_results[0].content
+
+
+async def test_what_a_model_takes_out_on_purpose_goes(bench: Bench) -> None:
+    hold(bench, HELD)
+    cut = {
+        "file_path": os.path.join(bench.store.root, "project_deploys.md"),
+        "old_string": " Bob has the key.",
+        "new_string": "",
+    }
+    await learn(bench, rewrites(bench, calls(("Edit", cut)), says("Done.")), f"{MOVED} Bob has no key any more.")
+    found = bench.read("project_deploys.md")
+    assert "Bob" not in found
+    assert "555-1234" in found
+
+
+async def test_a_rule_in_the_place_of_another_becomes_a_memory_of_its_own(bench: Bench) -> None:
+    hold(bench, topic("Branch prefixes", "Branches start with the ticket number."), "feedback_branches.md")
+    path = os.path.join(bench.store.root, "feedback_branches.md")
+    tags = topic("Release tags", "Release tags are always signed.")
+    model = ScriptedModel(
+        [calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": tags})), says("Done.")]
+    )
+    await learn(bench, model, "Release tags are always signed.")
+    assert "ticket number" in bench.read("feedback_branches.md")
+    assert "always signed" in bench.read("feedback_release_tags.md")
+    assert "two rules are two memories" in model.requests[2].messages[-1].tool_results[0].content

@@ -55,8 +55,9 @@ class Files(Protocol):
         """The bytes of a plain file. MemoryNotFound or BadMemoryFile when there is none to read."""
         ...
 
-    async def put(self, path: str, data: bytes) -> str:
-        """Write a file. Returns what was changed about the text on the way, in words; mostly nothing."""
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        """Write a file. Returns what was changed about the text on the way, in words; mostly nothing. `is_cut`: all
+        that changes is that a piece was taken out on purpose."""
         ...
 
     def meant(self, path: str, cwd: str) -> str:
@@ -95,7 +96,8 @@ class DiskFiles:
         except OSError as error:
             raise disk_error(error, "read", path) from error
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        del is_cut
         self.write(path, data)
         return ""
 
@@ -131,7 +133,7 @@ def walking_order(path: str) -> list[bytes]:
 class RecordedFiles(DiskFiles):
     """Tells its listeners of each write before it happens: that is how a session's file history comes to be (J2)."""
 
-    listeners: Sequence[Callable[[str, bytes | None, bytes | None], None]]
+    listeners: Sequence[Callable[[str, bytes | None, bytes | None], None]]  # told path, what was there, what will be
 
     def write(self, path: str, data: bytes) -> None:
         try:
@@ -164,7 +166,8 @@ class SingleFile:
         except MemoryNotFound:
             return self.template
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        del is_cut
         self.write(path, data)
         return ""
 

@@ -19,12 +19,13 @@ from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFou
 from memdir.store.form import deletion_in, well_formed
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
+from memdir.store.kept import is_another, kept
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import most_bytes, too_large
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.text.naming import free_key
+from memdir.text.naming import file_stem, free_key
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Draft:
     before: bytes | None  # what stood there, None for no file
     after: bytes | None  # what shall stand there, None when it is deleted
     reason: str = ""  # why it is deleted
+    seen: bytes | None = None  # the file as it was when lines were last taken out of it on purpose
 
     @property
     def path(self) -> str:
@@ -63,6 +65,7 @@ class Workspace:
 
     stores: Sequence[MemoryStore]
     rule: Callable[[Workspace, Draft], Ruling] | None = None
+    keeps_lines: bool = False  # at each write; a dream moves lines between files, and keeps them at its end
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
@@ -103,12 +106,12 @@ class Workspace:
             raise MemoryNotFound(f"there is no file {path}: you deleted it")
         return draft.after
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Write beside the host's loop, one file after the other in the order of the calls."""
         async with self._in_turn:
-            return await asyncio.to_thread(self.write, path, data)
+            return await asyncio.to_thread(self.write, path, data, is_cut=is_cut)
 
-    def write(self, path: str, data: bytes) -> str:
+    def write(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
         if len(data) > most_bytes(key):
@@ -119,6 +122,10 @@ class Workspace:
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
         draft, told = _drafted(store, key, before, data)
+        draft = replace(draft, seen=draft.after if is_cut else known.seen if known else None)
+        if self.keeps_lines and not is_cut and before and draft.after and not is_index(key):
+            draft, kept_told = self._with_lines(draft, is_first=known is None)
+            real, told = store.path_of(draft.key), (*told, *kept_told)
         if draft.after is None and before is None and known is None:
             raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
         ruling = self._ruling(draft)
@@ -133,6 +140,33 @@ class Workspace:
             del self.drafts[real]
         self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def _with_lines(self, draft: Draft, *, is_first: bool) -> tuple[Draft, tuple[str, ...]]:
+        """The draft with every line that it left out of a memory and does not replace (X6, ADR 0055)."""
+        before, after = Topic(draft.before or b""), Topic(draft.after or b"")
+        if is_first and is_another(before, after):
+            key = self._free_key(draft, after)
+            told = f"{draft.key} is about something else and stays; this is {key} now: two rules are two memories"
+            return Draft(draft.store, key, None, draft.after), (told,)
+        result = kept(before, after, seen=Topic(draft.seen) if draft.seen else before)
+        return replace(draft, after=result.topic.data), tuple(result.told())
+
+    def _free_key(self, draft: Draft, topic: Topic) -> str:
+        folder = draft.key[: draft.key.rfind("/") + 1]
+        stem = file_stem(topic.name, str(topic.kind or ""))
+        return free_key(
+            folder + stem, lambda key: os.path.lexists(path := draft.store.path_of(key)) or self.is_draft(path)
+        )
+
+    def keep_lines(self) -> None:
+        """Give every changed memory back what it lost, unless another draft says it now."""
+        for path, draft in list(self.drafts.items()):
+            if draft.before and draft.after and draft.before != draft.after and not is_index(draft.key):
+                others = (one.after for place, one in self.drafts.items() if place != path and one.after)
+                elsewhere = b"\n".join(others).decode("utf-8", "replace")
+                before = Topic(draft.before)
+                result = kept(before, Topic(draft.after), Topic(draft.seen) if draft.seen else before, elsewhere)
+                self.drafts[path] = replace(draft, after=result.topic.data)
 
     def _placed(self, draft: Draft, store: MemoryStore, written: str) -> Draft:
         """A new file in the store that it belongs to. What has its name there is told first: it may be the same memory.
@@ -206,22 +240,28 @@ class Workspace:
         kept = after.without([draft.key]) if line is None else after.with_entries([line])
         self.drafts[index_path] = replace(index, after=kept.data)
 
+    def bases(self) -> list[str]:
+        """The directories with a history of their own in which something changes."""
+        return list(dict.fromkeys(draft.store.place.base for draft in self.changed()))
+
     def commit(
-        self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, **more: str
+        self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, base: str = "", **more: str
     ) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
         change together or not at all. `times` are the modification times that files bear, by their path, when they
-        are put in order and not learned again (S11). `more` goes into the history's record. Returns what was written.
+        are put in order and not learned again (S11). `base` is the one of the directories that is meant. `more` goes
+        into the history's record. Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
-        changed = self.changed()
-        for base in dict.fromkeys(draft.store.place.base for draft in changed):
-            drafts = [draft for draft in changed if draft.store.place.base == base]
+        written = []
+        for place in [base] if base else self.bases():
+            drafts = [draft for draft in self.changed() if draft.store.place.base == place]
             reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
             self._commit_base(drafts, origin, subject, times, Deleted=reasons, **more)
-        self.drafts.clear()
-        return changed
+            written += drafts
+            self.drafts = {path: one for path, one in self.drafts.items() if one.store.place.base != place}
+        return written
 
     def _commit_base(
         self, drafts: list[Draft], origin: Origin, subject: str, times: Mapping[str, int] | None, **more: str

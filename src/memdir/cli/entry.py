@@ -73,19 +73,22 @@ def _hook(words: list[str], *, is_process: bool) -> int:
         __import__("memdir.hooks.hook")  # surfaces do not import each other
         sys.modules["memdir.hooks.hook"].run(words, is_process=is_process)
     except BaseException as error:  # noqa: BLE001
-        from contextlib import suppress
+        from memdir.crash_log import keep_crash
 
-        with suppress(BaseException):
-            from memdir.crash_log import keep_crash
-
-            keep_crash(error)
-    if is_process:
-        os._exit(0)  # whatever could still go wrong at an exit
+        keep_crash(error)
+    finally:
+        if is_process:
+            os._exit(0)  # whatever else went wrong, or could still at an exit
     return 0
 
 
 def _main(words: list[str]) -> int:
     before, words = split_at_command(words)
+    if before and not words:
+        from memdir.errors import UsageError
+
+        told = "has no value" if before[-1] in _VALUED else "stands alone: there is no command"
+        raise UsageError(f"{before[-1]} {told}", remedy="memdir [options] COMMAND; `memdir --help` lists all commands")
     if words[:1] in (["--version"], ["-V"], ["version"]):
         return _version(as_json="--json" in before + words)
     if not words or words[0] in ("--help", "-h", "help"):

@@ -162,6 +162,7 @@ class Dreamer:
         is_cut_short = report.run.ending == "max_turns" and bool(workspace.changed())
         if not report.is_complete and not is_cut_short:
             return NotDreamt(f"the model did not come to an end ({report.run.failure})")
+        workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
         kept = self._keep_aside(given_up)
@@ -202,12 +203,12 @@ class Dreamer:
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = ForkTools(self.model, tools, gate)
+        fork_tools = ForkTools(self.model, tools, gate)
         limit = asyncio.get_running_loop().call_later(
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await run_fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
+            return await run_fork(parent, self._job(tools), fork_tools, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 
@@ -227,6 +228,8 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
+        if any(store.scope == "team" for store in self.plan.stores):
+            text += "\n" + load_prompt("dream/team.md").render()
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
     def _keep_aside(self, drafts: Sequence[Draft]) -> str:

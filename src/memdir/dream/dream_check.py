@@ -7,11 +7,9 @@ memory gains trust on the way: which ones a result was made from is found by the
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.workspace import Draft, Ruling, Workspace
@@ -22,7 +20,7 @@ from memdir.store.index import parse_entry
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
-from memdir.text.date_words import words_by_meaning
+from memdir.text.facts import facts_in, without_known
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
@@ -35,16 +33,6 @@ FORGOTTEN = (
     "and has not said it since. Leave that out, in whatever words"
 )
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
-_FACT = re.compile(
-    r"https?://[^\s)>\]]+"  # links
-    r"|`[^`\n]+`"  # code
-    r"|#[\w-]{2,}|@[\w.-]{2,}"  # channels and people
-    r"|\b\d[\d.,:/-]*\d\b|\b\d\b"  # numbers, dates, times, versions
-    r"|\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*"  # names
-    r"|\b[\w.-]+/[\w./-]+",  # paths
-)
-_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
-_ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What"))
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
 ABROAD = 0.1  # more is asked where only the meaning can tell
@@ -149,20 +137,9 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
     return len(missing_from(lost, elsewhere)) / max(1, len(everything))
 
 
-@cache
-def _weekdays() -> frozenset[str]:
-    """A weekday tells a day only to those who know the week: a dream puts the date in its place (D3)."""
-    tables = [meanings.items() for meanings in words_by_meaning().values()]
-    named = (words for table in tables for meaning, words in table if meaning.startswith("W="))
-    return frozenset(word.rstrip("*").capitalize() for words in named for word in words)
-
-
 def facts_of(data: bytes) -> frozenset[str]:
     """The facts of one memory, folded so that spelling differences do not count."""
-    text = _text(data)
-    first_words = {match[1] for match in _SENTENCE_START.finditer(text)}
-    found = {match[0].strip("`.,:;") for match in _FACT.finditer(text)}
-    return frozenset(fact.casefold() for fact in found - _ORDINARY - _weekdays() - first_words if fact)
+    return facts_in(_text(data))
 
 
 def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
@@ -172,8 +149,7 @@ def all_facts(texts: Iterable[bytes]) -> frozenset[str]:
 
 def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]:
     """Those facts that stand in none of the texts."""
-    text = "\n".join(data.decode("utf-8", "replace") for data in texts).casefold()
-    return frozenset(fact for fact in facts if fact not in text)
+    return without_known(frozenset(facts), "\n".join(data.decode("utf-8", "replace") for data in texts))
 
 
 def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.agent.gate import READING
+from memdir.disk.safe_path import is_index
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
 from memdir.store.store import MemoryStore
@@ -106,7 +107,11 @@ def written_since(stores: Sequence[MemoryStore], moment: float) -> tuple[str, ..
             if commit.time < int(moment):
                 break
             if commit.source not in _OWN_WORK:
-                paths = [os.path.join(store.place.base, one.path) for one in commit.files if one.after]
+                paths = [
+                    os.path.join(store.place.base, one.path)
+                    for one in commit.files
+                    if one.after and not is_index(one.path)
+                ]
                 new = [path for path in paths if not commit.is_beginning or _changed_at(path) >= int(moment)]
                 found.update(dict.fromkeys(map(os.path.realpath, new)))
     return tuple(found)

@@ -104,13 +104,13 @@ class EditTool:
         if fault:
             return Outcome(fault, is_error=True)
         changed = current.replace(old, new)
-        told = await _put(context, path, changed)
+        told = await _put(context, path, changed, is_cut=new.strip() in old)
         return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}{told}.")
 
 
-async def _put(context: ToolContext, path: str, data: bytes) -> str:
+async def _put(context: ToolContext, path: str, data: bytes, *, is_cut: bool = False) -> str:
     """Write, remember what stands there now, and say what became of the text on the way."""
-    told = await context.files.put(path, data)
+    told = await context.files.put(path, data, is_cut=is_cut)
     real = os.path.realpath(path)
     try:
         context.state.saw(real, context.files.read(path))

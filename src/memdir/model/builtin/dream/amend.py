@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdir.model.builtin.dream.body_text import clauses
 from memdir.model.builtin.dream.correct import TELLING, CorrectionJudge, Fix
 from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.fuse import with_lead
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
+from memdir.text.body_text import clauses
 from memdir.text.words import cut_at_word
 
 MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body

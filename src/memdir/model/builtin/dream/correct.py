@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from memdir.model.builtin.dream.body_text import segment, without
 from memdir.model.builtin.dream.dream_words import Weights
 from memdir.model.builtin.dream.later_statement import LaterStatement, Part
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.subject import Claim, Subjects
 from memdir.model.builtin.dream.values import Value, is_same, loose_rivals_of, rivals_of, unit_of
+from memdir.text.body_text import segment, without
 
 TELLING = 2.0  # a word below this weight names no subject
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.body_text import split
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.body_text import split
 
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
 _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from memdir.model.builtin.dream.body_text import clauses, split
 from memdir.model.builtin.dream.cues import Cues, SentenceKinds, ToldChange
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.values import Value, Values
+from memdir.text.body_text import clauses, split
 from memdir.text.date_words import month_of
 
 

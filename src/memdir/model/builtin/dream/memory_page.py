@@ -9,9 +9,9 @@ import re
 from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
-from memdir.model.builtin.dream.body_text import BodySentence, sentences
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
+from memdir.text.body_text import BodySentence, sentences
 from memdir.text.words import plain_words
 
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
-from memdir.model.builtin.dream.body_text import split
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import NightFile, SessionText
+from memdir.text.body_text import split
 from memdir.text.speakers import own_words
 
 MAX_SAID = 1200  # longer messages are pasted, not said

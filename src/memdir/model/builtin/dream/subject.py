@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memdir.model.builtin.dream.body_text import clauses, split
 from memdir.model.builtin.dream.dream_words import DreamWords
 from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.marks import Mark, Marks, Pool, tongues
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.values import Value, Values, base_kind
+from memdir.text.body_text import clauses, split
 from memdir.text.date_words import month_of
 from memdir.text.words import plain_words
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from memdir.model.builtin.dream.amend import amended, shortened, with_update
-from memdir.model.builtin.dream.body_text import split
 from memdir.model.builtin.dream.correct import CorrectionJudge
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -18,6 +17,7 @@ from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
+from memdir.text.body_text import split
 
 MAX_PAGES = 8  # pages weighed for one statement, nearest first
 

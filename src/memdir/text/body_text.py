@@ -12,7 +12,7 @@ from typing import Literal
 
 from memdir.text.sentences import STOPS, bounds
 
-Label = Literal["main", "why", "how", "update"]
+Label = Literal["main", "why", "how", "update", "before"]
 
 _FENCE = re.compile(r"\s*(```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4,}|\t|\s*[|>#]|\s*(?:[-*_]\s*){3,}$|\s*<!--|\s*[^\s;|,]*[;|\t][^\s;|]*[;|\t]\S)")
@@ -25,6 +25,8 @@ _WHY = re.compile(
 )
 _HOW = re.compile(r"(?:how|anwend|umsetz|comment|cómo|como|come|hoe|aplic|applic|toepass|적용|適用|应用|用法)", re.I)
 _UPDATE = re.compile(r"update\b", re.I)
+_BEFORE = re.compile(r"before\b", re.I)
+_HEADING = re.compile(r"\s*(?:#{1,6}(?:\s|$)|(?:[-*_]\s*){3,}$)")  # and lines that only part others
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class BodySentence:
     start: int
     end: int
     label: Label
+    paragraph: int = 0  # where its paragraph begins, behind a list mark or a label
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,40 @@ class _Paragraph:
 def sentences(body: str) -> list[BodySentence]:
     """All sentences of the prose in `body`, in order, labels like **Why:** left out of the text."""
     return [
-        BodySentence(body[start:end], start, end, part.label)
+        BodySentence(body[start:end], start, end, part.label, part.start)
         for part in _paragraphs(body)
         for start, end in split(body, part.start, part.end)
     ]
+
+
+def lines_of_code(body: str) -> Iterator[tuple[str, int, int]]:
+    """What is no prose, with its bounds: a fence with all that it holds, every other line for itself; no headings."""
+    fenced, opened, at = "", 0, 0
+    for line in body.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        fence = _FENCE.match(line)
+        if fence and not fenced:
+            fenced, opened = fence[1], start
+        elif fenced:
+            if fence and fence[1] == fenced:
+                yield body[opened:at].rstrip(), opened, opened + len(body[opened:at].rstrip())
+                fenced = ""
+        elif line.strip() and _NOT_PROSE.match(line) and not _HEADING.match(line):
+            yield line.rstrip(), start, start + len(line.rstrip())
+    if fenced:
+        yield body[opened:].rstrip(), opened, len(body)
+
+
+def headings(body: str) -> list[tuple[int, str]]:
+    """Where each heading stands, and the line that it is."""
+    fenced, found, at = "", [], 0
+    for line in body.splitlines(keepends=True):
+        fence = _FENCE.match(line)
+        fenced = ("" if fenced == fence[1] else fenced or fence[1]) if fence else fenced
+        if not fenced and line.startswith("#") and _HEADING.match(line):
+            found.append((at, line.strip()))
+        at += len(line)
+    return found
 
 
 def split(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -115,6 +148,8 @@ def _label_of(word: str) -> Label:
         return "why"
     if _HOW.match(word):
         return "how"
+    if _BEFORE.match(word):
+        return "before"
     return "update" if _UPDATE.match(word) else "main"
 
 

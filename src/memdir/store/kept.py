@@ -1,0 +1,350 @@
+"""What an update keeps: every line of a memory that its news does not replace, whoever rewrote the file (X6, ADR 0055).
+
+Models answer a small piece of news with a whole new file, and forget the rest of the old one. A sentence may go when
+the new text says it too, or says something else of the same thing in its place. All others are put back where they
+stood; what was replaced only in part stays under `**Before:**`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from memdir.store.frontmatter import find_block
+from memdir.store.secrets import find_secrets
+from memdir.store.topic import Topic
+from memdir.text.body_text import BodySentence, headings, lines_of_code, sentences
+from memdir.text.facts import facts_in, is_weekday
+from memdir.text.naming import describe_rule, title
+from memdir.text.nearness import Sentence
+from memdir.text.stems import terms_in
+from memdir.text.words import split_words
+
+BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
+OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody's, and stay
+SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
+SAME_MEANING = 0.75  # nearness at which it does in other words
+MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
+_LATER = {
+    "main": ("why", "how", "update", "before"),
+    "code": ("why", "how", "update", "before"),
+    "why": ("how", "before"),
+}
+_ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
+
+Fate = Literal["gone", "past", "kept"]
+
+
+@dataclass(frozen=True)
+class Update:
+    """A draft with all that it must keep, and the lines that were put back for it."""
+
+    topic: Topic
+    lines: tuple[str, ...] = ()
+    followed: tuple[str, ...] = ()  # fields that still told the old value
+
+    def told(self) -> Iterator[str]:
+        """What was done, for the model that wrote the draft."""
+        if self.lines:
+            told = "; ".join(f"“{line}”" for line in self.lines)
+            yield f"it keeps what your text left out and does not replace: {told}. Edit out what the user took back"
+        if self.followed:
+            yield f"its {' and '.join(self.followed)} told the old value and follows now"
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A sentence of prose, or a line that is none: what stands or falls as a whole."""
+
+    text: str
+    start: int
+    end: int
+    label: str
+    lead: str = ""  # what stands before it in its line: a list mark, a label
+    is_prose: bool = True
+    heading: str = ""  # the one that it stands under
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is one of a list or of a table."""
+        return bool(self.lead.strip(" *_")) if self.is_prose else self.text.startswith("|")
+
+    @property
+    def said(self) -> str:
+        """Its text, with a label that says what it is about."""
+        return f"{self.lead}{self.text}" if self.label == "main" else self.text
+
+    @cached_property
+    def flat(self) -> str:
+        """Its words; of code every sign counts."""
+        return _flat(self.said) if self.is_prose else self.text
+
+    @cached_property
+    def sentence(self) -> Sentence:
+        return Sentence(self.said)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return terms_in(self.said) | {word.lower() for word in _ACRONYM.findall(self.said)}
+
+    @cached_property
+    def facts(self) -> frozenset[str]:
+        return facts_in(self.said)
+
+
+class _Held:
+    """A text to find sentences in, in whatever case and with whatever marks."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._flat = text, _flat(text)
+
+    def __contains__(self, unit: _Unit) -> bool:
+        return unit.flat in (self._flat if unit.is_prose else self._text)
+
+
+def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
+    """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
+    that was `seen` can be left out; what is said `elsewhere` now has moved."""
+    old, new = _units(before.body), _units(after.body)
+    known, stood = _Held(before.body), _Held((seen or before).body)
+    news = [unit for unit in new if unit not in known]
+    described = after.description if after.description != before.description else ""
+    text = "\n".join((described, *(unit.said for unit in new), elsewhere))
+    now = _Held(text)
+    lost = [unit for unit in old if unit not in now and unit in stood]
+    if find_secrets(before.body):  # whoever takes a secret out means it
+        lost = [unit for unit in lost if not find_secrets(unit.said)]
+    fates = _fates(lost, news, text, is_lead=_leads(old, new, before, after))
+    body = _put_back(after.body, old, fates)
+    lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
+    topic = _with_fields(after.with_body(body) if lines else after, before, seen or before)
+    return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
+
+
+def is_another(before: Topic, after: Topic) -> bool:
+    """Whether a draft is no update at all, but another memory in the place of this one: not a line, not a word of its
+    name and description was known here."""
+    known = _Held(before.body)
+    if any(unit in known for unit in _units(after.body)):
+        return False
+    old, new = (terms_in(f"{one.name} {one.description} {one.body}") for one in (before, after))
+    return bool(old and new) and not old & new and before.name != after.name
+
+
+def _fates(
+    lost: Sequence[_Unit], news: Sequence[_Unit], text: str, *, is_lead: bool
+) -> dict[_Unit, tuple[Fate, _Unit | None]]:
+    """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one."""
+    said = terms_in(text)
+    fates: dict[_Unit, tuple[Fate, _Unit | None]] = {}
+    for unit in lost:
+        fates[unit] = ("kept", None)
+        if unit.is_prose and unit.terms and unit.terms <= said and not _missing(unit.facts, said):
+            fates[unit] = ("gone", None)  # in other words, or in another order
+    pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
+    free = set(news)
+    for _, at, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
+        if fates[unit][0] == "kept" and other in free:
+            fate = _replaced(unit, other, said)
+            if fate == "kept" and is_lead and at == 0 and other is news[0]:
+                fate = "past"  # the rule itself, under the same name, in words that have nothing in common
+            if fate != "kept":
+                fates[unit] = (fate, other)
+                free.discard(other)
+    return fates
+
+
+def _rivals(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
+    """What may take the place of a sentence: new ones with words in common, those with most first, and the first."""
+    same = [other for other in news if unit.label == other.label and unit.is_prose and other.is_prose]
+    near = [other for other in same if unit.terms & other.terms or unit.label != "main" or other is news[0]]
+    return sorted(near, key=lambda other: -len(unit.terms & other.terms))[:MAX_RIVALS]
+
+
+def _alike(unit: _Unit, other: _Unit) -> float:
+    nearness = unit.sentence.nearness(other.sentence, is_translated=False)
+    return max(nearness, other.sentence.nearness(unit.sentence, is_translated=False))
+
+
+def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
+    """Whether a sentence of the news takes the place of an old one: it speaks of the same thing, and has a value for
+    every value that the old one had."""
+    missing = _missing(unit.facts, said)
+    subject = frozenset(term for term in unit.terms if not is_weekday(term)) - terms_in(" ".join(missing))
+    shared = len(subject & other.terms) / len(subject) if subject else 0.0
+    if unit.label in ("why", "how"):
+        shared = 1.0  # a new reason or a new use is told in the place of the old one
+    if shared < SAME_THING and _alike(unit, other) < SAME_MEANING:
+        return "kept"
+    named, named_now = _first_words(unit.text, other.text)
+    missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
+    counts = [(sum(map(kind, missing)), sum(map(kind, gained))) for kind in (_is_number, _is_name)]
+    if all(old <= new for old, new in counts):
+        return "gone"
+    return "past" if any(old and new for old, new in counts) else "kept"
+
+
+def _missing(facts: frozenset[str], said: frozenset[str]) -> frozenset[str]:
+    """Those facts that are told not even in another inflection."""
+    return frozenset(fact for fact in facts if not terms_in(fact) <= said)
+
+
+def _first_words(one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
+    """What two sentences begin with, where they go on alike: "Maria owns …", "Tom owns …"."""
+    words, others = one.split(), other.split()
+    is_alike = words[1:2] == others[1:2] and words[:1] != others[:1]
+    return (frozenset(words[:1]), frozenset(others[:1])) if is_alike else (frozenset(), frozenset())
+
+
+def _is_number(fact: str) -> bool:
+    return fact[:1].isdigit()
+
+
+def _is_name(fact: str) -> bool:
+    return not _is_number(fact)
+
+
+def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Topic) -> bool:
+    """Whether the draft puts another rule in the place of the first one, under the same name."""
+    if not old or not new or old[0].label != "main" or new[0].label != "main":
+        return False
+    told = terms_in(before.description)
+    is_new = len(told & terms_in(after.description)) * 2 < len(told)
+    return before.name == after.name and is_new
+
+
+def _units(body: str) -> list[_Unit]:
+    """The sentences of a body in order, and between them the lines that are no prose; headings name what follows."""
+    above = headings(body)
+    starts = [at for at, _ in above]
+
+    def heading(at: int) -> str:
+        number = bisect(starts, at)
+        return above[number - 1][1] if number else ""
+
+    found = [
+        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start))
+        for one in sentences(body)
+    ]
+    found += [
+        _Unit(text, start, end, "code", is_prose=False, heading=heading(start))
+        for text, start, end in lines_of_code(body)
+    ]
+    return sorted(found, key=lambda unit: unit.start)
+
+
+def _lead(body: str, sentence: BodySentence) -> str:
+    """The list mark or the label before the paragraph of a sentence."""
+    start = body.rfind("\n", 0, sentence.paragraph) + 1
+    return body[start : sentence.paragraph]
+
+
+def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate, _Unit | None]]) -> str:
+    """The body with the sentences that it must keep, neighbours together."""
+    ending = "\r\n" if "\r\n" in body else "\n"
+    body = body.replace("\r\n", "\n")
+    follows: list[str] = []  # what the next one stood behind, the last one first
+    chunk: _Unit | None = None
+    for unit in old:
+        fate, successor = fates.get(unit, ("gone", None))
+        lost = replace(unit, label="before", lead="", text=unit.said) if fate == "past" else unit
+        if fate == "gone" or (chunk and not _joins(chunk, lost)):
+            body, follows, chunk = _with_chunk(body, chunk, follows), [*_last(chunk), *follows], None
+        if fate == "gone":
+            follows = [successor.text if successor else unit.text, *follows]
+        else:
+            chunk = _joined(chunk, lost) if chunk else lost
+    return _with_chunk(body, chunk, follows).replace("\n", ending)
+
+
+def _last(chunk: _Unit | None) -> list[str]:
+    return [chunk.text.rpartition("\n")[2].removeprefix(chunk.lead)] if chunk else []
+
+
+def _joins(chunk: _Unit, unit: _Unit) -> bool:
+    is_beside = (chunk.label, chunk.heading, chunk.is_prose) == (unit.label, unit.heading, unit.is_prose)
+    return is_beside and (chunk.is_row == unit.is_row) and (unit.is_row or (unit.is_prose and chunk.lead == unit.lead))
+
+
+def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
+    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text} {unit.text}"
+    return replace(chunk, text=text)
+
+
+def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
+    if chunk is None:
+        return body
+    units = _units(body)
+    same = [one for one in units if one.label == chunk.label]
+    if chunk.label not in ("main", "code") and same:
+        return f"{body[: same[-1].end]} {chunk.text}{body[same[-1].end :]}"
+    if chunk.label == "before":
+        return f"{body.rstrip()}\n\n{BEFORE} {chunk.text}\n"
+    return _placed(body, units, chunk, follows)
+
+
+def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[str]) -> str:
+    """A line behind the one that it stood behind, or else under its heading, or else before the reasons."""
+    line = f"{unit.lead}{unit.text}"
+    beside = [one for one in units if one.label == unit.label and one.heading == unit.heading]
+    anchor = next((one for text in follows for one in beside if one.text == text), None)
+    if anchor and unit.is_prose and not unit.lead.strip() and anchor.lead == unit.lead:
+        return f"{body[: anchor.end]} {unit.text}{body[anchor.end :]}"
+    anchor = anchor or (beside[-1] if unit.heading and beside else None)
+    if anchor:
+        gap = "\n" if unit.is_row and anchor.is_row else "\n\n"
+        end = body.find("\n", anchor.end) if "\n" in body[anchor.end :] else len(body)
+        return f"{body[:end]}{gap}{line}{body[end:] or chr(10)}"
+    at = next((one.start for one in units if one.label in _LATER.get(unit.label, ("before",))), len(body))
+    at = body.rfind("\n", 0, at) + 1 if at < len(body) else at
+    head, rest = body[:at].rstrip("\n"), body[at:].lstrip("\n")
+    is_headed = unit.heading and unit.heading not in body and unit.label in ("main", "code")
+    section = f"{unit.heading}\n\n" if is_headed else ""
+    return f"{head}\n\n{section}{line}\n" + (f"\n{rest}" if rest else "")
+
+
+def _with_fields(topic: Topic, before: Topic, seen: Topic) -> Topic:
+    """The fields that are not ours to know: a pin, tags, a date. They stay as they were written."""
+    block, target = find_block(before.data), find_block(topic.data)
+    if block is None or target is None:
+        return topic
+    lines, name = [], ""
+    for line in before.data[block.start : block.end].splitlines(keepends=True):
+        key = line.partition(b":")[0].decode("utf-8", "replace").strip().strip("\"'")
+        if line[:1] not in (b" ", b"\t", b"-", b"#") and b":" in line:
+            name = key
+        is_ours = name in OWN_FIELDS or not name
+        if not is_ours and name in seen.fields and name not in topic.fields:
+            lines.append(line)
+    return Topic(topic.data[: target.end] + b"".join(lines) + topic.data[target.end :]) if lines else topic
+
+
+def _following(
+    before: Topic,
+    topic: Topic,
+    lost: Sequence[tuple[_Unit, Fate, _Unit | None]],
+    news: Sequence[_Unit],
+    lines: tuple[str, ...],
+) -> Update:
+    """Name, description and heading that still tell what was replaced are made again from what replaced it."""
+    replaced = [(unit, other) for unit, fate, other in lost if fate != "kept" and other]
+    current = terms_in("\n".join(unit.text for unit in _units(topic.body) if unit.label != "before"))
+    followed = []
+    for field, make in (("description", describe_rule), ("name", title)):
+        told = topic.fields.get(field, "")
+        stale = [other for unit, other in replaced if terms_in(told) & (unit.terms - current)]
+        if told and told == before.fields.get(field) and stale and news:
+            topic = topic.with_field(field, make(stale[0].text))
+            followed.append(field)
+    heading = re.compile(rf"^(#+ +){re.escape(before.name)}[ \t]*$", re.MULTILINE)
+    if "name" in followed and heading.search(topic.body):
+        topic = topic.with_body(heading.sub(lambda match: match[1] + topic.name, topic.body))
+    return Update(topic, lines, tuple(followed))
+
+
+def _flat(text: str) -> str:
+    return f" {' '.join(split_words(text))} "

@@ -1,0 +1,141 @@
+"""What an update keeps: every line that its news does not replace, whoever rewrote the file (X6, ADR 0055)."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.store.kept import is_another, kept
+from memdir.store.topic import Topic
+from tests.security.fakes import github_token
+
+
+def memory(body: str, *, name: str = "Deploys", description: str = "how we deploy", more: str = "") -> Topic:
+    return Topic(f"---\nname: {name}\ndescription: {description}\ntype: project\n{more}---\n\n{body}\n".encode())
+
+
+def updated(before: str, after: str) -> str:
+    return kept(memory(before), memory(after)).topic.body.strip()
+
+
+LONG = """Deploys go out on Tuesdays. Bob has the key to the rack.
+
+- web1: 10.0.0.1
+- web2: 10.0.0.2
+
+```sh
+make ship
+```
+
+| site | port |
+|---|---|
+| qa | 8002 |
+
+> a remark in my own hand
+
+**Why:** the ops team is on call then.
+
+**How to apply:** ask before a Friday release."""
+
+
+def test_one_sentence_of_news_costs_nothing_else() -> None:
+    assert updated(LONG, "Deploys go out on Wednesdays.") == LONG.replace("Tuesdays", "Wednesdays")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps", "goes"),
+    [
+        ("Ports: staging 8001, qa 8002, prod 8003.", "The staging port is 9001.", ["8002", "8003", "9001"], []),
+        ("Maria owns billing, call 555-1234.", "Tom owns billing.", ["Tom", "**Before:** Maria", "555-1234"], []),
+        ("Standup is at 9:30.", "The daily standup is at 10:00.", ["10:00"], ["9:30"]),
+        ("Deploys need two approvals.", "Deploys go out on Wednesdays.", ["two approvals", "Wednesdays"], []),
+        ("The staging server runs Debian 12.", "The staging port is 9000.", ["Debian 12", "9000"], ["Before"]),
+        (
+            "Der Deploy läuft freitags. Anna stimmt zu.",
+            "Deploys laufen jetzt montags.",
+            ["Anna", "montags"],
+            ["freitags"],
+        ),
+        ("バックエンドはGoで書く。テストは毎晩走る。", "バックエンドはRustで書く。", ["Rust", "毎晩"], ["Go"]),
+        ("Le port de test est 8001. Le café est au 3e.", "Le port de test est 9001.", ["9001", "3e"], ["8001"]),
+        ("Бэкенд на Go. Тесты идут ночью.", "Бэкенд на Rust.", ["Rust", "ночью"], []),
+    ],
+)
+def test_a_value_is_replaced_and_the_others_stay(before: str, after: str, keeps: list[str], goes: list[str]) -> None:
+    found = updated(before, after)
+    assert [text for text in keeps if text not in found] == []
+    assert [text for text in goes if text in found] == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "We deploy from staging after the nightly run, and Bob agrees.",
+        "- We deploy from staging\n- after the nightly run\n- Bob agrees",
+        "**We deploy from staging after the nightly run. Bob agrees.**",
+        "We deploy from\nstaging after the\nnightly run. Bob agrees.",
+    ],
+)
+def test_what_is_said_in_another_form_is_not_said_twice(after: str) -> None:
+    assert updated("We deploy from staging after the nightly run. Bob agrees.", after) == after
+
+
+def test_a_new_reason_takes_the_place_of_the_old_one_and_a_missing_one_does_not() -> None:
+    before = "Tests use a real database.\n\n**Why:** mocks hid a broken migration."
+    assert "mocks hid" in updated(before, "Tests use a real database, on port 5433.")
+    assert "mocks hid" not in updated(before, "Tests use a real database.\n\n**Why:** the mocks are gone anyway.")
+
+
+def test_lines_come_back_under_their_heading() -> None:
+    before = "Intro.\n\n## Servers\n\n- web1 is slow\n- db1 is fast\n\n## People\n\nAna is in charge."
+    after = "Intro.\n\n## People\n\nAna is in charge."
+    assert "## Servers\n\n- web1 is slow\n- db1 is fast\n" in updated(before, after) + "\n"
+
+
+def test_name_description_and_heading_follow_the_value() -> None:
+    before = memory(
+        "# Maria owns billing\n\nMaria owns billing.", name="Maria owns billing", description="Maria owns billing"
+    )
+    after = memory(
+        "# Maria owns billing\n\nTom owns billing.", name="Maria owns billing", description="Maria owns billing"
+    )
+    result = kept(before, after)
+    assert (result.topic.name, result.topic.description) == ("Tom owns billing", "Tom owns billing")
+    assert "Maria" not in result.topic.body
+    assert result.followed == ("description", "name")
+
+
+def test_a_description_that_the_model_chose_itself_stays() -> None:
+    result = kept(
+        memory("Deploys on Monday.", description="Monday"), memory("Deploys on Friday.", description="the day")
+    )
+    assert result.topic.description == "the day"
+
+
+def test_fields_of_a_person_stay_as_they_were_written() -> None:
+    before = memory("Tea.", more="pinned: true\ntags:\n  - one\n  - two\n")
+    assert b"pinned: true\ntags:\n  - one\n  - two\n---\n" in kept(before, memory("Tea.")).topic.data
+
+
+def test_a_secret_that_was_taken_out_stays_out() -> None:
+    token = github_token()
+    assert token not in updated(f"The deploy token is {token}. Bob knows it.", "Bob knows it.")
+
+
+def test_what_stands_in_another_file_now_has_moved() -> None:
+    result = kept(memory("Tea at four. Bob owns billing."), memory("Tea at four."), elsewhere="Bob owns billing.")
+    assert "Bob" not in result.topic.body
+
+
+def test_another_rule_in_the_place_of_a_memory_is_no_update() -> None:
+    prefixes = memory("Branches start with the ticket number.", name="Branch prefixes", description="branch names")
+    tags = memory("Release tags are signed.", name="Release tags", description="signed release tags")
+    assert is_another(prefixes, tags)
+    assert not is_another(prefixes, memory("Branches start with a verb.", name="Branches", description="branch verbs"))
+
+
+def test_line_ends_stay_as_they_were() -> None:
+    before = Topic(memory("Likes tea.\nLives in Bonn.").data.replace(b"\n", b"\r\n"))
+    after = Topic(memory("Likes tea.").data.replace(b"\n", b"\r\n"))
+    found = kept(before, after).topic.data
+    assert b"Lives in Bonn." in found
+    assert found.count(b"\n") == found.count(b"\r\n")
