@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _hook(words: list[str], *, is_process: bool) -> int:
-    """A coding agent calls. Whatever happens, it goes on as if memdir were not there: no parser that exits with 2, no
-    other code than 0. The one broad `except` of that surface (ADR 0060)."""
+    """A coding agent calls, and goes on whatever happens: the one broad `except` of that surface (ADR 0060)."""
     import os
 
     try:
