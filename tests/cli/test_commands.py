@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -399,3 +400,11 @@ def test_a_locale_without_umlauts_gets_them_escaped(project: Path, memdir: Memdi
         assert done.returncode in (0, 6), done.stderr
         assert b"inside memdir" not in done.stderr
         assert (done.stdout + done.stderr).isascii()
+
+
+def test_show_says_of_what_has_ended_that_it_has(memdir: Memdir) -> None:
+    """T3."""
+    memdir("remember", "Merges are frozen until 2020-03-05 for the mobile release", "--name", "freeze")
+    memdir("remember", "The office is in Bonn since 2020-03-05", "--name", "office")
+    assert re.search(r"\(saved today; names 2020-03-05, \d+ days past\)", memdir("show", "freeze").out)
+    assert "(saved today)" in memdir("show", "office").out

@@ -6,6 +6,7 @@ This module is on the path of every hook: it imports nothing that a command does
 from __future__ import annotations
 
 import errno
+import os
 import sys
 
 from memdir.errors import MemdirError
@@ -65,14 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _hook(words: list[str], *, is_process: bool) -> int:
     """A coding agent calls, and goes on whatever happens: the one broad `except` of that surface (ADR 0060)."""
-    import os
-
     try:
-        _open_descriptors()
         __import__("memdir.hooks.hook")  # surfaces do not import each other
         sys.modules["memdir.hooks.hook"].run(words, is_process=is_process)
     except BaseException as error:  # noqa: BLE001
-        from memdir.crash_log import keep_crash
+        from memdir.process import keep_crash
 
         keep_crash(error)
     finally:
@@ -82,6 +80,8 @@ def _hook(words: list[str], *, is_process: bool) -> int:
 
 
 def _main(words: list[str]) -> int:
+    if words == ["mcp"]:  # a client waits for it, and has no options
+        return _serve_mcp()
     before, words = split_at_command(words)
     if before and not words:
         from memdir.errors import UsageError
@@ -97,6 +97,11 @@ def _main(words: list[str]) -> int:
         print(_overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
+
+
+def _serve_mcp() -> int:
+    __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
+    return int(sys.modules["memdir.mcp_server.stdio"].serve())
 
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
@@ -127,9 +132,9 @@ def _version(*, as_json: bool) -> int:
 
 def _open_streams() -> None:
     """A stream that the caller closed leads nowhere, and no character is too strange for one that is open."""
-    if _open_descriptors():
-        import os
+    from memdir.process import open_descriptors
 
+    if open_descriptors():
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
@@ -139,18 +144,6 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="memdir")
-
-
-def _open_descriptors() -> bool:
-    """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
-    if None not in (sys.stdin, sys.stdout, sys.stderr):
-        return False
-    import os
-
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
-    return True
 
 
 def _shown_somehow(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -212,7 +205,7 @@ def load_command(place: str) -> Command:
     from importlib import import_module
 
     module, _, kind = place.partition(":")
-    found: Any = import_module(module if "." in module else f"memdir.cli.{module}")  # that of another surface
+    found: Any = import_module(f"memdir.{module}" if "." in module else f"memdir.cli.{module}")
     command: Command = getattr(found, kind)() if kind else found
     return command
 
@@ -259,7 +252,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
 def report_crash(error: Exception, *, as_json: bool = False) -> None:
     """Tell in one line, and where the details are."""
-    from memdir.crash_log import keep_crash
+    from memdir.process import keep_crash
 
     where = keep_crash(error)
     bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
@@ -309,8 +302,6 @@ def _output_failed(error: OSError) -> int:
 
 def _drop_output() -> None:
     """What is still in the buffer goes nowhere: Python would complain about it at exit."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

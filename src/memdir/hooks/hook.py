@@ -11,6 +11,7 @@ import os
 import time
 
 from memdir.disk.plain_json import decode, encode
+from memdir.process import open_descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class HookAnswer:
 def run(words: Sequence[str], *, is_process: bool) -> None:
     """Do what an event asks for and print what its host takes. Raises whatever goes wrong; a process of its own ends
     when it takes too long."""
+    open_descriptors()
     if words[:1] == ["--work"]:
         from memdir.hooks.worker import work
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from memdir.disk.shipped import shipped_lines
@@ -76,6 +76,14 @@ class Mark:
         return self.stem == other.stem and kinds in (set(), {"word"}, {"word", "start"})
 
 
+@lru_cache(maxsize=1 << 14)
+def _stem(form: str) -> str:
+    if _HANGUL.search(form):
+        return without_particle(form)
+    plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
+    return _inflected(plain)
+
+
 def _inflected(word: str) -> str:
     """A word without plural, tense and the like; "marketing" is not "market", nor a "printer" a "print"."""
     word = word[:-1] if len(word) >= MIN_STEM and word[-1] == "s" and word[-2] != "s" else word
@@ -136,6 +144,7 @@ class Marks:
         self._light = tongue.light
         self._stops = tongue.stops
         self._spared = frozenset().union(*(words for kind, words in tongue.light.items() if kind != "measure"))
+        self._wording = frozenset(map(_stem, tongue.light["wording"]))  # in whatever inflection
         self._read: dict[str, tuple[Mark, ...]] = {}
 
     def of(self, text: str) -> tuple[Mark, ...]:
@@ -199,7 +208,7 @@ class Marks:
                 start = at + part.start() + len(owner) - len(word)
                 form = unicodedata.normalize("NFKC", word).casefold()
                 if self._is_telling(word, form, text, start):
-                    yield start, form, self._kind(word, text, start), self._stem(form)
+                    yield start, form, self._kind(word, text, start), _stem(form)
 
     def _is_telling(self, word: str, form: str, text: str, at: int) -> bool:
         if len(form) == 1:  # "gate C", "tier B", not an article
@@ -208,7 +217,7 @@ class Marks:
             return True  # the US, IT: not "us", not "it"
         if word[0].isupper() and not _OPENS.search(text, 0, at):
             return form not in self._light["of"]  # a stop word of one language is a name in another: the Plus plan
-        return not (form in self._stops or form in self._spared)
+        return not (form in self._stops or form in self._spared or _stem(form) in self._wording)
 
     def _kind(self, word: str, text: str, at: int) -> Kind:
         if word.casefold() in self._light["measure"]:
@@ -216,12 +225,6 @@ class Marks:
         if not word[0].isupper():
             return "word"
         return "start" if _OPENS.search(text, 0, at) and not word[1:].isupper() else "name"
-
-    def _stem(self, form: str) -> str:
-        if _HANGUL.search(form):
-            return without_particle(form)
-        plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
-        return _inflected(plain)
 
     def _bond(self, text: str, last: int, start: int) -> Bond:
         """Whether nothing, or only "of the", stands between a mark and the one before it."""

@@ -1,6 +1,9 @@
-"""What went wrong inside memdir, kept where a person can look at it and nowhere else."""
+"""What a process of memdir begins with, and what is kept of it when something goes wrong inside."""
 
 from __future__ import annotations
+
+import os
+import sys
 
 from memdir.errors import MemdirError
 
@@ -8,9 +11,18 @@ MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 MAX_BYTES = 1_000_000  # of the log: what happens at every prompt need not be told a thousand times
 
 
+def open_descriptors() -> bool:
+    """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return False
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    return True
+
+
 def keep_crash(error: BaseException) -> str:
     """Keep the details, without secrets, in the home's logs. Gives where they are, or them where they cannot be."""
-    import os
     import traceback
 
     from memdir.disk.append import append_bytes
