@@ -279,6 +279,15 @@ def test_every_command_finds_the_store_of_a_moved_project(
     assert "Kept where it was" in memdir("list", cwd=away).out
 
 
+def test_a_store_that_cannot_follow_is_told(memdir: Memdir, project: Path, tmp_path: Path) -> None:
+    memdir("remember", "Kept")
+    away = project.rename(project.with_name("elsewhere"))
+    (tmp_path / "home" / "adopt.lock").mkdir()
+    ran = memdir("list", cwd=away)
+    assert ran.code == 0 and "its memory could not follow yet" in ran.err
+    assert memdir("remember", "Not beside it", cwd=away).code == 9, "nor is a second store begun"
+
+
 def test_whoever_turned_memory_off_moves_nothing(memdir: Memdir, project: Path) -> None:
     memdir("remember", "Kept")
     away = project.rename(project.with_name("elsewhere"))

@@ -252,6 +252,29 @@ def test_a_store_that_cannot_be_moved_keeps_nobody_from_reading(repository: Path
     assert not os.path.exists(old.place.root)
 
 
+def test_many_that_find_a_moved_store_at_once_all_have_it(project: Path, memdir_command: str) -> None:
+    """As hooks of several sessions do, after the night in which a project was moved."""
+    opened(project, "Kept")
+    new = project.rename(project.with_name("new"))
+    words = [memdir_command, "list", "--project", str(new)]
+    started = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    for process in started:
+        out, errors = process.communicate()
+        assert process.returncode == 0 and "Kept" in out, out + errors
+        assert "cannot move" not in errors
+
+
+def test_who_comes_second_to_a_moved_store_finds_it_in_its_new_place(repository: Path) -> None:
+    opened(repository, "Kept")
+    new = repository.rename(repository.with_name("new"))
+    layout = Layout(os.environ["MEMDIR_HOME"], str(new))
+    [record] = stores(layout)
+    for _ in range(2):
+        adopt(layout, record)  # both had looked before either moved it
+    assert record.is_empty
+    assert names(open_memory(new)) == ["Kept"]
+
+
 def two_of_one_slug(tmp_path: Path) -> tuple[Path, Path]:
     first, second = tmp_path / "a-b", tmp_path / "a" / "b"
     first.mkdir()

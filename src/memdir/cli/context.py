@@ -232,7 +232,7 @@ class Context:
         try:
             self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
         except (DiskError, LockBusy) as error:
-            self.note(error.message)
+            self.note(f"this project was moved, and its memory could not follow yet: {error.message}")
 
     def with_model(self) -> MemDir:
         """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""

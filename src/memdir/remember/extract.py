@@ -229,7 +229,7 @@ class Extraction:
         if not has_prose(new):
             return self._skip("no_prose")
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
-        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated))
+        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         report = await self._fork(turn, new, workspace, saved)
