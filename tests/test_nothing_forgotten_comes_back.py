@@ -187,6 +187,16 @@ def test_what_the_user_says_again_is_new(life: Life, way: Callable[[Life], None]
     assert "90k" in life.told()
 
 
+def test_what_is_said_again_may_be_called_what_it_was_called(life: Life) -> None:
+    """The very same file, in other words of the user's."""
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    life.memory.forget("salary.md")
+    life.said("tuesday", "Please remember: my salary is 90k a year.")
+    life.learns("salary.md", MEMORY)
+    assert (life.root / "salary.md").read_text() == MEMORY
+
+
 def test_to_take_back_the_forgetting_lifts_it(life: Life) -> None:
     life.said("monday", SECRET_WISH)
     life.learns("salary.md", MEMORY)

@@ -29,6 +29,7 @@ OVERHEARD = 0.45  # nearness to what was said while memory was off
 HINT = 0.3  # that two renderings of one line have at least
 TELLING = 2  # topic words without which only the very words tell that a sentence is the same
 SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
+CALLED = 4  # a title or a label has fewer topic words
 NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
@@ -125,7 +126,11 @@ class Forgotten:
         """Those of the claims that nobody may bring back. `instead_of` is what would have to give way to them."""
         asked = [claim for claim in dict.fromkeys(claims) if claim not in self._living]
         given_up = [_Told(text, self._came(text)) for text in instead_of] if asked else []
-        return [claim for claim in asked if self._comes_back(_Told(claim)) or self._is_older(_Told(claim), given_up)]
+        told = {claim: _Told(claim) for claim in asked}
+        back = {claim: self._comes_back(one) for claim, one in told.items()}
+        if False in back.values():  # said again: then what it is called has come back with it
+            back |= {claim: None for claim, one in told.items() if len(one.sentence.terms) < CALLED}
+        return [claim for claim, one in told.items() if back[claim] or self._is_older(one, given_up)]
 
     def is_later(self, sentences: Iterable[str]) -> bool:
         """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
@@ -145,16 +150,17 @@ class Forgotten:
             found |= {one.heard: None for one in lines if one.heard is not None and not one.is_off}
         return list(found)
 
-    def _comes_back(self, claim: _Told) -> bool:
-        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since."""
+    def _comes_back(self, claim: _Told) -> bool | None:
+        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since;
+        None where it says nothing of the kind."""
         hits = [(near, one) for one in self._gone.like(claim) if (near := claim.nearness(one)) >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
-            return False
+            return None
         known = self._standing.nearest(claim)
         gone = [one for near, one in hits if near > known]
         if not gone or self._was_said(claim, max(-1.0 if one.is_off else one.time for one in gone)):
-            return False
+            return False if gone else None
         return not (self._is_live and all(one.is_learned and self._turned_back(one.time) for one in gone))
 
     def _turned_back(self, since: float) -> bool:

@@ -11,9 +11,8 @@ from memdir.model.builtin.dream.later_statement import LaterStatement
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
 from memdir.text.body_text import clauses
+from memdir.text.naming import MAX_DESCRIPTION
 from memdir.text.words import cut_at_word
-
-MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from typing import Literal
 
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.dream_words import DreamWords
-from memdir.model.builtin.dream.values import Value, Values, is_same
+from memdir.model.builtin.dream.memory_page import STRUCK
+from memdir.model.builtin.dream.values import HANGUL, Value, Values, is_same
 from memdir.text.stems import without_particle
 from memdir.text.words import char_pairs
 
@@ -34,7 +35,6 @@ _TOKEN = re.compile(
     r"|[\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]+|[\u30a0-\u30ff]+",  # hiragana only bends words
 )
 _RUN = re.compile("[\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
-_HANGUL = re.compile("[\uac00-\ud7a3]")
 _IDENTIFIER = re.compile(r"[\d_/@#\\+]|\w[.:]\w|[a-zà-ÿ][A-Z]")
 _PART = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ELIDED = re.compile(r"^(?:\w{1,2}|jusqu|lorsqu|puisqu|[dn]?all|[dn]ell|sull|quell)['’](?=\w)", re.IGNORECASE)
@@ -43,7 +43,6 @@ _BREAK = re.compile(r"[,;:()\[\]|—–\n!?。，；：、]|\.\s")
 _OPENS = re.compile(r"(?:^|[.!?:;\n|]\s*|\*\*\s*|[-*]\s)$")
 _LEAD = re.compile(r"[^:;]{2,60}:\s+")
 _OPENING = re.compile(r"[^,:;]+")
-_STRUCK = re.compile(r"~~[^~]*~~")
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Mark:
 
 @lru_cache(maxsize=1 << 14)
 def _stem(form: str) -> str:
-    if _HANGUL.search(form):
+    if HANGUL.search(form):
         return without_particle(form)
     plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
     return _inflected(plain)
@@ -151,7 +150,7 @@ class Marks:
         """The marks of a text in order, without what is struck out."""
         known = self._read.get(text)
         if known is None:
-            plain = _STRUCK.sub(lambda match: " " * len(match[0]), text)
+            plain = STRUCK.sub(lambda match: " " * len(match[0]), text)
             known = self._read[text] = tuple(self._marks(plain))
         return known
 

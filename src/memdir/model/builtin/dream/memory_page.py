@@ -18,7 +18,7 @@ _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-_STRUCK = re.compile(r"~~[^~]*~~")
+STRUCK = re.compile(r"~~[^~]*~~")
 
 
 class Page:
@@ -80,7 +80,7 @@ class Page:
     def claims(self) -> str:
         """All text without what is struck out: what the page itself says."""
         text = self.says()
-        return _STRUCK.sub(" ", text) if "~~" in text else text
+        return STRUCK.sub(" ", text) if "~~" in text else text
 
     @cached_property
     def words(self) -> frozenset[str]:
