@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,6 +90,25 @@ def test_what_the_page_about_scopes_shows_can_be_done(
         done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "user_role.md" in memdir("list", "--scope", "user").out
+
+
+@pytest.mark.parametrize("page", ["settings.md", "remembering.md"])
+def test_what_these_pages_show_can_be_done(page: str, repository: Path, memdir_command: str) -> None:
+    text = (ROOT / "docs/how-to" / page).read_text(encoding="utf-8")
+    first, *_ = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    environment = {**os.environ, "PATH": f"{Path(memdir_command).parent}:{os.environ['PATH']}"}
+    command = ["bash", "-euo", "pipefail", "-c", first]
+    done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_brings_all_that_its_readme_links_to() -> None:
+    """There is no address of the repository to link to: what is unpacked must do."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packed = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    links = re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    assert {link.split("/")[0] for link in links if "://" not in link} <= set(packed)
 
 
 LOST = {"the last change": "{last}", "the tree of the last change": "{last}^{{tree}}", "an old version": "{old}:two.md"}

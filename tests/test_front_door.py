@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from memdir import Message, Skipped, open_memory
-from memdir.errors import UsageError
+from memdir.errors import SecretRefused, UsageError
 from memdir.model import (
     AnthropicModel,
     BuiltinModel,
@@ -33,6 +33,7 @@ from tests.conftest import Events
 from tests.model.providers import PROVIDERS, Provider
 from tests.provider_server import KEY, Call, ProviderServer, Words, calls, says
 from tests.provider_server import Answer as ServerAnswer
+from tests.security.fakes import github_token
 
 RULE = "From now on never mock the database in tests: mocks hid a broken migration."
 PORT = "Which port does the staging database listen on?"
@@ -299,3 +300,17 @@ async def test_a_conversation_that_memdir_keeps_is_compacted_when_it_is_time(pro
         assert "A summary of it all." in session.conversation.messages[0].text
         assert session.prompt() == before
     await memory.close()
+
+
+def test_an_update_with_a_secret_is_refused_unless_a_person_insists(project: Path) -> None:
+    """S15, as for `add`; and never for the team."""
+    memory = open_memory(project)
+    memory.add("The staging login is in the vault", name="login")
+    text = f"The staging token is {github_token()}"
+    with pytest.raises(SecretRefused):
+        memory.update("login", text)
+    assert "vault" in memory.get("login").topic.body
+    assert memory.update("login", text, allow_secret=True).topic.body.strip() == text
+    memory.add("Shared", name="shared", scope="team")
+    with pytest.raises(SecretRefused):
+        memory.update("shared", text, scope="team", allow_secret=True)

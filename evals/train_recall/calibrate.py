@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from evals.train_recall.lessons import Source, folds_of, read_lessons
+from memdir.disk.shipped import TABLE_END, shipped_lines
 from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, names_tool, signals, tool_terms
 from memdir.search.document import Document, day_of, index_documents
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
@@ -220,8 +221,8 @@ def write_numbers(kind: str, useful: Model, empty: Model, *, path: Path = Path(L
         "empty_shares": _row(empty.weights[-2:], 4),
         "empty_direction": _row(empty.weights[:of_message], 3),
     }
-    kept = [line for line in path.read_text("ascii").splitlines() if line.split()[0] != kind]
-    lines = [*kept, *[f"{kind} {field} {numbers}" for field, numbers in fields.items()]]
+    kept = [line for line in shipped_lines(str(path)) if line.split()[0] != kind]
+    lines = [*kept, *[f"{kind} {field} {numbers}" for field, numbers in fields.items()], TABLE_END]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 

@@ -159,10 +159,17 @@ class MemDir:
         return sorted(found, key=lambda match: match.held < len(match.words))[:limit]
 
     def update(
-        self, memory: str, text: str, *, name: str = "", description: str = "", scope: str = "project"
+        self,
+        memory: str,
+        text: str,
+        *,
+        name: str = "",
+        description: str = "",
+        scope: str = "project",
+        allow_secret: bool = False,
     ) -> Memory:
         """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
-        they are given, or were made from the text and are made again."""
+        they are given, or were made from the text and are made again. `allow_secret` as for `add`."""
         from memdir.store.memories import find_key, save_memory, with_text
 
         _require_words(text, name, description)
@@ -170,7 +177,8 @@ class MemDir:
         key = find_key(store, memory)
         before = store.read(key).topic
         after = with_text(before, text, name=name, description=description)
-        return save_memory(store, key, after.data, origin=self._origin(), base=before.data)
+        by, base = self._origin(), before.data
+        return save_memory(store, key, after.data, origin=by, base=base, allow_secret=allow_secret)
 
     def forget(self, memory: str, *, scope: str = "project") -> str:
         """Delete a memory and its index line; gives its file name. `undo` brings both back."""
@@ -346,6 +354,9 @@ class MemDir:
             return adoption
         self._is_started = True
         self.store.ensure()
+        if self.learns_for_all_projects:
+            with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
+                self.store_for("user").ensure()
         if self.is_default_place:
             from memdir.store.identity import remember_identity
 
@@ -372,7 +383,10 @@ class MemDir:
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
         prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
-        return prompt.render(directory=self.place.root, own=own)
+        told = prompt.render(directory=self.place.root, own=own)
+        team = self.place.team().root
+        shared = load_prompt("behaviour/team.md").render(team_directory=team) if os.path.isdir(team) else ""
+        return f"{told}\n{shared}" if shared else told
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
@@ -396,9 +410,12 @@ class MemDir:
         """What a request to the built-in model carries beside the conversation, so that it can look things up."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
+        from memdir.store.index import Index
 
         listing = lines_of if self.settings.skip_index else index_of
-        return ChatJob(self.place.root, listing(self.store) if self.settings.enabled else "")
+        told = listing(self.store) if self.settings.enabled else ""
+        entries = Index(told.encode("utf-8", "replace")).entries()
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -673,6 +690,8 @@ def _require_words(text: object, *others: object) -> None:
             raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
         if any("\ud800" <= letter <= "\udfff" for letter in one):
             raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
     if not str(text).strip():
         raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
 

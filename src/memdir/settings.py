@@ -267,7 +267,7 @@ def option_named(name: str) -> Option:
 def checked_value(name: str, text: str, layer: Layer) -> Value:
     """The value that a text stands for, to be written into a layer's file; SettingsError when it may not be there."""
     value = _from_text(option_named(name).kind, text)
-    reason = _judge(name, value, layer)[1]
+    reason = _judge(name, value, layer)[1] if text.strip() else "it is empty; --unset takes a setting out"
     if reason:
         raise SettingsError(f"{name} cannot be {text!r}: {reason}", remedy="`memdir config list` tells what it does")
     return value

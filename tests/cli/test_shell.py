@@ -55,6 +55,35 @@ def folder(project: Path) -> Path:
 # Options, errors, JSON
 
 
+def test_what_is_no_text_is_refused_at_the_door(sh: Shell, project: Path) -> None:
+    assert sh("remember", "-", stdin=b"half of it\0is missing").returncode == 5
+    assert sh("list", "--json").stdout.count(b'"file"') == 0
+
+
+def test_a_text_without_spaces_gets_a_title_that_fits_its_line(sh: Shell, project: Path) -> None:
+    for text in ("x" * 300, "这个项目每周五下午不许部署" * 20, "https://wiki.example.org/" + "a" * 200):
+        assert sh("remember", text, "--anyway").returncode == 0
+    sh("remember", "Named by hand", "--name", "A name as long as a paragraph, " * 8)
+    lines = (folder(project) / "MEMORY.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 4 and max(map(len, lines)) <= 150
+    assert b"longer than" not in sh("doctor").stdout
+
+
+def test_an_import_of_nothing_is_an_error(sh: Shell, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "no memories").mkdir()
+    done = sh("import", str(tmp_path / "no memories"))
+    assert done.returncode == 8 and b"there is no memory in" in done.stderr
+    sh("remember", "Kept")
+    sh("export", str(tmp_path / "all.zip"))
+    assert sh("import", str(tmp_path / "all.zip")).returncode == 0, "what is there already is no error"
+
+
+def test_a_setting_is_not_set_to_nothing(sh: Shell) -> None:
+    done = sh("config", "set", "model.name", "")
+    assert done.returncode == 3 and b"--unset" in done.stderr
+    assert sh.json("config", "get", "model.name")["from"] == "default"
+
+
 def test_options_of_every_command_stand_before_or_after_it(sh: Shell, project: Path, tmp_path: Path) -> None:
     sh("remember", "Deploys are frozen")
     after = sh("list", "--project", str(project), "--json", cwd=tmp_path).stdout
@@ -72,6 +101,13 @@ def test_options_of_every_command_stand_before_or_after_it(sh: Shell, project: P
         (["list", "--limit", "x"], "--limit: 'x' is not a number"),
         (["list", "--type", "opinion"], "--type: invalid choice: 'opinion'"),
         (["show"], "MEMORY is missing"),
+        (["--project"], "--project has no value"),
+        (["--home"], "--home has no value"),
+        (["--bare"], "--bare stands alone: there is no command"),
+        (["--no-color", "--project", "."], "there is no command"),
+        (["--home", "", "list"], "--home or --project is empty"),
+        (["list", "--project="], "--home or --project is empty"),
+        (["completion"], "SHELL is missing"),
         (["show", "a", "b"], "'b'"),
         (["--colour", "list"], "--colour is no option"),
         (["list", "--scope", "galaxy"], "there is no scope 'galaxy'"),

@@ -38,8 +38,8 @@ class Subject(ABC):
 
     def request(self) -> Request:
         """A conversation whose index names one memory, and a question about it."""
-        job = ChatJob("/m", "- [Deploys](deploys.md) — deploys are frozen\n")
-        context = Message("user", (Text(f"Contents of /m/MEMORY.md (memory):\n\n{job.index}"),), is_meta=True)
+        job = ChatJob("/m", (("deploys.md", "- [Deploys](deploys.md) — deploys are frozen"),))
+        context = Message("user", (Text(f"Contents of /m/MEMORY.md (memory):\n\n{job.lines[0][1]}"),), is_meta=True)
         system = (SystemBlock("Help.", ends_prefix=True),)
         return Request(self.name, system, (ReadTool.spec,), (context, user("Deploys?")), job=job)
 

@@ -30,6 +30,21 @@ def test_what_is_not_shipped_is_an_error_of_ours() -> None:
             read("text/nothing.txt")
 
 
+TABLES = [path for path in Path(shipped_path("")).rglob("*.txt") if path.name != "minilm.vocab.txt"]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)
+def test_a_table_that_was_cut_anywhere_is_noticed(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the forms of secrets would let the other half pass."""
+    assert shipped_lines(str(table.relative_to(shipped_path(""))))
+    data = table.read_bytes()
+    monkeypatch.setattr("memdir.disk.shipped._PACKAGE", str(tmp_path))
+    for at in (len(data) // 2, data.rindex(b"\n", 0, -1), data.rindex(b"\n", 0, -1) + 1, len(data) - 2):
+        (tmp_path / "table.txt").write_bytes(data[:at])
+        with pytest.raises(MemdirError, match=r"table.txt is (?:cut short|damaged)"):
+            shipped_lines("table.txt")
+
+
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"# only a remark\n", b"\xff\xfe: broken\n"])
 def test_a_table_that_lost_its_rows_stops_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes

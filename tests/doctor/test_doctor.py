@@ -295,7 +295,65 @@ def test_broken_settings_of_the_user_are_told_and_stop_neither_doctor_nor_settin
     assert finding["severity"] == "error" and finding["file"] == str(path)
     listed = memdir("settings")
     assert listed.code == 0 and "dream.hours" in listed.out and "refused" in listed.out
-    assert memdir("doctor", "--fix").code == 3, "where to write is not guessed"
+    (folder / "MEMORY.md").write_text("")
+    fixed = memdir("doctor", "--fix")
+    assert fixed.code == 1 and "repaired the index" in fixed.out and str(path) in fixed.out
+    assert "train" in (folder / "MEMORY.md").read_text()
+
+
+def test_with_broken_settings_nothing_is_made_where_nothing_was(memdir: Memdir, project: Path) -> None:
+    """They may have named another place."""
+    home = Path(os.environ["MEMDIR_HOME"])
+    home.mkdir()
+    (home / "settings.json").write_text("{")
+    assert memdir("doctor", "--fix").code == 1
+    assert [path.name for path in home.rglob("*") if path.name.startswith("memory")] == []
+
+
+def test_files_that_all_say_the_same_are_one_finding(memdir: Memdir, folder: Path) -> None:
+    for number in range(12):
+        write(folder, f"tokens_{number}.md", "Use the design tokens for colours in components, never hex values.")
+    [finding] = found(memdir)["duplicate"]
+    assert all(f"tokens_{number}.md" in json.dumps(finding) for number in (0, 11)) or "12" in finding["message"]
+
+
+@pytest.mark.parametrize("what", ["an error", "a warning", "off", "nothing kept"])
+def test_healthy_is_said_only_of_what_is(memdir: Memdir, folder: Path, what: str) -> None:
+    words: tuple[str, ...] = ()
+    if what == "an error":
+        (folder / "broken.md").write_bytes(b"\xff\xfe")
+    elif what == "a warning":
+        write(folder, "undated.md", "The freeze begins tomorrow.")
+    elif what == "off":
+        words = ("--set", "memoryEnabled=false")
+    else:
+        memdir("forget", "train")
+    ran = memdir("doctor", *words)
+    assert "looked at: healthy" not in ran.out
+    assert json.loads(memdir("doctor", "--json", *words).out)["healthy"] is False
+    assert ran.code == (1 if what in ("an error", "a warning") else 0)
+
+
+@pytest.mark.skipif(not shutil.which("setpriv") and os.geteuid() == 0, reason="root needs setpriv to lose its rights")
+@pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"], ["doctor", "--fix"], ["list"], ["config"]])
+def test_a_home_that_cannot_be_written_keeps_nobody_from_asking(
+    memdir_command: str, project: Path, folder: Path, words: list[str]
+) -> None:
+    home = os.environ["MEMDIR_HOME"]
+    subprocess.run(["chmod", "-R", "a-w", home], check=True)
+    caps = "-dac_override,-dac_read_search"
+    closed = ["setpriv", f"--inh-caps={caps}", f"--bounding-set={caps}"] if os.geteuid() == 0 else []
+    try:
+        command = [*closed, memdir_command, *words, "--project", str(project)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["chmod", "-R", "u+w", home], check=True)
+    assert "Traceback" not in done.stderr and done.returncode in (0, 1, 9), done.stderr
+    if words == ["doctor"]:
+        assert done.returncode == 1 and "nothing can be written there" in done.stdout
+        assert "looked at: healthy" not in done.stdout
+    if words == ["list"]:
+        assert "train" in done.stdout
 
 
 def test_commands_that_tell_about_the_state_work_while_memory_is_off(

@@ -71,7 +71,7 @@ async def test_the_same_question_gets_the_same_answer(memory: MemDir) -> None:
 
 async def test_an_index_line_that_names_a_file_elsewhere_is_not_read(memory: MemDir) -> None:
     """E3: an index may come from a team; what it names is not always a memory."""
-    job = ChatJob("/m", "- [Deploy keys](/etc/passwd) — deploy\n- [Deploy](../x.md) — deploy\n")
+    job = ChatJob("/m", (("/etc/passwd", "Deploy keys — deploy"), ("../x.md", "Deploy — deploy")))
     reply = await BuiltinModel().complete(
         Request("builtin", tools=(ReadTool.spec,), messages=(user("deploy?"),), job=job)
     )

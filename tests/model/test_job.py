@@ -50,7 +50,7 @@ JOBS: tuple[TypedJob, ...] = (
     DreamJob(FOLDER, "/secret-place", ("one",), NOW),
     NotesJob("/secret-place/notes.md", ()),
     CompactJob("the budget code"),
-    ChatJob("/secret-place/memory", "- [A](a.md) — a"),
+    ChatJob("/secret-place/memory", (("a.md", "- [A](a.md) — a"),)),
 )
 
 

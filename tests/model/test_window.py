@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memdir.model.model import Request, SystemBlock, Usage
-from memdir.model.window import ContextCount, context_tokens
+from memdir.model.raw import RawCall
+from memdir.model.window import ContextCount, context_tokens, overhead_tokens
 from memdir.transcript.message import assistant, user
 
 TALK = tuple(user(f"Message {number}: please look at the parser once more.") for number in range(50))
@@ -29,3 +30,11 @@ def test_another_system_prompt_or_other_words_are_counted_again() -> None:
 
 def test_the_provider_s_figure_counts_where_there_is_one() -> None:
     assert ContextCount().tokens(Request("m", messages=TALK), REPLY, Usage(70, 5, 20, 10)) == 105
+
+
+def test_a_host_s_own_arguments_hold_its_system_prompt_and_tools() -> None:
+    tool = {"name": "Read", "description": "reads a file " * 20, "input_schema": {"type": "object"}}
+    raw = RawCall(
+        "anthropic", {"model": "m", "max_tokens": 9, "system": "rules " * 500, "tools": [tool], "messages": []}
+    )
+    assert overhead_tokens(Request("m", raw=raw)) > 500

@@ -32,6 +32,7 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "behaviour/how_to_save_without_index.md": {},
     "behaviour/no_index.md": {},
+    "behaviour/team.md": {"team_directory": f"{HOME}/memory/team"},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {
@@ -52,6 +53,7 @@ VALUES: dict[str, dict[str, str]] = {
         "index_lines": "200",
         "index_bytes": "25,000",
     },
+    "dream/team.md": {},
     "extract/bash.md": {},
     "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
     "extract/nudge.md": {},
@@ -182,6 +184,16 @@ def test_users_may_replace_these_and_no_others(tmp_path: Path) -> None:
         (tmp_path / name).write_text("MINE", encoding="utf-8")
     replaced = {name for name in prompt_names() if load_prompt(name, overrides=str(tmp_path)).text == "MINE"}
     assert replaced == OPEN_TO_USERS
+
+
+@pytest.mark.parametrize("name", sorted(OPEN_TO_USERS & VALUES.keys()))
+def test_a_user_s_own_version_may_do_without_what_ours_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("Do it my way.\n", encoding="utf-8")
+    prompt = load_prompt(name, overrides=str(tmp_path))
+    assert prompt.render(**VALUES[name]) == "Do it my way.\n"
+    with pytest.raises(PromptError, match="no such variable: surplus"):
+        prompt.render(**VALUES[name], surplus="x")
 
 
 @pytest.mark.parametrize("name", ["behaviour.md", "extract/private.md", "extract/combined.md", "dream/consolidate.md"])

@@ -173,8 +173,9 @@ async def test_no_name_ends_the_reminder_or_its_line(project: Path) -> None:
 
 async def test_a_file_that_cannot_be_read_takes_no_place(project: Path, tmp_path: Path) -> None:
     """R1: hard links may lead out of the directory, so they are indexed but not read."""
-    memory = opened(project, files=tuple(f"m{number}.md" for number in range(MAX_RECALLED)))
+    memory = opened(project, files=())
     for number in range(MAX_RECALLED):
+        write(memory, f"m{number}.md", f"It is number {number}.\n")  # of copies one is shown
         write(memory, f"linked{number}.md")
         (tmp_path / f"second name {number}").hardlink_to(Path(memory.place.root, f"linked{number}.md"))
     texts = await joined(memory.session("a").prefetch(PORT))
@@ -268,7 +269,7 @@ async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
 async def test_the_users_own_memories_for_all_projects_join_after_the_projects(project: Path) -> None:
     memory = opened(project)
     store = memory.store_for("user")
-    Path(store.root).mkdir(parents=True)
+    Path(store.root).mkdir(parents=True, exist_ok=True)
     head = "---\nname: Ports\ndescription: prefers ports of databases written as host:port\ntype: user\n---\n"
     Path(store.root, "ports.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
     found = await joined(memory.session("a").prefetch(PORT + " How do I like a database port written?"))
@@ -278,12 +279,13 @@ async def test_the_users_own_memories_for_all_projects_join_after_the_projects(p
 
 
 async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
-    memory = opened(project, files=tuple(f"port{number}.md" for number in range(4)))
+    memory = opened(project, files=())
     own = memory.store_for("user")
-    Path(own.root).mkdir(parents=True)
+    Path(own.root).mkdir(parents=True, exist_ok=True)
     for number in range(4):
-        source = Path(memory.place.root, f"port{number}.md")
-        Path(own.root, f"mine{number}.md").write_bytes(source.read_bytes())
+        write(memory, source := f"port{number}.md", f"It is number {number}.\n")
+        text = Path(memory.place.root, source).read_bytes()
+        Path(own.root, f"mine{number}.md").write_bytes(text + b"Mine.\n")  # of copies one is shown
     found = await joined(memory.session("a").prefetch(PORT))
     assert len(found) == MAX_RECALLED
     assert len([one for one in found if own.root in one]) == 1
@@ -293,8 +295,8 @@ async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
 async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Path) -> None:
     memory = opened(project)
     own = memory.store_for("user")
-    Path(own.root).mkdir(parents=True)
-    Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes())
+    Path(own.root).mkdir(parents=True, exist_ok=True)
+    Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes() + b"Mine.\n")
     shown = await joined(memory.session("a").prefetch(PORT))
     assert len(shown) == 2
     assert memory.session("a")._shown.characters == sum(map(len, shown))

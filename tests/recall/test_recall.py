@@ -379,3 +379,16 @@ def test_how_to_answer_is_told_to_the_selector_whoever_wrote_the_rest(tmp_path: 
     (block,) = model_select.select_request("hello", "- a.md", prompt, name="any").system
     assert block.text.startswith("Choose well.\n\n## How to answer")
     assert '{"selected_memories": [' in block.text and "exactly as the list has it" in block.text
+
+
+def test_a_key_that_leads_out_is_not_looked_at_again(tmp_path: Path) -> None:
+    """E3: what was shown is kept in a file, and a file may say anything."""
+    root = tmp_path / "memory"
+    root.mkdir()
+    (tmp_path / "secret.md").write_text("elsewhere", encoding="utf-8")
+    (root / "sub").symlink_to(tmp_path)
+    (root / "own.md").write_text("mine, and changed", encoding="utf-8")
+    shown = Shown("s")
+    for key in ("own.md", "../secret.md", "sub/secret.md", str(tmp_path / "secret.md")):
+        shown.add("project", key, 1, b"as it was")
+    assert shown.changed("project", str(root)) == ["own.md"]

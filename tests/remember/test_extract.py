@@ -22,6 +22,7 @@ from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
 from memdir.transcript.message import Message, Text, ToolUse
 from tests.remember.conftest import Bench, Talk, topic
 from tests.security.fakes import github_token
@@ -155,6 +156,24 @@ async def test_what_the_main_agent_saved_does_not_swallow_the_rest_of_the_turn(b
     assert "saved these itself" in job and os.path.join(bench.store.root, "tabs.md") in job
     assert bench.read("feedback_no_mocks.md") == RULE
     assert bench.read("tabs.md") == TABS
+
+
+@pytest.mark.parametrize("line", ["<!-- delete: the user took it back -->", "`<!-- Deleted: no longer so -->`\n"])
+async def test_the_main_agent_deletes_by_writing_the_line_that_does(bench: Bench, line: str) -> None:
+    """What the prompt tells a host that has no tool to remove a file."""
+    path = Path(bench.store.root, "tabs.md")
+    with bench.store.changing(Origin("cli"), "x") as change:
+        change.write("tabs.md", TABS.encode())
+        change.put_entry("tabs.md", Topic(TABS.encode()))
+    path.write_text(line)
+    talk = bench.talk(model := ScriptedModel([says("-")]))
+    said = talk.uses_tool("Forget the rule about tabs", "Write", {"file_path": str(path), "content": line}, "Written")
+    talk.extraction.turn_ended(said)
+    await talk.extraction.drain()
+    assert not path.exists()
+    assert "tabs.md" not in bench.read("MEMORY.md")
+    assert "saved these itself" not in model.requests[0].messages[-1].text
+    assert bench.store.history.log()[0].source == "host"
 
 
 async def test_a_write_of_the_main_agent_that_failed_does_not_count(bench: Bench) -> None:

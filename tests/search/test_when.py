@@ -87,4 +87,20 @@ def test_what_makes_a_message_worth_reading_is_in_the_table_of_dates(language: s
     known = {part for word in entries for part in split_words(word)}
     stems = tuple(part for word in entries if word.endswith("*") for part in split_words(word.rstrip("*")))
     past = PAST_WORDS[language].split()
-    assert [word for word in past if word not in known and not word.startswith(stems or ("\n",))] == []
+    begun = [word for word in past if word.endswith("*") and any(one.startswith(word[:-1]) for one in known)]
+    assert [word for word in past if word not in {*known, *begun} and not word.startswith(stems or ("\n",))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "was war letzten Montag?",
+        "voriger Montag",
+        "lundi dernier",
+        "el lunes pasado",
+        "na segunda passada",
+        "lo scorso lunedì",
+    ],
+)
+def test_a_past_day_is_heard_in_whatever_inflection_it_is_said(text: str) -> None:
+    assert Question(text, WordEncoder(open_table()), today=THURSDAY).moment is not None

@@ -1,4 +1,5 @@
 from memdir.agent.file_access import DiskFiles as DiskFiles
+from memdir.agent.file_access import RecordedFiles as RecordedFiles
 from memdir.agent.fork import ForkTools as ForkTools
 from memdir.agent.fork import Job as Job
 from memdir.agent.fork import run_fork as run_fork

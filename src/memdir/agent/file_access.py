@@ -133,7 +133,7 @@ def walking_order(path: str) -> list[bytes]:
 class RecordedFiles(DiskFiles):
     """Tells its listeners of each write before it happens: that is how a session's file history comes to be (J2)."""
 
-    listeners: Sequence[Callable[[str, bytes | None, bytes | None], None]]
+    listeners: Sequence[Callable[[str, bytes | None, bytes | None], None]]  # told path, what was there, what will be
 
     def write(self, path: str, data: bytes) -> None:
         try:

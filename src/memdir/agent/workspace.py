@@ -240,22 +240,28 @@ class Workspace:
         kept = after.without([draft.key]) if line is None else after.with_entries([line])
         self.drafts[index_path] = replace(index, after=kept.data)
 
+    def bases(self) -> list[str]:
+        """The directories with a history of their own in which something changes."""
+        return list(dict.fromkeys(draft.store.place.base for draft in self.changed()))
+
     def commit(
-        self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, **more: str
+        self, origin: Origin, subject: str, *, times: Mapping[str, int] | None = None, base: str = "", **more: str
     ) -> list[Draft]:
         """Write all drafts, merging what others changed since. Stores of one directory, a project's own and its team's,
         change together or not at all. `times` are the modification times that files bear, by their path, when they
-        are put in order and not learned again (S11). `more` goes into the history's record. Returns what was written.
+        are put in order and not learned again (S11). `base` is the one of the directories that is meant. `more` goes
+        into the history's record. Returns what was written.
 
         EditConflict when somebody changed the same lines, or deleted or made the same file: nothing is written then.
         """
-        changed = self.changed()
-        for base in dict.fromkeys(draft.store.place.base for draft in changed):
-            drafts = [draft for draft in changed if draft.store.place.base == base]
+        written = []
+        for place in [base] if base else self.bases():
+            drafts = [draft for draft in self.changed() if draft.store.place.base == place]
             reasons = "; ".join(f"{draft.key}: {draft.reason}" for draft in drafts if draft.after is None)
             self._commit_base(drafts, origin, subject, times, Deleted=reasons, **more)
-        self.drafts.clear()
-        return changed
+            written += drafts
+            self.drafts = {path: one for path, one in self.drafts.items() if one.store.place.base != place}
+        return written
 
     def _commit_base(
         self, drafts: list[Draft], origin: Origin, subject: str, times: Mapping[str, int] | None, **more: str

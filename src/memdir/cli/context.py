@@ -143,6 +143,8 @@ class Context:
         self._options = options
         self._memory: MemDir | None = None
         self._failed_because = ""
+        if "" in (options.home, options.project):
+            raise UsageError("--home or --project is empty", remedy="Name a folder, or leave the option out")
         _require_place(options.project, options.home or "/")
         self.environment = Environment.read(bare=options.bare, home=options.home or "")
         if options.no_color:

@@ -29,8 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.doctor.examine import examine, repair
 
-    if not options.fix:
-        context.tolerate_settings()  # where to write is not guessed
+    context.tolerate_settings()
     store = context.store(for_writing=False) if options.fix else context.state()
     done = repair(store) if options.fix else []
     diagnosis = examine(context.memory, store)

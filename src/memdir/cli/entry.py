@@ -64,6 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     before, words = split_at_command(words)
+    if before and not words:
+        from memdir.errors import UsageError
+
+        told = "has no value" if before[-1] in _VALUED else "stands alone: there is no command"
+        raise UsageError(f"{before[-1]} {told}", remedy="memdir [options] COMMAND; `memdir --help` lists all commands")
     if words[:1] in (["--version"], ["-V"], ["version"]):
         return _version(as_json="--json" in before + words)
     if not words or words[0] in ("--help", "-h", "help"):

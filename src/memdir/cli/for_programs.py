@@ -72,7 +72,7 @@ class Completion:
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+        parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
         parser.add_argument("--words", nargs=argparse.REMAINDER, dest="typed", help=argparse.SUPPRESS)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:

@@ -11,7 +11,6 @@ import os
 import time
 
 from memdir.disk.plain_file import is_plain_file, read_if_plain
-from memdir.disk.programs import git_guards, run_git
 from memdir.disk.repository import LeftOut, find_repository, plain_index, require_time
 from memdir.errors import HistoryError
 
@@ -57,6 +56,8 @@ class ProjectGit:
     @property
     def variables(self) -> dict[str, str]:
         """The environment in which any git reads this project, and under our configuration."""
+        from memdir.disk.programs import git_guards
+
         return {**git_guards(), "GIT_DIR": self._folder, "GIT_WORK_TREE": self.repository.tree}
 
     def __enter__(self) -> Self:
@@ -78,6 +79,8 @@ class ProjectGit:
 
     def run(self, *arguments: str, stdin: bytes = b"", timeout_seconds: float) -> tuple[int, bytes, bytes]:
         """Exit status, output and errors of git; LeftOut when there is none, or it is not done in time."""
+        from memdir.disk.programs import run_git  # recall asks for a time alone, which needs no git
+
         try:
             return run_git(
                 arguments, self.variables, cwd=self.repository.tree, stdin=stdin, timeout_seconds=timeout_seconds

@@ -10,6 +10,7 @@ import os
 
 from memdir.errors import MemdirError
 
+TABLE_END = "# end"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -27,11 +28,12 @@ def shipped_text(name: str) -> str:
 
 
 def shipped_lines(name: str) -> list[str]:
-    """The lines of a table, without comments and empty ones."""
-    lines = [line for line in shipped_text(name).split("\n") if line.strip() and not line.startswith("#")]
-    if not lines:
-        raise broken(name, "empty")
-    return lines
+    """The lines of a table, without comments and empty ones; where its last line does not say so, some are missing."""
+    lines = [line for line in shipped_text(name).split("\n") if line.strip()]
+    rows = [line for line in lines if not line.startswith("#")]
+    if not rows or lines[-1] != TABLE_END:
+        raise broken(name, "cut short" if rows else "empty")
+    return rows
 
 
 def shipped_bytes(name: str) -> bytes:

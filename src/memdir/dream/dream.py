@@ -201,12 +201,12 @@ class Dreamer:
     async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = ForkTools(self.model, tools, gate)
+        fork_tools = ForkTools(self.model, tools, gate)
         limit = asyncio.get_running_loop().call_later(
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await run_fork(parent, self._job(tools), hands, abort=task.abort, on_progress=task.saw)
+            return await run_fork(parent, self._job(tools), fork_tools, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 
@@ -225,6 +225,8 @@ class Dreamer:
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",
         )
+        if any(store.scope == "team" for store in self.plan.stores):
+            text += "\n" + load_prompt("dream/team.md").render()
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
     def _keep_aside(self, drafts: Sequence[Draft]) -> str:

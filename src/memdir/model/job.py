@@ -98,7 +98,7 @@ class ChatJob:
     """Answer the user, with the memories that an index lists."""
 
     directory: str  # the memory directory
-    index: str  # the text of its index
+    lines: tuple[tuple[str, str], ...]  # of its index: the memory that each names, and what it says
 
 
 TypedJob = ExtractJob | DreamJob | NotesJob | CompactJob | ChatJob

@@ -68,6 +68,7 @@ def context_tokens(request: Request, reply: Message, usage: Usage | None = None)
 
 def overhead_tokens(request: Request) -> int:
     """About how many tokens every request of this conversation has besides its messages."""
+    request = plain_request(request)  # a host's own arguments hold system and tools
     system = sum(estimate_text(block.text) for block in request.system)
     schemas = (json.dumps(tool.input_schema, default=dict) for tool in request.tools)
     described = sum(estimate_text(f"{tool.name} {tool.description}") for tool in request.tools)

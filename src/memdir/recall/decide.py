@@ -189,7 +189,7 @@ def decide(
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
     asked = Asked(question, ranking, learned)
-    tools = tool_terms(recent_tools)
+    tools = tool_terms(recent_tools) if recent_tools else frozenset[str]()
     own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
     base: float = learned.bias + sum(map(mul, shared, asked.shared))
     verdicts = []
@@ -198,9 +198,12 @@ def decide(
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
     least = LEAST_NEAR_OF_FEW if ranking.documents < FEW else LEAST_NEAR
-    related = [verdict for verdict in verdicts if verdict.candidate.matched or verdict.candidate.similarity >= least]
+    related = []
     for verdict in verdicts:
-        verdict.remark = "" if verdict in related else "shares no word and is not near in meaning"
+        if verdict.candidate.matched or verdict.candidate.similarity >= least:
+            related.append(verdict)
+        else:
+            verdict.remark = "shares no word and is not near in meaning"
     _choose(related, asked.emptiness, tools, learned)
     return Decision(verdicts, asked.emptiness)
 

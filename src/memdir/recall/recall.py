@@ -10,7 +10,7 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.errors import DiskError, MemdirError
+from memdir.errors import DiskError, MemdirError, PathEscape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,13 +76,14 @@ class Shown:
     def changed(self, scope: str, root: str) -> list[str]:
         """The memories of a scope that say something else than when they were shown; what is gone is not among them."""
         from memdir.disk.plain_file import read_plain
+        from memdir.disk.safe_path import resolve_found
         from memdir.store.scan import MAX_MEMORY_BYTES
 
         found = []
         for key in self._shown.get(scope, ()):
             try:
-                data = read_plain(os.path.join(root, key), max_bytes=MAX_MEMORY_BYTES, follow=False)
-            except OSError:
+                data = read_plain(resolve_found(root, key), max_bytes=MAX_MEMORY_BYTES, follow=False)
+            except (OSError, PathEscape):
                 continue
             if not self.holds(scope, key, data):
                 found.append(key)

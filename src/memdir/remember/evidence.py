@@ -165,7 +165,7 @@ class Evidence:
         self.tongue = tongue_of(" ".join(piece.text for piece in own))
         statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
         self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
-        self._own = _windows(statements)
+        self._own, self._sentences = _windows(statements), len(statements)
         self._told = self._own + _windows(text for piece in own for text in sentences_of(piece.text))
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
         self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
@@ -213,7 +213,19 @@ class Evidence:
     def said_of(self, claims: Iterable[str], *, is_translated: bool) -> list[str]:
         """The user's own sentences that say what is claimed, or ask for it."""
         asked = [Sentence(claim) for claim in claims]
-        return [own.text for own in self._own if _nearest(own, asked, is_translated=is_translated) >= SAID]
+        own = self._own[: self._sentences]  # without those with the next, which may be about something else
+        return [one.text for one in own if _nearest(one, asked, is_translated=is_translated) >= SAID]
+
+    def is_plainly_said(self, claim: str, *, is_translated: bool) -> bool:
+        """Whether the user says it himself, as a wish or a fact of his own: neither asked, nor meant otherwise, nor put
+        behind a colon or into quotes as somebody's text, nor the opposite of it."""
+        asked = Sentence(claim)
+        near = [(asked.nearness(one, is_translated=is_translated), one.text) for one in self._own[: self._sentences]]
+        best = max((score for score, _ in near), default=0.0)
+        said = [text for score, text in near if score == best >= SAID]
+        if not said or not all(_is_plain(text, self.tongue) for text in said):
+            return False
+        return is_translated or not any(_is_opposite(text, claim, self.tongue) for text in said)
 
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""
@@ -311,6 +323,21 @@ def _cues(text: str, tongue: str) -> list[Cue]:
 
 def _meanings(text: str, tongue: str) -> frozenset[str]:
     return frozenset(cue.meaning for cue in _cues(text, tongue))
+
+
+def _is_plain(text: str, tongue: str) -> bool:
+    """Whether a sentence is said in one's own name and meant."""
+    if text.rstrip().endswith(("?", "？")) or _meanings(text, tongue) & _OPEN or re.search('["“„«「]', text):
+        return False
+    head, colon, _ = text.partition(":")
+    return not colon or bool(_meanings(head, tongue) & (_ASKED_FOR | {"remember", "self"}))
+
+
+def _is_opposite(text: str, other: str, tongue: str) -> bool:
+    """Whether one of two sentences denies what the other says, as far as their words for no tell."""
+    denies = anywhere("negated", None if tongue == UNKNOWN else tongue)
+    counts = [len(denies.findall(one)) for one in (text, other)]
+    return (min(counts) == 0) != (max(counts) == 0) or max(counts) - min(counts) > 1
 
 
 def _texts(pieces: Iterable[Said]) -> list[str]:

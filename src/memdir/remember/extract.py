@@ -6,6 +6,7 @@ This module is the machine around the fork: when it runs, over which messages, a
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
@@ -18,7 +19,7 @@ from memdir.agent.gate import memory_gate
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
@@ -39,7 +40,9 @@ from memdir.remember.turn import (
     messages_after,
     saved_below,
 )
+from memdir.store.form import deletion_in
 from memdir.store.history import Origin, tell_moment
+from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, said_at
@@ -215,7 +218,7 @@ class Extraction:
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        saved = saved_below(new, roots, self.plan.cwd)
+        saved = self._without_deleted(saved_below(new, roots, self.plan.cwd))
         if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
@@ -230,9 +233,13 @@ class Extraction:
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         weighed = await asyncio.to_thread(weigh, workspace, judge)
-        subject = "extract " + (", ".join(weighed.lineages) or "nothing new")
-        moment = _moment_of(dated, weighed.lineages, turn.ended)
-        written = workspace.commit(_origin(self.session.id, weighed.lineages), subject, Moment=tell_moment(moment))
+        written = []
+        for base in workspace.bases():  # each history tells of its own
+            paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
+            lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
+            subject = "extract " + (", ".join(lineages) or "nothing new")
+            moment = tell_moment(_moment_of(dated, lineages, turn.ended))
+            written += workspace.commit(_origin(self.session.id, lineages), subject, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -246,6 +253,15 @@ class Extraction:
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
+
+    def _without_deleted(self, saved: Sequence[str]) -> list[str]:
+        """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it."""
+        deleted = [path for path in saved if deletion_in(_bytes_of(path)) is not None]
+        for path in deleted:
+            store = next(store for store in reversed(self.plan.stores) if is_inside(path, store.root))
+            key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
+            forget_memories(store, [key], origin=Origin("host", session=self.session.id))
+        return [path for path in saved if path not in deleted]
 
     def _timed(self, turn: FinishedTurn) -> FinishedTurn:
         """A turn with its time, which is that of those of its own messages that bear none."""
@@ -264,7 +280,7 @@ class Extraction:
     ) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        hands = ForkTools(self.model, tools, gate)
+        fork_tools = ForkTools(self.model, tools, gate)
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
@@ -273,7 +289,7 @@ class Extraction:
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
-        return await run_fork(turn.request, asked, hands, since=(turn.reply,), abort=self._abort)
+        return await run_fork(turn.request, asked, fork_tools, since=(turn.reply,), abort=self._abort)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
         """The same messages come again; those that failed three times are passed over, and that is told (X4)."""
@@ -321,11 +337,16 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = ""
 
 
 def _text_of(path: str) -> str:
-    """What a memory says, as far as it can be read; its index line is no memory."""
+    """What a memory says, as far as it can be read."""
+    return _bytes_of(path).decode("utf-8", "replace")
+
+
+def _bytes_of(path: str) -> bytes:
+    """A memory's bytes, as far as it can be read; an index is none."""
     try:
-        return "" if is_index(path) else DiskFiles().read(path).decode("utf-8", "replace")
+        return b"" if is_index(path) else DiskFiles().read(path)
     except MemdirError:
-        return ""
+        return b""
 
 
 def _moment_of(messages: Sequence[Message], lineages: dict[str, Lineage], ended: float) -> float:

@@ -31,7 +31,7 @@ from memdir.remember.scope import OWN, better_place
 from memdir.store.gone import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
 from memdir.text.language import fold, language, tokens, tongue_of
@@ -93,6 +93,7 @@ class Judged:
     is_translated: bool
     reasons: frozenset[str]
     remarks: frozenset[str]
+    known: frozenset[str]  # what stood there before
     is_new: bool
     is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
 
@@ -128,7 +129,16 @@ class Judged:
         agreed to, or is unsure, is not."""
         if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
             return False
-        return not any(one.foreign >= SAID and one.foreign > one.user for one in self.supports)
+        main = [claim for claim in self.claims if claim not in self.remarks] or list(self.claims)
+        main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
+        if not all(self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main):
+            return False
+        return not self.evidence.has_foreign or all(one.user >= max(SAID, one.foreign) for one in self._main)
+
+    def _is_repeated(self, claim: str) -> bool:
+        """Whether the memory said so before, in other words."""
+        asked = Sentence(claim)
+        return any(asked.nearness(Sentence(text), is_translated=False) >= CLEARLY for text in self.known)
 
     @property
     def headline(self) -> str:
@@ -192,13 +202,14 @@ class Judged:
 
 def judge(topic: Topic, before: Topic | None, evidence: Evidence) -> Judged:
     """Ask the conversation about everything that a draft adds to what stood there."""
-    known = set(_claims(before)) if before else set()
+    known = frozenset(_claims(before)) if before else frozenset()
     claims = tuple(claim for claim in _claims(topic) if claim not in known)
     tongue = tongue_of(" ".join(claims))
     supports = [evidence.support(claim, topic.kind, tongue) for claim in claims]
     reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
     remarks = frozenset(_claims(topic)) - frozenset(_headline(topic))
-    return Judged(topic, claims, tuple(supports), evidence, tongue != evidence.tongue, reasons, remarks, before is None)
+    said = (topic, claims, tuple(supports), evidence, tongue != evidence.tongue)
+    return Judged(*said, reasons, remarks, known, before is None)
 
 
 def without_planted(judged: Judged) -> Topic:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memdir.store.taxonomy import MemoryType
+from memdir.text.language import UNKNOWN, tongue_of
 from memdir.text.phrases import anywhere
 
 if TYPE_CHECKING:
@@ -31,13 +32,19 @@ def is_personal(texts: Sequence[str]) -> bool | None:
     """Whether a rule is about how this person wants to be worked with, by its own words and those in which it was
     said; None where these do not tell."""
     said = "\n".join(texts)
+    tongue = tongue_of(said)
     plain = anywhere("everywhere").sub(" ", said)
-    if anywhere("this-project").search(plain):
+    if _finds("this-project", plain, tongue):
         return False
     if plain != said:
         return True
-    is_of_work = _OF_CODE.search(said) or anywhere("ours").search(said)
-    return True if anywhere("to-me").search(said) and not is_of_work else None
+    is_of_work = _OF_CODE.search(said) or _finds("ours", said, tongue) or _finds("of-work", said, tongue)
+    return True if _finds("to-me", said, tongue) and not is_of_work else None
+
+
+def _finds(meaning: str, text: str, tongue: str) -> bool:
+    """Whether a phrase stands there, in the language of the text: "hier" is here, or yesterday."""
+    return anywhere(meaning, None if tongue == UNKNOWN else tongue).search(text) is not None
 
 
 def better_place(draft: Draft, judged: Judged, stores: Sequence[MemoryStore]) -> MemoryStore | None:

@@ -142,7 +142,8 @@ class Unlearned:
                 lock, _ = open_descriptor(self.lock_path, follow=False)
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
-        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]))
+        # As durable as a transcript: the end of a turn waits for no disk.
+        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]), durably=False)
 
     def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)

@@ -161,7 +161,7 @@ def _count(document: IndexedDocument, found: list[int], step: int) -> None:
     for fingerprint, count in Counter(found).items():
         held = counts.get(fingerprint, 0)
         room = MAX_COUNT - (held >> 8 if step == IN_TITLE else held & MAX_COUNT)
-        counts[fingerprint] = held + step * min(count, room)
+        counts[fingerprint] = held + step * (count if count < room else room)  # `min` takes as long as all else
 
 
 def _parts(head: Part | None, passages: list[Part]) -> list[Part]:

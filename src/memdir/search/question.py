@@ -37,7 +37,7 @@ class Question:
 
 
 def _moment(text: str, words: list[str], today: int) -> Moment | None:
-    spoken = [name for name, past in PAST_WORDS.items() if not set(past.split()).isdisjoint(words)]
+    spoken = [name for name, past in PAST_WORDS.items() if _is_said(past.split(), words)]
     if any(word == "last" and (after in _AFTER_LAST or after.endswith("day")) for word, after in pairwise(words)):
         spoken.append("en")
     if not spoken:
@@ -47,16 +47,22 @@ def _moment(text: str, words: list[str], today: int) -> Moment | None:
     return moment_in(text, today, spoken)
 
 
+def _is_said(past: list[str], words: list[str]) -> bool:
+    """Whether one of the words, or one that begins like a stem, is in a message."""
+    stems = tuple([word[:-1] for word in past if word[-1] == "*"])
+    return not set(past).isdisjoint(words) or any(word.startswith(stems) for word in words)
+
+
 # One of them stands in every message that names a past day; by language, for each has a table to be read.
 PAST_WORDS = {
-    "en": "ago yesterday yesterdays",
-    "de": "gestern vorgestern letzte letzten letzter letztes vorige vorigen vor",
-    "fr": "derniere dernier",
-    "es": "ayer anteayer anoche hace pasado pasada",
-    "pt": "ontem anteontem passado passada",
-    "it": "ieri scorso scorsa",
+    "en": "ago yesterday*",
+    "de": "gestern vorgestern letzt* vorig* vor",
+    "fr": "dernier*",
+    "es": "ayer anteayer anoche hace pasad*",
+    "pt": "ontem anteontem passad*",
+    "it": "ieri scors*",
     "nl": "gisteren eergisteren geleden afgelopen",
-    "pl": "wczoraj temu zeszly zeszlym",
+    "pl": "wczoraj temu zeszl*",
     "sv": "igar forra",
     "ru": "вчера позавчера назад",
     "zh": "昨天 上周 昨日 先週 어제 지난",

@@ -179,7 +179,7 @@ def _word_scores(segment: Segment, weights: dict[str, float], average: float) ->
         gain = weight * (SATURATION + 1)
         both = bytes(counts)  # a view is read item by item at several times the cost
         for number, title, body in zip(docs.tolist(), both[::2], both[1::2], strict=True):
-            count = TITLE_WEIGHT * title + body
+            count = TITLE_WEIGHT * title + body if title else body
             scores[number] = scores.get(number, 0.0) + gain * count / (count + penalties[number])
     return scores
 

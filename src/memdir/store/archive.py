@@ -89,6 +89,8 @@ def import_memories(store: MemoryStore, source: str, *, origin: Origin) -> Impor
             result.refuse(key, data, reason)
         else:
             taken[key] = data
+    if not taken and not result.refused:
+        raise ImportRefused(f"there is no memory in {source}", remedy="Name a folder of .md files, or a .zip")
     with store.changing(
         origin, f"import {counted(len(taken), 'memory', 'memories')} from {os.path.basename(source)}"
     ) as change:

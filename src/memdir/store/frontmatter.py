@@ -75,16 +75,16 @@ def line_ending_of(data: bytes) -> bytes:
 def read_fields(block: bytes, newline: bytes = b"\n") -> dict[str, str]:
     """The keys and values of a frontmatter block; of a key that stands twice the first counts."""
     fields: dict[str, str] = {}
-    lines = block.decode("utf-8", "replace").split(newline.decode("ascii"))
-    for number, line in enumerate(lines):
+    lines = block.decode("utf-8", "replace").split("\r" if newline == b"\r" else "\n")
+    for number, line in enumerate(lines, 1):
         key, colon, value = line.partition(":")
         if not colon or line[0] in _NO_KEY or (value and value[0] not in " \t\r"):
             continue
         name = key.strip().strip("\"'")
         if name and name not in fields:
             text = value.strip()
-            if number + 1 < len(lines) and lines[number + 1][:1] in _INDENT:
-                text = _long_scalar(text, lines[number + 1 :])
+            if number < len(lines) and lines[number][:1] in _INDENT:
+                text = _long_scalar(text, lines[number:])
             fields[name] = _scalar(text) if text[:1] in _QUOTES or " # " in text else text
     return fields
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_LINES = 200  # what a model reads of an index before it costs more than it tells
 MAX_BYTES = 25_000
 MAX_ENTRY_CHARACTERS = 150  # a catalogue line, not a container
+MIN_TITLE = 20  # of a line whose file name alone is nearly too long
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
 _REMARK = re.compile(rb"(?!\d+[.)])[^\s>*+-]")  # what is no detail below an entry
@@ -49,7 +50,7 @@ class Entry:
         end the line or pass for a host's tag: other programs put this file into prompts as it is."""
         title = _one_line(self.title or self.key).replace("[", "(").replace("]", ")")
         target = f"<{self.key}>" if " " in self.key or "(" in self.key else self.key
-        head = f"- [{title}]({target})"
+        head = f"- [{cut_at_word(title, max(MIN_TITLE, MAX_ENTRY_CHARACTERS - len(target) - 6))}]({target})"
         hook = _one_line(self.hook)
         room = MAX_ENTRY_CHARACTERS - len(head) - 3
         if self.is_note:

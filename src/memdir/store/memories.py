@@ -136,7 +136,7 @@ def find_key(store: MemoryStore, wanted: str) -> str:
             raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
     raise MemoryNotFound(
         f"there is no memory {wanted!r} in {store.root}",
-        remedy="`memdir list`, or `memory.list()`, shows what there is",
+        remedy="`memdir list --scope all`, or `memory.list()`, shows what there is",
     )
 
 

@@ -21,6 +21,7 @@ from memdir.store.frontmatter import (
     read_fields,
     read_unclosed,
 )
+from memdir.store.taxonomy import parse_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ class Header:
     @property
     def type(self) -> MemoryType | None:
         """What it is about; None where the file does not say."""
-        from memdir.store.taxonomy import parse_type  # an enum: a start that only walks the files goes without
-
         return parse_type(self.fields.get("type"))
 
     @property
@@ -169,29 +168,22 @@ def walk(
     folders = [(root, "")]
     while folders:
         folder, prefix = folders.pop()
-        for entry in _entries(folder, prefix, closed):
-            name = entry.name
-            if name[0] == ".":
-                continue
-            if name.endswith(".md") and not everything:
-                if name != INDEX_NAME and not entry.is_dir(follow_symlinks=False):
-                    yield prefix + name, entry
-            elif not entry.is_dir(follow_symlinks=False):
-                if everything:
-                    yield prefix + name, entry
-            elif everything or not _is_daily_logs(prefix + name):
-                folders.append((entry.path, f"{prefix}{name}/"))
-
-
-def _entries(folder: str, prefix: str, closed: dict[str, OSError] | None) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if closed is not None:
-            closed[prefix or "./"] = error
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name[0] == ".":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        if everything or not _is_no_place(prefix + name):
+                            folders.append((entry.path, f"{prefix}{name}/"))
+                    elif everything or (name.endswith(".md") and name != INDEX_NAME):
+                        yield prefix + name, entry
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if closed is not None:
+                closed[prefix or "./"] = error
 
 
 def is_nameable(path: str) -> bool:
@@ -213,9 +205,9 @@ def too_large(size: int, limit: int = MAX_MEMORY_BYTES) -> str:
     return f"it has {size:,} bytes, and a memory has at most {limit:,}"
 
 
-def _is_daily_logs(folder: str) -> bool:
-    """`logs/2026` holds days of a daily log, which are no memories (K1); `logs/` itself may hold memories too."""
-    return folder.startswith("logs/") and folder[5:].isdigit()
+def _is_no_place(folder: str) -> bool:
+    """`logs/2026` holds days of a daily log, which are no memories (K1), `logs/` itself may; `a.md/` holds none."""
+    return folder.endswith(".md") or (folder.startswith("logs/") and folder[5:].isdigit())
 
 
 _GONE = os.stat_result((0,) * 10)
@@ -245,9 +237,9 @@ def _read(path: str, key: str) -> _Seen:
     finally:
         os.close(descriptor)
     block = find_simple_block(data)
-    is_usual = block is not None and block.count(b"\n") < HEAD_LINES - 1
-    found = Header(key, status, block or b"") if is_usual else _odd_header(key, status, data)
-    return status.st_mtime_ns, status.st_size, status.st_ino, found
+    if block is not None and block.count(b"\n") < HEAD_LINES - 1:
+        return status.st_mtime_ns, status.st_size, status.st_ino, Header(key, status, block)
+    return status.st_mtime_ns, status.st_size, status.st_ino, _odd_header(key, status, data)
 
 
 def _is_open_head(data: bytes) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+IN_OWN_WORDS = "(In the user's own words.)"  # what the built-in model adds below a memory in the first person
+
 
 class MemoryType(StrEnum):
     """What a memory is about: "user", "feedback", "project" or "reference"."""

@@ -53,7 +53,7 @@ def first_words(text: str) -> str:
     """A title: a text up to its first pause, or its first words."""
     words = text.split()[:MAX_TITLE_WORDS]
     pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
-    return " ".join(words[: pause + 1]).rstrip(",;:.…—–( ")[:MAX_DESCRIPTION] or "memory"
+    return cut_at_word(" ".join(words[: pause + 1]).rstrip(",;:.…—–( "), MAX_TITLE) or "memory"
 
 
 def title(lead: str) -> str:

@@ -1,4 +1,5 @@
 from memdir.transcript.conversation import Conversation as Conversation
+from memdir.transcript.file_history import FileHistory as FileHistory
 from memdir.transcript.message import Message as Message
 from memdir.transcript.message import Text as Text
 from memdir.transcript.message import ToolResult as ToolResult

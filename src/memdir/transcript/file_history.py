@@ -44,8 +44,8 @@ class Step:
 class FileHistory:
     """The changes of one session, in order, each with the message after which it was made."""
 
-    transcript: Transcript
-    folder: str
+    transcript: Transcript  # the session's
+    folder: str  # where earlier contents are kept
 
     def changed(self, path: str, before: bytes | None, after: bytes | None) -> None:
         """Keep both contents, then record the change. Called by whoever writes the file, before it is written."""

@@ -6,12 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memdir.disk.safe_path import check_key
-from memdir.errors import PathEscape
+from memdir.disk.safe_path import is_key
 from memdir.model.builtin.answers import reads, says, text_read
 from memdir.model.job import ChatJob
 from memdir.model.model import Reply, Request
-from memdir.store.index import Index
 from memdir.store.topic import Topic
 from memdir.text.stems import terms_in
 from memdir.transcript.message import Message
@@ -44,18 +42,10 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
 def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
     asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
     wanted = terms_in(asked[-1] if asked else "")
-    for entry in Index(job.index.encode("utf-8", "replace")).entries():
-        score = len(wanted & terms_in(f"{entry.title} {entry.hook} {entry.key}"))
-        if score and _is_memory(entry.key):
-            yield _FittingLine(os.path.join(job.directory, entry.key), entry.render(), score)
-
-
-def _is_memory(key: str) -> bool:
-    """Whether a line of the index names a memory, and not some file elsewhere."""
-    try:
-        return bool(check_key(key))
-    except PathEscape:
-        return False
+    for key, line in job.lines:
+        score = len(wanted & terms_in(line))
+        if score and is_key(key):  # and not some file elsewhere
+            yield _FittingLine(os.path.join(job.directory, key), line, score)
 
 
 def _quotation(message: Message) -> str:

@@ -51,7 +51,8 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     """Read, write, done: usually in two turns, in one when there is nothing to say."""
     before, done = parted(request)
     if any(use.name == "Write" for message in done for use in message.tool_uses):
-        return says("Saved.")
+        kept = list(_kept_here(job, done))
+        return calls(kept) if kept else says("Saved.")
     said = before[-job.new_messages - 1 :]
     known = {memory.path: memory for memory in _known(job)}
     _follow(known, done)
@@ -65,6 +66,22 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     if unread:
         return reads(unread, "read_more")
     return calls(_write(number, draft, job, known) for number, draft in enumerate(drafts))
+
+
+def _kept_here(job: ExtractJob, done: Sequence[Message]) -> Iterator[ToolUse]:
+    """What may not change a memory for all projects is news of this project, and not lost; tried once."""
+    own, uses = (
+        job.folder("user"),
+        {use.id: use for message in done for use in message.tool_uses if use.name == "Write"},
+    )
+    if own is None or any(name.startswith("here_") for name in uses):
+        return
+    refused = [result.tool_use_id for message in done for result in message.tool_results if result.is_error]
+    for number, use in enumerate(uses[name] for name in refused if name in uses):
+        path, content = str(use.input["file_path"]), str(use.input["content"])
+        if path.startswith(own.root + os.sep) and not content.startswith("<!--"):
+            here = os.path.join(job.folders[0].root, os.path.basename(path))
+            yield ToolUse(f"here_{number}", "Write", {"file_path": here, "content": content})
 
 
 def _known(job: ExtractJob) -> Iterator[_Known]:

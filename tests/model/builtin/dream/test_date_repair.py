@@ -8,6 +8,7 @@ import pytest
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.date_repair import relative_dates, resolved
+from tests.timing import cpu_seconds
 
 WEDNESDAY = date(2026, 5, 6)
 
@@ -73,3 +74,18 @@ def test_the_night_asks_about_what_has_ended_and_leaves_it_as_it_is() -> None:
         (("freeze.md",), "it names 2026-03-05, 255 days past. Is it over, or is there another date?")
     ]
     assert not [edit for edit in plan.edits if edit.key in texts]
+
+
+@pytest.mark.parametrize("piece", ["it is tomorrow and ", "明日と", '"x" tomorrow ', "on 5 May, "])
+def test_the_time_grows_with_a_sentence_and_no_faster(piece: str) -> None:
+    """One huge sentence of dates: once it was looked through for each of them."""
+    few, many = (cpu_seconds(lambda count=count: resolved(piece * count, WEDNESDAY)) for count in (800, 6400))
+    assert many < 24 * few  # eight times as long; by the square it would be 64
+
+
+def test_several_dates_in_one_text_are_all_written_and_a_quoted_one_is_not() -> None:
+    text = 'Off tomorrow, "back tomorrow" she said, then away next week.'
+    assert resolved(text, WEDNESDAY) == (
+        'Off on 2026-05-07, "back tomorrow" she said, then away in the week of 2026-05-11.'
+    )
+    assert resolved("明日と明後日", WEDNESDAY) == "2026-05-07と2026-05-08"

@@ -6,7 +6,7 @@ Owns which dates are rewritten, which of them are certain, and the words that ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
@@ -24,6 +24,7 @@ from memdir.text.words import is_unspaced
 
 MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 NEAR = 60  # characters in which the words before a date stand
+AROUND = 300  # characters before and after it that tell whether it is a day of its own
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
@@ -98,7 +99,7 @@ class _PlacedDate:
         self.language = east if any(map(is_unspaced, self.phrase)) else span.language
         self.rows = words_by_meaning()[self.language]
         self.text = text
-        self.lead = self._ending("lead", text[: span.start])
+        self.lead = self._ending("lead", span.start)
         self.start = span.start - len(self.lead)
         parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
         after = _NEXT_WORD.match(text, span.end) if span.kind == "day" else None
@@ -106,10 +107,11 @@ class _PlacedDate:
         self.end = after.end() if after and is_part else span.end
         self.part = parts[after[1]] if after and is_part else parts.get(fold(self.phrase), "")
 
-    def _ending(self, meaning: str, before: str) -> str:
-        """The words of a meaning with which a text ends, as they are written there."""
+    def _ending(self, meaning: str, at: int) -> str:
+        """The words of a meaning that stand right before a place, as they are written there."""
         words = "|".join(map(re.escape, self.rows.get(meaning, ())))
-        found = re.search(rf"(?<!\w)(?:{words})\s*$", before[-NEAR:], re.IGNORECASE) if words else None
+        before = self.text[max(0, at - NEAR) : at]
+        found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
         return found[0] if found else ""
 
     def is_meant(self) -> bool:
@@ -125,7 +127,7 @@ class _PlacedDate:
 
     def _is_due(self) -> bool:
         """Whether the end of the month is one day: "invoices at the end of the month" go on for years."""
-        return "M" not in self.span.symbols and bool(self._ending("due", self.text[: self.start]))
+        return "M" not in self.span.symbols and bool(self._ending("due", self.start))
 
     def _is_own_unit(self) -> bool:
         span = self.span
@@ -209,35 +211,44 @@ class _Work:
         self.gone: set[str] = set()
 
     def repaired(self, text: str, found: list[RelativeDate]) -> str:
-        original = text
-        for item in sorted(found, key=lambda item: -item.start):
+        """The text with every certain date as a day. Each piece of it is looked at once, however many dates it has."""
+        pieces: list[str] = []
+        done = whole = 0
+        for item in sorted(found, key=lambda item: item.start):
             self.told.append(item)
-            if item.absolute:
-                self.gone.update(tokens(_whole_words(original, item)))
-                text = text[: item.start] + item.absolute + text[item.end :]
-        return text
+            if not item.absolute or item.start < done:
+                continue
+            if item.end > whole:  # else it is grown together with the one before
+                start, whole = _whole_words(text, item)
+                self.gone.update(tokens(text[start:whole]))
+            pieces += (text[done : item.start], item.absolute)
+            done = item.end
+        return "".join([*pieces, text[done:]])
 
 
-def _whole_words(text: str, item: RelativeDate) -> str:
-    """The phrase with what is grown together with it: an ending, or a whole run in a script without spaces."""
+def _whole_words(text: str, item: RelativeDate) -> tuple[int, int]:
+    """Where the phrase begins and ends with what is grown together with it: an ending, or a whole run in a script
+    without spaces."""
     start, end = item.start, item.end
     while start > 0 and not text[start - 1].isspace():
         start -= 1
     while end < len(text) and not text[end].isspace():
         end += 1
-    return text[start:end]
+    return start, end
 
 
 def resolved(text: str, day: date) -> str | None:
     """What somebody said on `day`, with its dates made absolute; None when one of them is not certain."""
-    found = [item for item in relative_dates(text, day) if not _inside_quotes(text, item)]
+    found = list(_outside_quotes(text, relative_dates(text, day)))
     if any(not item.absolute for item in found):
         return None
     text = _Work().repaired(text, found)
-    for span in reversed(read_any(text, day)):
+    pieces, done = [], 0
+    for span in read_any(text, day):
         if span.kind == "month day" and "Y" not in span.symbols:
-            text = f"{text[: span.end]} ({nearest_year(span.days[0], day)}){text[span.end :]}"
-    return text
+            pieces.append(f"{text[done : span.end]} ({nearest_year(span.days[0], day)})")
+            done = span.end
+    return "".join([*pieces, text[done:]])
 
 
 @dataclass(frozen=True)
@@ -252,9 +263,9 @@ class _PageDates:
         """The relative dates of one sentence that speak of a day of their own."""
         if not text or label == "update":
             return
-        for item in relative_dates(text, self.day):
-            around = text[: item.start] + " " + text[item.end :]
-            if not _inside_quotes(text, item) and self._is_own_day(item, around, label):
+        for item in _outside_quotes(text, relative_dates(text, self.day)):
+            around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
+            if self._is_own_day(item, around, label):
                 yield item
 
     def _is_own_day(self, item: RelativeDate, around: str, label: Label) -> bool:
@@ -263,5 +274,12 @@ class _PageDates:
         return item.is_sure_day and label != "how" and not self.kinds.has("general", around)
 
 
-def _inside_quotes(text: str, item: RelativeDate) -> bool:
-    return any(mark.start() < item.start < mark.end() for mark in _QUOTED.finditer(text))
+def _outside_quotes(text: str, found: Iterable[RelativeDate]) -> Iterator[RelativeDate]:
+    """The dates, in their order, that nobody quotes."""
+    quotes = _QUOTED.finditer(text)
+    quote = next(quotes, None)
+    for item in found:
+        while quote and quote.end() <= item.start:
+            quote = next(quotes, None)
+        if not quote or item.start <= quote.start():
+            yield item

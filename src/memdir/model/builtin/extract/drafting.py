@@ -12,6 +12,7 @@ from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
+from memdir.store.taxonomy import IN_OWN_WORDS
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.facts import facts_in
 from memdir.text.naming import describe_rule, file_stem, free_key, title
@@ -143,7 +144,7 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
     if parts.apply:
         paragraphs.append("**How to apply:** " + " ".join(parts.apply))
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
-        paragraphs.append("(In the user's own words.)")
+        paragraphs.append(IN_OWN_WORDS)
     if updates:
         paragraphs.append(f"{BEFORE} {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
     return cut_at_word("\n\n".join(paragraphs), MAX_BODY)

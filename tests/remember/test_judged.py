@@ -1,0 +1,97 @@
+"""The rules by which a draft is the user's, each where it alone decides (L1, X12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memdir.remember.evidence import Agreement, Evidence, Said, Support
+from memdir.remember.lineage import Judged, judge, trace
+from memdir.store.topic import Topic
+from memdir.store.trust import Trust
+from memdir.text.nearness import Sentence
+from memdir.text.speakers import Speaker
+
+PAGE = Said("m2", "A page of somebody else about something else entirely.", Trust.WEB, Speaker.TOOL)
+USER = Said("m1", "From now on keep the answers short.", Trust.USER, Speaker.USER)
+HIS = Support(user=0.9, foreign=0.0, assistant=0.0, source=None, is_agreed=False)
+NOBODYS = Support(user=0.0, foreign=0.0, assistant=0.0, source=None, is_agreed=False)
+
+
+def judged(*supports: Support, kind: str = "feedback", said: tuple[Said, ...] = (USER,), is_new: bool = True) -> Judged:
+    topic = Topic(f"---\nname: n\ndescription: d\ntype: {kind}\n---\n\nb\n".encode())
+    claims = tuple(f"claim {number}" for number in range(len(supports)))
+    return Judged(topic, claims, supports, Evidence(said), False, frozenset(), frozenset(), is_new)
+
+
+def test_an_idea_of_the_assistant_that_nobody_answered_heads_no_memory() -> None:
+    echo = Support(user=0.1, foreign=0.0, assistant=0.95, source=None, is_agreed=False)
+    assert not judged(echo, HIS).is_users
+    assert judged(echo, HIS, is_new=False).is_users, "what stands there already is about something of his"
+    for change in ({"is_agreed": True}, {"user": 0.4}, {"assistant": 0.5}):
+        assert not replace(echo, **change).is_echo
+
+
+def test_a_rule_of_which_most_is_nearer_to_somebody_else_is_not_his() -> None:
+    """One sentence of the user's carries no memory whose others lean to a page."""
+    theirs = Support(user=0.0, foreign=0.59, assistant=0.0, source=PAGE, is_agreed=False)
+    his = replace(HIS, user=0.5)
+    assert judged(his, replace(theirs, user=0.4), said=(USER, PAGE)).is_users
+    assert not judged(his, theirs, theirs, theirs, said=(USER, PAGE)).is_users
+    assert judged(his, theirs, theirs, theirs, said=(USER,)).is_users, "there is nobody else it could be of"
+    assert judged(his, theirs, theirs, theirs, kind="project", said=(USER, PAGE)).is_users, "a fact may be told by two"
+    assert judged(replace(his, is_agreed=True), theirs, theirs, theirs, said=(USER, PAGE)).is_users
+
+
+def test_what_nobody_else_said_is_his_in_other_words() -> None:
+    hint = replace(NOBODYS, user=0.2)
+    assert judged(hint, NOBODYS).is_users
+    assert not judged(NOBODYS).is_users, "there must be a hint of it"
+    assert not judged(hint, replace(NOBODYS, assistant=0.6)).is_users, "the assistant said it"
+    assert not judged(hint, said=(USER, PAGE)).is_users, "it may be of the page"
+    assert replace(judged(hint, said=(USER, PAGE)), is_translated=True).is_users, "in another language nobody can tell"
+
+
+def test_a_fact_is_trusted_as_his_only_where_most_of_it_is_nearer_to_him() -> None:
+    theirs = Support(user=0.35, foreign=0.4, assistant=0.0, source=PAGE, is_agreed=False)
+    for others, trust in ((1, Trust.USER), (2, Trust.WEB)):
+        fact = judged(HIS, *[theirs] * others, kind="project", said=(USER, PAGE))
+        assert fact.is_users and trace(fact).trust is trust
+    assert trace(judged(HIS, theirs, theirs, said=(USER, PAGE))).trust is Trust.USER, "of a rule the verdict has told"
+
+
+def keeps(reply: str, tongue: str = "en") -> bool:
+    return Agreement(["Shall I always run the linter before a commit?"], reply, tongue).keeps(0.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_bare"),
+    [
+        ("Yes.", True),
+        ("Yes, the linter.", True),
+        ("Yes, but first deploy the billing service to staging.", False),
+        ("はい、それで。", True),
+        ("はい、リンターで。", True),
+        ("はい、先に請求サービスをステージング環境に配備してください。", False),
+    ],
+)
+def test_a_yes_that_names_much_else_is_no_bare_yes(reply: str, is_bare: bool) -> None:
+    """Where words have no spaces, a pair of characters is only a part of a word."""
+    assert keeps(reply, "ja" if reply[0] == "は" else "en") is is_bare
+
+
+def test_a_question_that_only_points_back_asks_for_what_was_said_before_it() -> None:
+    claim = Sentence("The deploy waits for two reviews.")
+    before = ["The deploy should wait for two reviews from now on."]
+    back = Agreement([*before, "Does that work for you?"], "Yes.", "en")
+    other = Agreement([*before, "Is the billing service green?"], "Yes.", "en")
+    assert back.named(claim, is_translated=False) > 0.33 > other.named(claim, is_translated=False)
+
+
+def test_a_remark_of_the_assistant_that_is_too_short_to_tell_carries_nothing() -> None:
+    """A few common words are near to many claims."""
+    topic = Topic(b"---\nname: Tests\ndescription: Run tests\ntype: feedback\n---\n\nRun tests.\n")
+    for text, is_its in (("Run tests.", False), ("Run tests before each push to staging.", True)):
+        said = Evidence([USER, Said("m2", text, Trust.ASSISTANT, Speaker.ASSISTANT)])
+        assert any(one.assistant > 0 for one in judge(topic, None, said).supports) is is_its
