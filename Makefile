@@ -57,6 +57,9 @@ docs-check: $(STAMP)
 measure: $(STAMP)  ## How large the house is, beside what it was and what it may be
 	@$(RUN) $(BIN)/python -m benchmarks.house
 
+test-pythons: $(STAMP)  ## The wheel, and a short part of the tests, on every Python that we promise and that is here
+	@.ci/pythons
+
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_dream_lock.py tests/agent/bash/test_doors.py --faults=all
 

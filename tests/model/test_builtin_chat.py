@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,25 @@ from memdir.agent.file_access import DiskFiles
 from memdir.agent.gate import allow_all
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.file_tools import ReadTool
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.job import ChatJob
+from memdir.model.job import (
+    ChatJob,
+    CompactJob,
+    DreamJob,
+    ExtractJob,
+    MemoryFolder,
+    NotesJob,
+    NotesSection,
+    TypedJob,
+    minute_of,
+)
 from memdir.model.model import Request, SystemBlock
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
-from memdir.transcript.message import Message, Text, user
+from memdir.transcript.message import Message, Text, assistant, user
+from tests.conftest import NOW
 
 
 @pytest.fixture
@@ -76,6 +89,30 @@ async def test_an_index_line_that_names_a_file_elsewhere_is_not_read(memory: Mem
         Request("builtin", tools=(ReadTool.spec,), messages=(user("deploy?"),), job=job)
     )
     assert not reply.message.tool_uses
+
+
+async def test_a_job_goes_to_its_handler_and_its_words_to_nobody(memory: MemDir) -> None:
+    """What is asked for is the job beside the request, whatever the last message says."""
+    Path(memory.place.root, "MEMORY.md").write_text("- [Gone](gone.md) — a line without a file\n")
+    folder, now = MemoryFolder.of(memory.store), minute_of(NOW, UTC)
+    said = user("From now on always use tabs in Makefiles, never spaces.", message_id="m1")
+
+    async def answered(job: TypedJob) -> Message:
+        talk = (said, assistant("Understood.", message_id="m2"), user("Chat with me.", is_meta=True))
+        tools = tuple(tool.spec for tool in memory_tools())
+        return (await BuiltinModel().complete(Request("builtin", (), tools, talk, job=job))).message
+
+    def touched(message: Message) -> list[tuple[str, str]]:
+        return [(use.name, os.path.basename(str(use.input["file_path"]))) for use in message.tool_uses]
+
+    [(tool, written)] = touched(await answered(ExtractJob(2, (folder,), now)))
+    assert tool == "Write" and "use_tabs" in written
+    assert ("Read", "MEMORY.md") in touched(await answered(DreamJob(folder, "", (), now)))
+    assert touched(await answered(NotesJob("/s/notes.md", (NotesSection("Learnings", "", ""),)))) == [
+        ("Read", "notes.md")
+    ]
+    assert "tabs in Makefiles" in (await answered(CompactJob())).text
+    assert "not a language model" in (await answered(memory.chat_job())).text
 
 
 async def test_words_that_look_like_a_job_are_chat() -> None:

@@ -186,10 +186,12 @@ async def test_a_file_that_cannot_be_read_takes_no_place(project: Path, tmp_path
 class Slow(LocalSelector):
     """A selector whose index is not done before the test says so."""
 
+    begun = threading.Event()
     done = threading.Event()
     was_waited_for = False
 
     def refresh(self, *, on_progress: OnProgress | None = None) -> int:
+        self.begun.set()
         Slow.was_waited_for = self.done.wait(10)
         return super().refresh(on_progress=on_progress)
 
@@ -201,8 +203,10 @@ async def test_the_conversation_goes_on_while_an_index_is_made(project: Path) ->
     chooser = LocalChooser(memory.place, "project", slow, clock=memory.clock)
     recaller = Recaller(chooser, (), memory.store_for, str(project), sink=memory.sink)
     pending = Prefetch(lambda: recaller, RecallThreads(), PORT)
-    await pending.wait(0.01)
-    assert pending.ready() == []
+    assert await asyncio.to_thread(slow.begun.wait, 10)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert pending.ready() == [] and not pending.is_done
     slow.done.set()
     assert len(await joined(pending)) == 1
     assert slow.was_waited_for

@@ -239,6 +239,7 @@ def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) ->
             workspace.write(os.path.join(store.root, key), text.encode())
         assert token not in str(refused.value)
     assert len(workspace.refused) == 4
+    assert all("github-token" in reason and token not in reason for reason in workspace.refused.values())
     assert [draft.key for draft in workspace.commit(Origin("extract"), "extract")] == ["fine.md"]
 
 
