@@ -18,7 +18,9 @@ _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-_STRUCK = re.compile(r"~~[^~]*~~")
+_PAST = re.compile(
+    r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE
+)  # struck by people, or told as past
 
 
 class Page:
@@ -78,9 +80,9 @@ class Page:
 
     @cached_property
     def claims(self) -> str:
-        """All text without what is struck out: what the page itself says."""
+        """All text without what is struck out or told as past: what the page itself says."""
         text = self.says()
-        return _STRUCK.sub(" ", text) if "~~" in text else text
+        return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
     @cached_property
     def words(self) -> frozenset[str]:
