@@ -12,6 +12,7 @@ from memdir.layout import Layout
 
 MEMORIES = 2_000
 ROUNDS = 25
+INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}'
 FLOOR = "python -I -c pass"
 
 
@@ -26,13 +27,15 @@ def main() -> int:
             [memdir, "--version"],
             [memdir, "search", "kalomi", "stotra", "--project", str(project)],
             [memdir, "recall", "how do kalomi and stotra belong together?", "--project", str(project)],
+            ["sh", "-c", f"echo '{INITIALIZE}' | exec '{memdir}' mcp"],
         )
         environment = clean_environment(MEMDIR_HOME=str(home))
-        floor, version, search, recall = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
+        floor, version, search, recall, mcp = best_process_seconds(commands, rounds=ROUNDS, environment=environment)
     rows = [
         Row("memdir --version", version, FLOOR, floor, 2.5),
         Row(f"memdir search, {MEMORIES:,} memories", search, FLOOR, floor, 5.0),
         Row(f"memdir recall, {MEMORIES:,} memories", recall, FLOOR, floor, 6.0),
+        Row("memdir mcp, to its first answer and the end", mcp, FLOOR, floor, 4.0),
     ]
     return report("bench-cli: CPU time of a cold process, best of rounds", rows)
 

@@ -22,9 +22,8 @@ from pathlib import Path
 from benchmarks.measure import Row, best_cpu_seconds, best_process_seconds, clean_environment, report
 from memdir.recall.decide import decide, load_calibration
 from memdir.recall.selection import LocalSelector
-from memdir.search.document import Document
+from memdir.search.document import Document, Question
 from memdir.search.index_store import IndexStore
-from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import DIMENSIONS, open_table
@@ -45,7 +44,7 @@ MEMORY = """
 import sys
 from memdir.text.embedding import open_table
 from memdir.search.index_store import IndexStore
-from memdir.search.question import Question
+from memdir.search.document import Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 encoder = WordEncoder(open_table())

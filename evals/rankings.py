@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from memdir.search.document import Document, index_documents
-from memdir.search.question import Question
+from memdir.search.document import Document, Question, index_documents
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack

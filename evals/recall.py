@@ -24,9 +24,8 @@ from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
 from memdir.recall.decide import decide, load_calibration
 from memdir.recall.model_select import select_request, selected
-from memdir.search.document import Document, day_of, index_documents
+from memdir.search.document import Document, Question, day_of, index_documents
 from memdir.search.minilm import PairEncoder, SentenceModel
-from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack

@@ -166,7 +166,9 @@ def test_the_built_in_model_does_not_dream_or_learn_it_back_either(life: Life) -
     life.memory.forget(header.key)
     life.again("monday")
     life.catches_up(BuiltinModel())
-    life.dreams(BuiltinModel(), "monday")
+    report = life.dreams(BuiltinModel(), "monday")
+    assert isinstance(report, DreamReport)
+    assert "mock" not in report.words, "not even in what it says that it did"
     assert life.memory.list() == []
     assert "PostgreSQL" not in life.told()
 
@@ -183,6 +185,16 @@ def test_what_the_user_says_again_is_new(life: Life, way: Callable[[Life], None]
     else:
         life.learns("pay.md", topic("Pay", "The user's salary is 90k a year.", "user"))
     assert "90k" in life.told()
+
+
+def test_what_is_said_again_may_be_called_what_it_was_called(life: Life) -> None:
+    """The very same file, in other words of the user's."""
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    life.memory.forget("salary.md")
+    life.said("tuesday", "Please remember: my salary is 90k a year.")
+    life.learns("salary.md", MEMORY)
+    assert (life.root / "salary.md").read_text() == MEMORY
 
 
 def test_to_take_back_the_forgetting_lifts_it(life: Life) -> None:
@@ -264,6 +276,76 @@ def test_the_order_in_which_conversations_are_read_does_not_matter(life: Life, n
         life.learns(name, FRIDAY)
     assert "Tuesdays" in life.told()
     assert "Fridays" not in life.told()
+
+
+OLD_AND_NEW = {
+    "a name": ("We use MySQL for the shop.", "We use PostgreSQL for the shop instead of MySQL."),
+    "gone": ("We use MySQL for the shop.", "We switched the shop to PostgreSQL, MySQL is gone."),
+    "Japanese": (
+        "店のデータベースはMySQLです。",
+        "店のデータベースはMySQLではなくPostgreSQLになりました。",
+    ),
+    "a figure": ("The limit is 100 requests a minute.", "The limit is 250 requests a minute."),
+    "German": ("Wir deployen immer freitags.", "Wir deployen immer dienstags."),
+    "French": ("Les tests passent par Redis.", "Les tests passent par MySQL au lieu de Redis."),
+}
+
+
+@pytest.mark.parametrize("by_dream", [False, True])
+@pytest.mark.parametrize(("old", "new"), OLD_AND_NEW.values(), ids=OLD_AND_NEW)
+def test_an_older_value_does_not_come_to_stand_beside_the_newer(life: Life, old: str, new: str, by_dream: bool) -> None:
+    life.said("monday", old)
+    state = SessionState.load("monday", life.memory.layout)
+    state.move_cursor(Conversation.resume(life.memory.transcript("monday")).messages[-1].id)
+    life.said("tuesday", new)
+    life.learns("new.md", topic("Value", new, "project"))
+    before = life.told()
+    life.again("monday")
+    model = life.model("old.md", topic("Value", old, "project"))
+    _ = life.dreams(model, "monday", "tuesday") if by_dream else life.catches_up(model)
+    assert life.told() == before
+
+
+async def test_the_old_one_was_right_needs_no_name(life: Life) -> None:
+    """In a conversation that goes on, what a fork replaced comes back when the user speaks of a change."""
+    session = life.memory.session("one")
+    for said, text in (
+        ("We deploy on Fridays.", FRIDAY),
+        ("We deploy on Tuesdays.", TUESDAY),
+        ("Change of plan, take the earlier one, that was right.", FRIDAY),
+    ):
+        life.clock.now += HOUR
+        life.memory._given_model = life.model("deploys.md", text)
+        vars(session).pop("extraction", None)
+        session.conversation.add(user(said))
+        reply = session.conversation.add(Message("assistant", (Text("Understood."),)))
+        session.turn_ended(Request("scripted", messages=session.conversation.messages[:-1]), reply)
+        await session.extraction.drain()
+    await session.close()
+    assert "Fridays" in life.told()
+
+
+def test_a_merge_that_was_taken_back_is_not_dreamt_again(life: Life) -> None:
+    for name, text in (("one.md", FRIDAY), ("two.md", OTHER)):
+        (life.root / name).write_text(text)
+    life.memory.store.record_outside_changes()
+    before = life.told()
+    both = topic("Deploys", "We deploy on Fridays.\n\nThe user prefers tabs over spaces.", "project")
+    writes = (("one.md", both), ("two.md", "<!-- delete: merged; source: one.md -->"))
+    paths = [(str(life.root / name), text) for name, text in writes]
+
+    def merging() -> ScriptedModel:
+        reads = calls(*(("Read", {"file_path": path}) for path, _ in paths))
+        return ScriptedModel(
+            [reads, calls(*(("Write", {"file_path": path, "content": text}) for path, text in paths)), says("Merged.")]
+        )
+
+    life.dreams(merging())
+    assert life.told() != before
+    life.memory.undo()
+    index = life.told()
+    life.dreams(merging())
+    assert life.told() == index
 
 
 def test_what_was_replaced_and_said_again_comes_back(life: Life) -> None:

@@ -201,6 +201,13 @@ async def test_only_what_the_user_says_plainly_holds_in_all_projects(person: Per
     assert keys(memory, "user") == []
 
 
+async def test_what_a_model_makes_of_the_user_s_words_goes_with_them_where_nobody_else_spoke(person: Person) -> None:
+    said = "I've kept databases running for ten years, but this is my first React code."
+    body = "Long experience with databases, new to React. Explain the front end by comparison with the back end."
+    memory = await person.writes("first", said, [("user_react.md", file("user", body))])
+    assert (keys(memory, "user"), keys(memory, "project")) == (["user_react.md"], [])
+
+
 async def test_news_in_another_project_change_the_one_memory(person: Person) -> None:
     await person.says(person.opened("first"), SHORT)
     second = person.opened("second")

@@ -21,9 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from evals.train_recall.lessons import Source, folds_of, read_lessons
 from memdir.disk.shipped import TABLE_END, shipped_lines
 from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, names_tool, signals, tool_terms
-from memdir.search.document import Document, day_of, index_documents
+from memdir.search.document import Document, Question, day_of, index_documents
 from memdir.search.minilm import MEANING_WEIGHT, WORD_SHARE
-from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack

@@ -46,6 +46,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-project": "project",
     "agent-local": "local",
 }
+MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -148,7 +149,7 @@ class MemDir:
         is what recall covers: the project's, the team's, and the user's own for all projects."""
         from memdir.search.memory_search import search_memories
 
-        self.require_enabled()
+        self._require_found()
         now, found = self.clock(), []
         for one in ("project", "user") if scope == "all" else (scope,):
             place = self.place_of(one)
@@ -591,12 +592,16 @@ class MemDir:
         self._recallers.clear()
 
     def _open(self, scope: str) -> MemoryStore:
+        self._require_found()
+        return self.store_for(scope)
+
+    def _require_found(self) -> None:
+        """The memory is on, and where it was before the project moved is known."""
         self.require_enabled()
         if not self._has_looked:
             with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
                 self.find_lost_store()
             self.require_enabled()
-        return self.store_for(scope)
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
         self.require_enabled()
@@ -607,7 +612,7 @@ class MemDir:
     def _origin(self) -> Origin:
         from memdir.store.history import Origin
 
-        return Origin(self._source, trust="user")
+        return Origin(self._source, trust="assistant" if self._source == MODEL_CALLS else "user")
 
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore

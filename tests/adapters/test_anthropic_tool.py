@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import ToolError
-from tests.provider_server.script import Answer, Call, says
-from tests.provider_server.server import KEY, ProviderServer
-from tests.security.fakes import github_token
 
 from memdir import open_memory
 from memdir.adapters.anthropic_tool import AsyncMemoryTool, MemoryTool
 from memdir.memdir import MemDir
+from tests.provider_server.script import Answer, Call, says
+from tests.provider_server.server import KEY, ProviderServer
+from tests.security.fakes import github_token
 
 HEADER = "---\nname: A\ndescription: d\ntype: project\n---\n\n"
 RULE = "Tests talk to a real database.\n\n**Why:** a mock hid a broken migration."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -278,6 +279,15 @@ def test_every_command_finds_the_store_of_a_moved_project(
     assert "Kept where it was" in memdir("list", cwd=away).out
 
 
+def test_a_store_that_cannot_follow_is_told(memdir: Memdir, project: Path, tmp_path: Path) -> None:
+    memdir("remember", "Kept")
+    away = project.rename(project.with_name("elsewhere"))
+    (tmp_path / "home" / "adopt.lock").mkdir()
+    ran = memdir("list", cwd=away)
+    assert ran.code == 0 and "its memory could not follow yet" in ran.err
+    assert memdir("remember", "Not beside it", cwd=away).code == 9, "nor is a second store begun"
+
+
 def test_whoever_turned_memory_off_moves_nothing(memdir: Memdir, project: Path) -> None:
     memdir("remember", "Kept")
     away = project.rename(project.with_name("elsewhere"))
@@ -399,3 +409,11 @@ def test_a_locale_without_umlauts_gets_them_escaped(project: Path, memdir: Memdi
         assert done.returncode in (0, 6), done.stderr
         assert b"inside memdir" not in done.stderr
         assert (done.stdout + done.stderr).isascii()
+
+
+def test_show_says_of_what_has_ended_that_it_has(memdir: Memdir) -> None:
+    """T3."""
+    memdir("remember", "Merges are frozen until 2020-03-05 for the mobile release", "--name", "freeze")
+    memdir("remember", "The office is in Bonn since 2020-03-05", "--name", "office")
+    assert re.search(r"\(saved today; names 2020-03-05, \d+ days past\)", memdir("show", "freeze").out)
+    assert "(saved today)" in memdir("show", "office").out

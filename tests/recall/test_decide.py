@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
-from memdir.search.document import Document
+from memdir.search.document import Document, Question
 from memdir.search.minilm import SENTENCE_DIMENSIONS
-from memdir.search.question import Question
 from memdir.search.ranking import Ranking, rank
 from memdir.search.segment import Segment
 from memdir.search.vectors import WordEncoder

@@ -23,6 +23,7 @@ from memdir.store.memories import add_memory
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
+from memdir.store.undo import undo
 from memdir.transcript.message import Message, Text, ToolUse
 from tests.remember.conftest import Bench, Talk, topic
 from tests.security.fakes import github_token
@@ -174,6 +175,18 @@ async def test_the_main_agent_deletes_by_writing_the_line_that_does(bench: Bench
     assert "tabs.md" not in bench.read("MEMORY.md")
     assert "saved these itself" not in model.requests[0].messages[-1].text
     assert bench.store.history.log()[0].source == "host"
+    undo(bench.store)
+    assert bench.read("tabs.md") == TABS and "tabs.md" in bench.read("MEMORY.md")
+
+
+async def test_a_line_that_deletes_in_a_file_that_never_was_leaves_nothing(bench: Bench) -> None:
+    path = Path(bench.store.root, "new.md")
+    path.write_text("<!-- delete: a mistake -->\n")
+    talk = bench.talk(ScriptedModel([says("-")]))
+    call = {"file_path": str(path), "content": path.read_text()}
+    talk.extraction.turn_ended(talk.uses_tool("Forget what I said about it", "Write", call, "Written"))
+    await talk.extraction.drain()
+    assert not path.exists()
 
 
 async def test_a_write_of_the_main_agent_that_failed_does_not_count(bench: Bench) -> None:

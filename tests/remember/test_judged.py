@@ -22,7 +22,7 @@ NOBODYS = Support(user=0.0, foreign=0.0, assistant=0.0, source=None, is_agreed=F
 def judged(*supports: Support, kind: str = "feedback", said: tuple[Said, ...] = (USER,), is_new: bool = True) -> Judged:
     topic = Topic(f"---\nname: n\ndescription: d\ntype: {kind}\n---\n\nb\n".encode())
     claims = tuple(f"claim {number}" for number in range(len(supports)))
-    return Judged(topic, claims, supports, Evidence(said), False, frozenset(), frozenset(), is_new)
+    return Judged(topic, claims, supports, Evidence(said), False, frozenset(), frozenset(), frozenset(), is_new)
 
 
 def test_an_idea_of_the_assistant_that_nobody_answered_heads_no_memory() -> None:

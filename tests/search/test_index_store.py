@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.recall.selection import LocalSelector
-from memdir.search.document import Document
+from memdir.search.document import Document, Question
 from memdir.search.index_store import (
     BASE_NAME,
     JOURNAL_NAME,
@@ -17,7 +17,6 @@ from memdir.search.index_store import (
     TOLD_FROM_BYTES,
     IndexStore,
 )
-from memdir.search.question import Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table

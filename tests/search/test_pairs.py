@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.search.document import Document
-from memdir.search.question import Question
+from memdir.search.document import Document, Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table

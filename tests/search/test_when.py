@@ -6,8 +6,7 @@ from datetime import date
 
 import pytest
 
-from memdir.search.document import Document
-from memdir.search.question import PAST_WORDS, Question
+from memdir.search.document import PAST_WORDS, Document, Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.search.when import NANOSECONDS_A_DAY, moment_in

@@ -17,7 +17,7 @@ from memdir.memdir import MemDir, open_memory
 from memdir.store.history import Origin
 from memdir.store.identity import adopt, find_lost_store, identify, read_identity, stores
 from memdir.store.memories import add_memory
-from tests.conftest import Events
+from tests.conftest import Events, Ran
 
 Git = Callable[..., str]
 
@@ -252,6 +252,29 @@ def test_a_store_that_cannot_be_moved_keeps_nobody_from_reading(repository: Path
     assert not os.path.exists(old.place.root)
 
 
+def test_many_that_find_a_moved_store_at_once_all_have_it(project: Path, memdir_command: str) -> None:
+    """As hooks of several sessions do, after the night in which a project was moved."""
+    opened(project, "Kept")
+    new = project.rename(project.with_name("new"))
+    words = [memdir_command, "list", "--project", str(new)]
+    started = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    for process in started:
+        out, errors = process.communicate()
+        assert process.returncode == 0 and "Kept" in out, out + errors
+        assert "cannot move" not in errors
+
+
+def test_who_comes_second_to_a_moved_store_finds_it_in_its_new_place(repository: Path) -> None:
+    opened(repository, "Kept")
+    new = repository.rename(repository.with_name("new"))
+    layout = Layout(os.environ["MEMDIR_HOME"], str(new))
+    [record] = stores(layout)
+    for _ in range(2):
+        adopt(layout, record)  # both had looked before either moved it
+    assert record.is_empty
+    assert names(open_memory(new)) == ["Kept"]
+
+
 def two_of_one_slug(tmp_path: Path) -> tuple[Path, Path]:
     first, second = tmp_path / "a-b", tmp_path / "a" / "b"
     first.mkdir()
@@ -270,6 +293,20 @@ def test_projects_whose_slugs_are_equal_never_share_a_store(tmp_path: Path) -> N
     assert open_memory(first).layout.slug == slug_of(str(first))
     shutil.rmtree(open_memory(first).layout.project_home)
     assert names(open_memory(second)) == ["Of the second"], "and keeps its name when the first is gone"
+
+
+def test_the_doctor_tells_who_was_first_to_have_a_name(tmp_path: Path, memdir: Callable[..., Ran]) -> None:
+    first, second = two_of_one_slug(tmp_path)
+    opened(first, "Of the first")
+    opened(second, "Of the second")
+    assert f"{first} was first to have the name" in memdir("doctor", cwd=second).out
+    assert "was first" not in memdir("doctor", cwd=first).out
+
+
+def test_a_search_finds_the_store_of_a_moved_project(project: Path) -> None:
+    opened(project, "Deploys are frozen")
+    [match] = open_memory(project.rename(project.with_name("moved"))).search("frozen")
+    assert match.key.endswith(".md")
 
 
 def test_a_project_that_moved_to_a_path_of_the_same_slug_takes_its_store_along(tmp_path: Path) -> None:

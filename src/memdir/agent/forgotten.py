@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.store import MemoryStore
 from memdir.text.date_words import words_by_meaning
-from memdir.text.language import UNKNOWN, tongue_of
+from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
 from memdir.text.nearness import Sentence
-from memdir.text.phrases import anywhere
+from memdir.text.phrases import anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -29,6 +29,8 @@ OVERHEARD = 0.45  # nearness to what was said while memory was off
 HINT = 0.3  # that two renderings of one line have at least
 TELLING = 2  # topic words without which only the very words tell that a sentence is the same
 SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
+CALLED = 4  # a title or a label has fewer topic words
+NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
 
@@ -52,12 +54,13 @@ def heard_in(messages: Iterable[Message], session: str = "") -> Iterator[Heard]:
 class _Told:
     """A sentence with its moment, ready to be compared."""
 
-    __slots__ = ("heard", "sentence", "time", "tongue")
+    __slots__ = ("heard", "is_learned", "sentence", "time", "tongue")
 
-    def __init__(self, text: str, time: float = 0.0, heard: Heard | None = None) -> None:
+    def __init__(self, text: str, time: float = 0.0, heard: Heard | None = None, *, is_learned: bool = False) -> None:
         self.sentence = Sentence(text)
         self.time = time
         self.heard = heard
+        self.is_learned = is_learned  # a fork took it away, and no person
         self.tongue = tongue_of(text)
 
     @property
@@ -70,6 +73,11 @@ class _Told:
         text = self.sentence.text
         return not self.is_off and not text.rstrip().endswith(("?", "？")) and not anywhere("forget-rule").search(text)
 
+    @property
+    def tells_change(self) -> bool:
+        folded = fold(self.sentence.text)
+        return any(cue.meaning == "change" for cue in cues(folded, tokens(folded), self.tongue))
+
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
@@ -78,57 +86,100 @@ class _Told:
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
 
+class _ByWord:
+    """Sentences by their words: in one language those that share none are never near enough to matter."""
+
+    def __init__(self, told: Iterable[_Told]) -> None:
+        self._all = list(told)
+        self._by_term: dict[str, list[_Told]] = {}
+        self._by_tongue: dict[str, list[_Told]] = {}
+        for one in self._all:
+            self._by_tongue.setdefault(one.tongue, []).append(one)
+            for term in one.sentence.terms:
+                self._by_term.setdefault(term, []).append(one)
+
+    def __iter__(self) -> Iterator[_Told]:
+        return iter(self._all)
+
+    def like(self, told: _Told) -> dict[_Told, None]:
+        found = {one: None for term in told.sentence.terms for one in self._by_term.get(term, ())}
+        for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
+            if tongue not in (told.tongue, UNKNOWN):
+                found |= dict.fromkeys(some)
+        return found
+
+    def nearest(self, told: _Told) -> float:
+        return max((told.nearness(one) for one in self.like(told)), default=0.0)
+
+
 class Forgotten:
     """Asks the history of some stores, and what the user said, about claims that are about to be written."""
 
-    def __init__(self, stores: Sequence[MemoryStore], heard: Callable[[], Iterable[Heard]]) -> None:
+    def __init__(
+        self, stores: Sequence[MemoryStore], heard: Callable[[], Iterable[Heard]], *, is_live: bool = False
+    ) -> None:
         self._stores = stores
         self._hear = heard
+        self._is_live = is_live  # one conversation that goes on: "the old one was right" needs no name
 
     def among(self, claims: Iterable[str], *, instead_of: Iterable[str] = ()) -> list[str]:
         """Those of the claims that nobody may bring back. `instead_of` is what would have to give way to them."""
         asked = [claim for claim in dict.fromkeys(claims) if claim not in self._living]
         given_up = [_Told(text, self._came(text)) for text in instead_of] if asked else []
-        return [claim for claim in asked if self._comes_back(_Told(claim)) or self._is_older(_Told(claim), given_up)]
+        told = {claim: _Told(claim) for claim in asked}
+        back = {claim: self._comes_back(one) for claim, one in told.items()}
+        if False in back.values():  # said again: then what it is called has come back with it
+            back |= {claim: None for claim, one in told.items() if len(one.sentence.terms) < CALLED}
+        return [claim for claim, one in told.items() if back[claim] or self._is_older(one, given_up)]
 
     def is_later(self, sentences: Iterable[str]) -> bool:
         """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
         last = max((one.time for one in self._heard if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
+    def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
+        """Whether a person has taken back this very change of a file."""
+        return any(gone.was_taken_back(path, before, after) for gone in self._histories)
+
     def sources_of(self, claims: Iterable[str]) -> list[Heard]:
         """What the user said that these claims were taken from, rather than from something that stands here."""
         found: dict[Heard, None] = {}
         for claim in (_Told(text) for text in claims if text not in self._living):
-            known = max((claim.nearness(one) for one in self._standing), default=0.0)
+            known = self._standing.nearest(claim)
             lines = [one for one in self._sources_of(claim) if claim.nearness(one) > known]
             found |= {one.heard: None for one in lines if one.heard is not None and not one.is_off}
         return list(found)
 
-    def _comes_back(self, claim: _Told) -> bool:
-        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since."""
-        hits = [(claim.nearness(one), one.time) for one in self._gone]
-        hits = [(near, when) for near, when in hits if near >= SAME]
+    def _comes_back(self, claim: _Told) -> bool | None:
+        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since;
+        None where it says nothing of the kind."""
+        hits = [(near, one) for one in self._gone.like(claim) if (near := claim.nearness(one)) >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
-            return False
-        near = max((claim.nearness(one) for one in self._standing), default=0.0)
-        moments = [when for how_near, when in hits if how_near > near]
-        return bool(moments) and not self._was_said(claim, max(moments))
+            return None
+        known = self._standing.nearest(claim)
+        gone = [one for near, one in hits if near > known]
+        if not gone or self._was_said(claim, max(-1.0 if one.is_off else one.time for one in gone)):
+            return False if gone else None
+        return not (self._is_live and all(one.is_learned and self._turned_back(one.time) for one in gone))
 
-    def _hits_by_line(self, claim: _Told) -> Iterator[tuple[float, float]]:
+    def _turned_back(self, since: float) -> bool:
+        """Whether the user has since spoken of a change, without a word of what it is to be."""
+        return any(one.time > since and one.is_statement and one.tells_change for one in self._heard)
+
+    def _hits_by_line(self, claim: _Told) -> Iterator[tuple[float, _Told]]:
         """What is gone and came from the very line that this would be taken from; what was said while memory was off
         is gone from the beginning."""
         for line in self._sources_of(claim):
             near = claim.nearness(line)
             if line.is_off and near >= OVERHEARD:
-                yield near, -1.0
-            for one in self._gone:
+                yield near, line
+            for one in self._gone.like(line):
                 if line.time <= one.time and one.nearness(line) >= SAME and claim.nearness(one) >= HINT:
-                    yield near, one.time
+                    yield near, one
 
     def _sources_of(self, claim: _Told) -> list[_Told]:
-        near = [(claim.nearness(one), one) for one in self._heard]
+        near = [(claim.nearness(one), one) for one in self._heard.like(claim)]
         best = max((score for score, _ in near), default=0.0)
         return [one for score, one in near if score == best >= SAID]
 
@@ -139,27 +190,39 @@ class Forgotten:
         older = [one for one in self._sources_of(claim) if not one.is_off]
         for rival in rivals:
             taken = [one for one in older if one.time < rival.time and self._is_from(claim, one, rival)]
-            if taken and not self._was_said(claim, rival.time, or_then=True):
+            is_meant = self._is_live and self._turned_back(rival.time)
+            if taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
                 return True
         return False
 
     def _is_from(self, claim: _Told, line: _Told, rival: _Told) -> bool:
         """Whether a claim has something from a line that its rival has not, and has lost something of its rival's."""
         terms, others = claim.sentence.terms, rival.sentence.terms
+        if self._is_named_by(claim, rival):
+            return True
         if claim.nearness(rival) < HINT or claim.nearness(line) <= claim.nearness(rival):
             return False
         return bool((terms - others) & line.sentence.terms) and bool(others - terms)
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
-        """What stands here and differs from it in nothing but figures and days."""
+        """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
         words = _words(claim)
-        return (one for one in self._standing if words and words != claim.sentence.terms and words == _words(one))
+        for one in self._standing.like(claim):
+            is_other_value = words and words != claim.sentence.terms and words == _words(one)
+            if is_other_value or self._is_named_by(claim, one):
+                yield one
+
+    def _is_named_by(self, claim: _Told, rival: _Told) -> bool:
+        """Whether a sentence tells of a change, and of nearly all that is claimed: "no longer on Fridays"."""
+        terms, others = claim.sentence.terms, rival.sentence.terms
+        is_named = len(terms) >= TELLING and len(terms & others) >= NAMED * len(terms) and bool(others - terms)
+        return is_named and rival.tells_change
 
     def _was_said(self, claim: _Told, since: float, *, or_then: bool = False) -> bool:
         """Whether the user said it later than that: this, and not rather something that stands here."""
-        later = (one for one in self._heard if one.time > since or (or_then and one.time == since))
+        later = (one for one in self._heard.like(claim) if one.time > since or (or_then and one.time == since))
         near = (one for one in later if one.is_statement and claim.nearness(one) >= SAID)
-        return any(all(one.nearness(claim) >= one.nearness(other) for other in self._standing) for one in near)
+        return any(one.nearness(claim) >= self._standing.nearest(one) for one in near)
 
     def _came(self, text: str) -> float:
         return max((gone.came.get(text, 0.0) for gone in self._histories), default=0.0)
@@ -170,9 +233,10 @@ class Forgotten:
         return [store.gone() for store in by_base.values()]
 
     @cached_property
-    def _gone(self) -> list[_Told]:
-        left = [(when, text) for gone in self._histories for text, when in gone.left.items()]
-        return [_Told(text, when) for when, text in sorted(left)[-MAX_GONE:] if text not in self._living]
+    def _gone(self) -> _ByWord:
+        left = sorted((when, text) for gone in self._histories for text, when in gone.left.items())
+        found = ((text, when) for when, text in left[-MAX_GONE:] if text not in self._living)
+        return _ByWord(_Told(text, when.moment, is_learned=when.is_learned) for text, when in found)
 
     @cached_property
     def _living(self) -> dict[str, None]:
@@ -181,12 +245,14 @@ class Forgotten:
         return {text: None for memory in memories for text in sentences_in(memory.topic.data)}
 
     @cached_property
-    def _standing(self) -> list[_Told]:
-        return [_Told(text, self._came(text)) for text in self._living]
+    def _standing(self) -> _ByWord:
+        return _ByWord(_Told(text, self._came(text)) for text in self._living)
 
     @cached_property
-    def _heard(self) -> list[_Told]:
-        return [_Told(text, one.time, one) for one in self._hear() for text in sentences_of(one.text)]
+    def _heard(self) -> _ByWord:
+        heard = sorted(self._hear(), key=lambda one: one.time)
+        last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
+        return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
 
 
 def _plain(text: str) -> str:

@@ -155,13 +155,16 @@ class Context:
     def memory(self) -> MemDir:
         """The project's memory, opened. A project that was moved finds its store again, whatever is asked for."""
         if self._memory is None:
-            from memdir.memdir import open_memory
-
-            self._memory = open_memory(
-                self._options.project, environment=self.environment, flags=self._flags(), sink=self, source="cli"
-            )
+            self._memory = self.opened("cli")
             self._look_for_store(self._memory)
         return self._memory
+
+    def opened(self, source: str) -> MemDir:
+        """The project's memory for somebody whom the history calls `source`."""
+        from memdir.memdir import open_memory
+
+        flags = self._flags()
+        return open_memory(self._options.project, environment=self.environment, flags=flags, sink=self, source=source)
 
     def reopened(self) -> MemDir:
         """The memory as the settings are now."""
@@ -229,7 +232,7 @@ class Context:
         try:
             self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
         except (DiskError, LockBusy) as error:
-            self.note(error.message)
+            self.note(f"this project was moved, and its memory could not follow yet: {error.message}")
 
     def with_model(self) -> MemDir:
         """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    if words == ["mcp"]:  # a client waits for it, and has no options
+        return _serve_mcp()
     before, words = split_at_command(words)
     if before and not words:
         from memdir.errors import UsageError
@@ -78,6 +80,11 @@ def _main(words: list[str]) -> int:
         print(_overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
+
+
+def _serve_mcp() -> int:
+    __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
+    return int(sys.modules["memdir.mcp_server.stdio"].serve())
 
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
@@ -184,7 +191,7 @@ def load_command(place: str) -> Command:
     from importlib import import_module
 
     module, _, kind = place.partition(":")
-    found: Any = import_module(f"memdir.cli.{module}")
+    found: Any = import_module(f"memdir.{module}" if "." in module else f"memdir.cli.{module}")
     command: Command = getattr(found, kind)() if kind else found
     return command
 

@@ -97,6 +97,7 @@ class ShowMemory:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.memories import find_key
         from memdir.store.scan import age_words, iso_time
+        from memdir.text.deadlines import told_past
 
         store = context.store()
         memory = store.read(find_key(store, options.memory))
@@ -119,8 +120,10 @@ class ShowMemory:
                 }
             )
         terminal = context.terminal
-        age = age_words(memory.mtime, context.memory.clock())
-        terminal.line(terminal.dim(f"{clean(memory.path)}  (saved {age})"))
+        now = context.memory.clock()
+        ended = told_past(f"{topic.description}\n{topic.body}", written=memory.mtime, now=now)
+        about = "; ".join([f"saved {age_words(memory.mtime, now)}", *([ended] if ended else [])])
+        terminal.line(terminal.dim(f"{clean(memory.path)}  ({about})"))
         terminal.line(clean(topic.data.decode("utf-8", "replace"), keep_newlines=True).rstrip("\n"))
         return 0
 

@@ -31,6 +31,7 @@ from memdir.doctor.surroundings import (
     check_permissions,
     check_project_git,
     check_settings,
+    check_slug,
     check_unfinished,
     check_writable,
     unsafe_paths,
@@ -172,6 +173,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_names(store)
     yield from check_permissions(store)
     yield from check_orphans(memory)
+    yield from check_slug(memory)
 
 
 def _instructions(memory: MemDir) -> dict[str, str]:

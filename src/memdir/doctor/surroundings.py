@@ -15,6 +15,7 @@ from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.doctor import Finding, Severity
 from memdir.errors import DiskError, HistoryError, ModelError
+from memdir.layout import nfc, root_of_store, slug_of
 from memdir.memdir import MemDir
 from memdir.model.choose import choose_model
 from memdir.settings import UNTRUSTED
@@ -205,6 +206,15 @@ def _is_open(path: str) -> bool:
     except OSError:
         return False  # gone, or in a folder that is closed even to us
     return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & _OTHERS)
+
+
+def check_slug(memory: MemDir) -> Iterator[Finding]:
+    """Two paths that give one name never share a store, and nobody has to wonder at the other name (S3)."""
+    layout, plain = memory.layout, slug_of(nfc(memory.layout.project))
+    if layout.slug != plain:
+        other = root_of_store(os.path.join(layout.projects, plain, "memory")) or "another project"
+        message = f"{other} was first to have the name {plain}; this project's has a hash at its end"
+        yield Finding("place", "note", message, layout.project_home, "")
 
 
 def check_orphans(memory: MemDir) -> Iterator[Finding]:

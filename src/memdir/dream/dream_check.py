@@ -32,6 +32,7 @@ FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
     "and has not said it since. Leave that out, in whatever words"
 )
+TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
@@ -49,6 +50,8 @@ class DreamRules:
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
         if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
             return Ruling(f"{draft.key} is pinned by a person and may not be touched")
+        if self.forgotten.was_taken_back(draft.path, draft.before, draft.after):
+            return Ruling(TAKEN_BACK, is_quiet=True)
         if draft.after is None:
             return Ruling("" if draft.reason else f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
         if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Runs = frozenset[tuple[str, ...]]
 
-MAX_DESCRIPTION = 400  # characters in a manifest; a description is a line
+LISTED_CHARACTERS = 400  # of a description in a manifest, whoever wrote it
 
 
 def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mapping[str, str] | None = None) -> str:
@@ -92,7 +92,7 @@ def lines_of(store: MemoryStore) -> str:
 
 def _told(header: Header, scope: str) -> str:
     doubt = doubt_of(header)
-    description = "" if doubt else " ".join(shown_line(header.description, room=MAX_DESCRIPTION).split())
+    description = "" if doubt else " ".join(shown_line(header.description, room=LISTED_CHARACTERS).split())
     if description and is_of_team(scope, header.key):
         return '"' + description.replace('"', "'") + '"'
     return doubt or description

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.search.question import Question
+    from memdir.search.document import Question
     from memdir.search.ranking import Candidate, Ranking
 
 MAX_CHOSEN = 5  # R1

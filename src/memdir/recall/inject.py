@@ -42,6 +42,11 @@ def render_memory(
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"
 
 
+def untagged(text: str) -> str:
+    """The same for a host that wraps it itself, and escapes tags in it."""
+    return text.removeprefix("<system-reminder>\n").removesuffix("\n</system-reminder>")
+
+
 def _header(memory: Memory, now: float) -> str:
     saved = f" (saved {age_words(memory.mtime, now)})" if age_days(memory.mtime, now) <= 1 else ""
     return f"Memory{saved}: {_path(memory)}:"

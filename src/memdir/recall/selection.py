@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memdir.recall.decide import Calibration, Decision
     from memdir.recall.recall import RecallRequest
     from memdir.recall.warm_selector import WarmSelector
-    from memdir.search.question import Question
+    from memdir.search.document import Question
     from memdir.search.ranking import Ranking
     from memdir.search.vectors import Encoder
 

@@ -216,14 +216,16 @@ class Evidence:
         own = self._own[: self._sentences]  # without those with the next, which may be about something else
         return [one.text for one in own if _nearest(one, asked, is_translated=is_translated) >= SAID]
 
-    def is_plainly_said(self, claim: str, *, is_translated: bool) -> bool:
+    def is_plainly_said(self, claim: str, *, is_translated: bool) -> bool | None:
         """Whether the user says it himself, as a wish or a fact of his own: neither asked, nor meant otherwise, nor put
-        behind a colon or into quotes as somebody's text, nor the opposite of it."""
+        behind a colon or into quotes as somebody's text, nor the opposite of it. None where he says nothing like it."""
         asked = Sentence(claim)
         near = [(asked.nearness(one, is_translated=is_translated), one.text) for one in self._own[: self._sentences]]
         best = max((score for score, _ in near), default=0.0)
         said = [text for score, text in near if score == best >= SAID]
-        if not said or not all(_is_plain(text, self.tongue) for text in said):
+        if not said:
+            return None
+        if not all(_is_plain(text, self.tongue) for text in said):
             return False
         return is_translated or not any(_is_opposite(text, claim, self.tongue) for text in said)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ from memdir.store.history import Origin, tell_moment
 from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
+from memdir.store.undo import restore
 from memdir.transcript.message import Message, said_at
 
 if TYPE_CHECKING:
@@ -225,7 +227,7 @@ class Extraction:
         if not has_prose(new):
             return self._skip("no_prose")
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
-        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated))
+        forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         report = await self._fork(turn, new, workspace, saved)
@@ -260,6 +262,8 @@ class Extraction:
         for path in deleted:
             store = next(store for store in reversed(self.plan.stores) if is_inside(path, store.root))
             key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
+            with suppress(MemdirError):
+                restore(store, key)  # so that `undo` brings the memory back, and not that line
             forget_memories(store, [key], origin=Origin("host", session=self.session.id))
         return [path for path in saved if path not in deleted]
 

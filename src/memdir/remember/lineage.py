@@ -131,9 +131,12 @@ class Judged:
             return False
         main = [claim for claim in self.claims if claim not in self.remarks] or list(self.claims)
         main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
-        if not all(self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main):
+        plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main]
+        if False in plain or (main and True not in plain):
             return False
-        return not self.evidence.has_foreign or all(one.user >= max(SAID, one.foreign) for one in self._main)
+        # What a model adds of its own is its own only where nobody else said anything that it could be from.
+        is_alone = not self.evidence.has_foreign
+        return is_alone or (None not in plain and all(one.user >= max(SAID, one.foreign) for one in self._main))
 
     def _is_repeated(self, claim: str) -> bool:
         """Whether the memory said so before, in other words."""

@@ -1,4 +1,5 @@
-"""Documents, and what the index keeps of each: its terms with their counts, its vectors, its dates, what it is about.
+"""Documents, and what the index keeps of each: its terms with their counts, its vectors, its dates, what it is about;
+and questions, cut to terms in the same way.
 
 A document (a memory, a session, a turn, a fact) is read once it changes; what is kept of it is all that ranking and
 deciding ever look at. The text is read again only to be shown.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from zlib import crc32
 
-from memdir.text.stems import term_of
+from memdir.text.stems import pairs, term_of
 from memdir.text.words import split_words
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from memdir.search.vectors import DocVector, Encoder, Part
+    from memdir.search.when import Moment
 
 
 PASSAGE_WORDS = 90  # what one averaged vector can still tell apart
@@ -28,6 +30,9 @@ WHOLE_WORDS = 160  # up to this length one vector of the whole text is worth hav
 MAX_DATES = 4
 FIRST_DAY = 719_163  # 1 January 1970, as `days_in` counts
 MAX_KNOWN_WORDS = 50_000  # of texts that are indexed together: a few MB
+MAX_CHARS = 4000  # a pasted log: its beginning says what is asked
+MAX_TERMS = 48  # each term is one look-up; the rarest are kept anyway by their weight
+MAX_PAIRED = 64  # words of a message that are looked up two by two
 HAS_HEAD = 0x80  # set in the kind byte: the first vector is that of title and description
 
 _USAGE_TEXT = (
@@ -201,3 +206,56 @@ def _ordinal(year: int, month: int, day: int) -> int:
 def day_of(seconds: float) -> int:
     """The day number of a Unix time, in the same count as `days_in`."""
     return int(seconds // 86_400) + FIRST_DAY
+
+
+class Question:
+    """A message made ready for ranking. Made once, read by every segment."""
+
+    __slots__ = ("meaning_weight", "moment", "pairs", "terms", "text", "vector", "words")
+
+    def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
+        self.text = text[:MAX_CHARS]
+        self.words = split_words(self.text)
+        self.moment = None if today is None else _moment(self.text, self.words, today)
+        self.terms: dict[str, int] = {}  # a term and how common the word is that it came from
+        for word in self.words:
+            term = term_of(word)
+            if term and term not in self.terms and len(self.terms) < MAX_TERMS:
+                self.terms[term] = encoder.table.commonness(word)
+        self.pairs = pairs(self.words[:MAX_PAIRED])
+        self.meaning_weight = encoder.meaning_weight
+        self.vector = encoder.query_vector((self.text, self.words))
+
+
+def _moment(text: str, words: list[str], today: int) -> Moment | None:
+    spoken = [name for name, past in PAST_WORDS.items() if _is_said(past.split(), words)]
+    if any(word == "last" and (after in _AFTER_LAST or after.endswith("day")) for word, after in pairwise(words)):
+        spoken.append("en")
+    if not spoken:
+        return None
+    from memdir.search.when import moment_in  # few messages name a past day
+
+    return moment_in(text, today, spoken)
+
+
+def _is_said(past: list[str], words: list[str]) -> bool:
+    """Whether one of the words, or one that begins like a stem, is in a message."""
+    stems = tuple([word[:-1] for word in past if word[-1] == "*"])
+    return not set(past).isdisjoint(words) or any(word.startswith(stems) for word in words)
+
+
+# One of them stands in every message that names a past day; by language, for each has a table to be read.
+PAST_WORDS = {
+    "en": "ago yesterday*",
+    "de": "gestern vorgestern letzt* vorig* vor",
+    "fr": "dernier*",
+    "es": "ayer anteayer anoche hace pasad*",
+    "pt": "ontem anteontem passad*",
+    "it": "ieri scors*",
+    "nl": "gisteren eergisteren geleden afgelopen",
+    "pl": "wczoraj temu zeszl*",
+    "sv": "igar forra",
+    "ru": "вчера позавчера назад",
+    "zh": "昨天 上周 昨日 先週 어제 지난",
+}
+_AFTER_LAST = frozenset(("week", "weeks", "weekend", "month", "months", "year", "years", "night"))

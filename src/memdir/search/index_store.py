@@ -15,8 +15,7 @@ from itertools import islice
 
 from memdir.disk.plain_file import open_descriptor, read_plain, read_with_status
 from memdir.errors import DiskError, LockBusy
-from memdir.search.document import Document, Terms, index_documents
-from memdir.search.question import Question
+from memdir.search.document import Document, Question, Terms, index_documents
 from memdir.search.ranking import KEPT, rank
 from memdir.search.segment import Segment, kept_stamp, packed_size
 from memdir.search.vectors import WordEncoder

@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memdir.search.document import Question
     from memdir.search.index_store import OnProgress
-    from memdir.search.question import Question
     from memdir.search.ranking import Ranking
 
 MAX_RESULTS = 20

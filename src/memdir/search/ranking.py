@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memdir.search.question import Question
+    from memdir.search.document import Question
     from memdir.search.segment import Facts, Segment
     from memdir.search.vectors import QueryVector
 

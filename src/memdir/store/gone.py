@@ -6,6 +6,9 @@ It is read from the history and kept nowhere else: what a person forgot leaves n
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from memdir.disk.git import object_id
 from memdir.disk.safe_path import is_index
 from memdir.errors import HistoryError
 from memdir.store.topic import Topic
@@ -18,14 +21,24 @@ if TYPE_CHECKING:
     from memdir.store.history import Commit, FileChange, History
 
 AT_ONCE = 500  # changes whose contents are read together
+LEARNING = ("extract", "dream")  # sources of changes that forks make
+GOING_BACK = ("undo", "restore")  # and of those that take one back
+
+
+class Left(NamedTuple):
+    """When a sentence left, and whether a fork took it away: a person's hand means more."""
+
+    moment: float
+    is_learned: bool
 
 
 class Gone:
     """The sentences that left a directory, and those that came, by the moment of the last time."""
 
     def __init__(self, history: History) -> None:
-        self.left: dict[str, float] = {}
+        self.left: dict[str, Left] = {}
         self.came: dict[str, float] = {}
+        self._taken_back: set[tuple[str, str, str]] = set()  # a path, its content, and what a change had made of it
         self._history = history
         self._head = ""
 
@@ -38,13 +51,18 @@ class Gone:
             if head == self._head:
                 return
             if self._head and not self._history.is_behind(self._head, head):  # it was begun again
-                self.left, self.came, self._head = {}, {}, ""
+                self.left, self.came, self._taken_back, self._head = {}, {}, set(), ""
             commits = self._history.log(since=self._head)[::-1]
             for start in range(0, len(commits), AT_ONCE):
                 self._take(commits[start : start + AT_ONCE])
             self._head = head
         except HistoryError:
             return  # what is damaged is told by those who must read it
+
+    def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
+        """Whether a person has taken back this very change of a file."""
+        names = ("" if data is None else object_id("blob", data) for data in (before, after))
+        return (path, *names) in self._taken_back
 
     def _take(self, commits: Sequence[Commit]) -> None:
         changes = {commit.id: [file for file in commit.files if _is_memory(file)] for commit in commits}
@@ -55,7 +73,11 @@ class Gone:
             lines = [(_lines(contents.get(file.before, b"")), _lines(contents.get(file.after, b""))) for file in files]
             left = _sentences(line for before, after in lines for line in before if line not in after)
             came = _sentences(line for before, after in lines for line in after if line not in before)
-            self.left.update(dict.fromkeys((text for text in left if text not in came), commit.moment))
+            gone = Left(commit.moment, commit.source in LEARNING)
+            self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
+            for file in files if commit.source in GOING_BACK else ():
+                self._taken_back.discard((file.path, file.before, file.after))
+                self._taken_back.add((file.path, file.after, file.before))
             for text in (text for text in came if text not in left):
                 self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
                 self.left.pop(text, None)

@@ -86,7 +86,10 @@ class StoreRecord:
     def is_empty(self) -> bool:
         """Whether there is nothing to take over: no memory, no session, no change that could be undone."""
         memory = Place(os.path.join(self.folder, "memory"))
-        has_sessions = any(name.endswith(".jsonl") for name in os.listdir(self.folder))
+        try:
+            has_sessions = any(name.endswith(".jsonl") for name in os.listdir(self.folder))
+        except OSError:
+            return True  # another process has just taken it over
         return not has_sessions and not os.path.isdir(memory.history) and not holds_memories(memory.root)
 
 
@@ -250,7 +253,7 @@ def adopt(layout: Layout, record: StoreRecord) -> None:
         try:
             if not os.path.lexists(target):
                 os.rename(record.folder, target)
-            else:
+            elif os.path.lexists(record.folder):  # or another process was faster
                 _move_into(record.folder, target)
         except OSError as error:
             raise DiskError(

@@ -20,7 +20,7 @@ _LIST_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABEL = re.compile(r"\s*(?:[-*+]\s+)?(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?\s*")
 _SEGMENT = re.compile(r"(?:,\s+|:\s+)")
 _CLAUSE_END = re.compile(r";\s+")
-_WHY = re.compile(
+WHY = re.compile(
     r"(?:why|reason|warum|grund|pourquoi|raison|por qu[eéê]|motivo|razón|perch[eé]|waarom|이유|理由|原因)", re.I
 )
 _HOW = re.compile(r"(?:how|anwend|umsetz|comment|cómo|como|come|hoe|aplic|applic|toepass|적용|適用|应用|用法)", re.I)
@@ -144,7 +144,7 @@ def _goes_on(body: str, part: _Paragraph, line: str) -> bool:
 
 
 def _label_of(word: str) -> Label:
-    if _WHY.match(word):
+    if WHY.match(word):
         return "why"
     if _HOW.match(word):
         return "how"

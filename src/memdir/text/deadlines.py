@@ -44,7 +44,7 @@ _WORD = rf"{_DAY}|[^\W_]+"
 _FIRST = r"(?<![\w.])\d\d?(?:\.|er|st|nd|rd|th|º)?"
 _RANGE = rf"(?:{_DAY}\W*(?:[-–—~～/]|{_JOINT})|{_FIRST}(?:[-–—]|\s+(?:{_JOINT})))\W*$"
 _MOVED = rf"\b(?:{_JOINT})\s*(?:(?:den|le|el|o|il)\s*)?$"
-_NAMING = frozenset("MYJKH")  # symbols of a date that is more than a weekday, a number or a distance
+_DAYS = frozenset(("absolute", "month day", "holiday"))  # kinds of dates that tell their month, in whatever way
 _YEAR = r"20\d\d"
 _BARE_YEAR = r"(?<![\w.,/-])20[0-4]\d(?=\s*(?:[.,;:)!]|$))(?![.,]\d)"
 
@@ -167,7 +167,7 @@ def _is_end(sentence: str, start: int, end: int) -> bool:
     part, words, behind = f"{before} {after}", _split(before), _split(after)
     known, around = _phrases(), words + behind
     is_due, is_shifted = known["duty"].told(part, around), known["shift"].told(part, around)
-    if _is_bygone(before, words, behind) and not is_due and not is_shifted:
+    if _is_bygone(part, words, behind) and not is_due and not is_shifted:
         return False
     names_end = known["ends"].told(part, [*words, *behind[:NEAR]])
     if _is_last_day(before, after, must=is_due or known["none"].told(part, around)):
@@ -178,12 +178,12 @@ def _is_end(sentence: str, start: int, end: int) -> bool:
     return names_end and is_headed and not known["event"].told(part, around)
 
 
-def _is_bygone(before: str, words: list[str], behind: list[str]) -> bool:
+def _is_bygone(part: str, words: list[str], behind: list[str]) -> bool:
     bygone = _phrases()["bygone"]
     at = bygone.at(words)
     while at > 0 and words[at - 1] in _phrases()["present"].whole:
         at = bygone.at(words, at + 1)  # "is used until", "are kept"
-    return at >= 0 or bygone.told(before, behind[:NEAR])
+    return at >= 0 or bygone.told(part, behind[:NEAR])
 
 
 def _is_last_day(before: str, after: str, *, must: bool) -> bool:
@@ -237,7 +237,7 @@ def _read_dates(sentence: str, written: str) -> str:
     tongues = sorted(may_hold_date(sentence)) or ["en"]
     readings = [read_any(sentence, day, (name,), is_coarse=True) for name in tongues]
     best = max(readings, key=lambda found: sum(span.end - span.start for span in found))
-    spans = [span for span in best if not span.is_relative and not _NAMING.isdisjoint(span.symbols)]
+    spans = [span for span in best if not span.is_relative and (span.kind in _DAYS or {*span.symbols} & {"M", "Y"})]
     is_yearly = _phrases()["yearly"].told(sentence, _split(sentence))
     year = ""
     for span in reversed(spans):

@@ -11,7 +11,7 @@ from memdir.text.language import cjk_runs, common_words, fold, stems
 from memdir.text.sentences import LINES, bounds
 from memdir.text.words import cut_at_word
 
-MAX_DESCRIPTION = 200  # longer descriptions are bodies
+MAX_DESCRIPTION = 150  # a description is one line, and so is its line in the index; what is longer is a body
 MAX_TITLE = 60  # fits a list beside a date
 MAX_TITLE_WORDS = 7
 MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
@@ -39,14 +39,14 @@ def describe(body: str) -> str:
     return describe_rule(text[: next((end for _, end in bounds(text, LINES)), 0)])
 
 
-def describe_rule(lead: str, others: Iterable[str] = (), room: int = MAX_DESCRIPTION) -> str:
+def describe_rule(lead: str, others: Iterable[str] = ()) -> str:
     """The leading sentence of a rule, with more of it while there is room."""
     text = lead
     for more in others:
-        if len(text) > room // 3:
+        if len(text) > MAX_DESCRIPTION // 3:
             break
         text = f"{text} {more}"
-    return cut_at_word(text.rstrip(".。 "), room)
+    return cut_at_word(text.rstrip(".。 "), MAX_DESCRIPTION)
 
 
 def first_words(text: str) -> str:

@@ -7,7 +7,7 @@ somebody changed one of them meanwhile, the night is planned again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -31,7 +31,7 @@ def answer_dream(job: DreamJob, request: Request, planned: Planned | None) -> tu
     if not done or planned is None or job != planned.job or not planned.still_holds():
         planned = plan_job(job)
     if "Write" in done or not planned.plan.edits:
-        return says(_told(planned.plan, is_written="Write" in done)), planned
+        return says(_told(planned.plan, _written(planned.plan, request) if "Write" in done else ())), planned
     there = planned.there() if not done else []
     return reads(there) if there else planned.writes(), planned
 
@@ -137,8 +137,15 @@ def _content(edit: Edit) -> str:
     return f"<!-- delete: {edit.reason.replace('--', '—')}{sources} -->\n"
 
 
-def _told(plan: Plan, *, is_written: bool) -> str:
-    reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in plan.edits)
-    lines = list(dict.fromkeys(reasons)) if is_written else ["Nothing to repair."]
+def _written(plan: Plan, request: Request) -> list[Edit]:
+    """The edits that were not refused: what was, may be what nobody shall read again."""
+    results = [result for message in parted(request)[1] for result in message.tool_results]
+    refused = {result.tool_use_id for result in results if result.is_error}
+    return [edit for number, edit in enumerate(plan.edits) if f"write_{number}" not in refused]
+
+
+def _told(plan: Plan, written: Sequence[Edit]) -> str:
+    reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in written)
+    lines = list(dict.fromkeys(reasons)) or ["Nothing to repair."]
     lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
     return "\n".join(lines)

@@ -13,6 +13,9 @@ from evals.pairs import FOLDER, Note, Pair, lay_out, memories, outcome_of, read_
 
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
+from memdir.model.builtin.dream.dream_words import DreamWords
+from memdir.model.builtin.dream.marks import Marks, _stem, tongues
+from memdir.model.builtin.dream.values import Values
 
 NOW = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
 OLDER, NEWER = NOW - timedelta(days=40), NOW - timedelta(days=2)
@@ -97,3 +100,12 @@ def test_two_lines_of_one_file_about_two_things_stay_two_lines() -> None:
             )
             files = (NightFile(both.file, both.data, OLDER.timestamp()),)
             assert touched(files, newer.description, NOW) == {}, (pair.id, name)
+
+
+def test_mere_wording_is_known_in_every_inflection_and_listed_once() -> None:
+    lexicon = DreamWords()
+    for tongue in tongues(lexicon):
+        stems = [_stem(word) for word in tongue.light["wording"]]
+        assert sorted(stem for stem in set(stems) if stems.count(stem) > 1) == []
+    read = Marks(Values(), tongues(lexicon)[0])
+    assert [mark.form for mark in read.of("the billing job corrects what it replaced and asks")] == ["billing", "job"]

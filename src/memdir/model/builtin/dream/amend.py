@@ -9,13 +9,11 @@ from memdir.model.builtin.dream.correct import TELLING, CorrectionJudge
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.fuse import sentence, with_lead
 from memdir.model.builtin.dream.later_statement import LaterStatement
-from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.memory_page import STRUCK, Page
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, clauses
+from memdir.text.naming import MAX_DESCRIPTION
 from memdir.text.words import cut_at_word
-
-_STRUCK = re.compile(r"~~[^~]*~~")  # by hand; it stays where it is
-MAX_DESCRIPTION = 220  # a description is one line; what is longer stands in the body
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def _amended_body(page: Page, judge: CorrectionJudge, told: list[str], past: lis
         text, fixes = _fixed(one.text, judge)
         if fixes:
             told += fixes
-            past[:0] = [_STRUCK.sub("", clause).strip() for clause in fixes if _tells_more(clause, text)]
+            past[:0] = [STRUCK.sub("", clause).strip() for clause in fixes if _tells_more(clause, text)]
             body = _without_line(body, one) if not text else body[: one.start] + text + body[one.end :]
     return body
 

@@ -12,7 +12,7 @@ from datetime import date, datetime, tzinfo
 
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.dream_words import tokens, whole_words
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
 from memdir.text.body_text import Label
@@ -219,22 +219,11 @@ class _Work:
             if not item.absolute or item.start < done:
                 continue
             if item.end > whole:  # else it is grown together with the one before
-                start, whole = _whole_words(text, item)
+                start, whole = whole_words(text, item.start, item.end)
                 self.gone.update(tokens(text[start:whole]))
             pieces += (text[done : item.start], item.absolute)
             done = item.end
         return "".join([*pieces, text[done:]])
-
-
-def _whole_words(text: str, item: RelativeDate) -> tuple[int, int]:
-    """Where the phrase begins and ends with what is grown together with it: an ending, or a whole run in a script
-    without spaces."""
-    start, end = item.start, item.end
-    while start > 0 and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return start, end
 
 
 def resolved(text: str, day: date) -> str | None:

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from memdir.model.builtin.dream.dream_words import flat, tokens
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.topic import Topic
+from memdir.text.body_text import WHY
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?[ \t]*")
-_WHY = re.compile(
-    r"(?:why|reason|warum|grund|pourquoi|raison|por qu|motivo|razón|perch|waarom|이유|理由|原因)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _placed(blocks: list[_LabelledText], new: _LabelledText) -> list[_LabelledTe
             if block.label.casefold() == new.label.casefold():
                 raw = f"{block.raw.rstrip()}\n{new.text}"
                 return [*blocks[:at], _LabelledText(block.label, raw, raw), *blocks[at + 1 :]]
-        is_why = _WHY.match(new.label) is not None
+        is_why = WHY.match(new.label) is not None
         at = next((at for at, block in enumerate(blocks) if block.label and is_why), len(blocks))
         return [*blocks[:at], new, *blocks[at:]]
     at = next((at for at, block in enumerate(blocks) if block.label), len(blocks))

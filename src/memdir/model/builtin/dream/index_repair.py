@@ -23,13 +23,13 @@ from memdir.model.builtin.dream.index_lines import (
     wrapped,
 )
 from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.pointers import LINK
 from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
 from memdir.store.secrets import redact
 from memdir.store.taxonomy import MemoryType
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
 _USE = {MemoryType.USER: 0, MemoryType.FEEDBACK: 1, MemoryType.PROJECT: 2, MemoryType.REFERENCE: 3}
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
 _CLAUSE = re.compile(r"[;.]\s+")
 _FIGURES = re.compile(r"\d[\d.,:/-]*\d|\d")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
@@ -211,7 +211,7 @@ class Catalogue:
         def plain(match: re.Match[str]) -> str:
             return match[1] if self._is_dead(resolve_link(self._folder, match[2].strip())) else match[0]
 
-        return _LINK.sub(plain, text)
+        return LINK.sub(plain, text)
 
     def _within_limits(self, lines: list[_Line]) -> str:
         plain = sum(1 + len(line.details) if not line.entry else len(line.details) for line in lines)

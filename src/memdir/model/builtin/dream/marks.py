@@ -10,12 +10,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.dream_words import DreamWords
-from memdir.model.builtin.dream.values import Value, Values, is_same
+from memdir.model.builtin.dream.memory_page import STRUCK
+from memdir.model.builtin.dream.values import HANGUL, Value, Values, is_same
 from memdir.text.stems import without_particle
 from memdir.text.words import char_pairs
 
@@ -34,7 +35,6 @@ _TOKEN = re.compile(
     r"|[\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]+|[\u30a0-\u30ff]+",  # hiragana only bends words
 )
 _RUN = re.compile("[\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
-_HANGUL = re.compile("[\uac00-\ud7a3]")
 _IDENTIFIER = re.compile(r"[\d_/@#\\+]|\w[.:]\w|[a-zà-ÿ][A-Z]")
 _PART = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ELIDED = re.compile(r"^(?:\w{1,2}|jusqu|lorsqu|puisqu|[dn]?all|[dn]ell|sull|quell)['’](?=\w)", re.IGNORECASE)
@@ -43,7 +43,6 @@ _BREAK = re.compile(r"[,;:()\[\]|—–\n!?。，；：、]|\.\s")
 _OPENS = re.compile(r"(?:^|[.!?:;\n|]\s*|\*\*\s*|[-*]\s)$")
 _LEAD = re.compile(r"[^:;]{2,60}:\s+")
 _OPENING = re.compile(r"[^,:;]+")
-_STRUCK = re.compile(r"~~[^~]*~~")
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,14 @@ class Mark:
         if kinds == {"start"}:
             return _is_plural(self.form, other.form) or _is_plural(other.form, self.form)
         return self.stem == other.stem and kinds in (set(), {"word"}, {"word", "start"})
+
+
+@lru_cache(maxsize=1 << 14)
+def _stem(form: str) -> str:
+    if HANGUL.search(form):
+        return without_particle(form)
+    plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
+    return _inflected(plain)
 
 
 def _inflected(word: str) -> str:
@@ -136,13 +143,14 @@ class Marks:
         self._light = tongue.light
         self._stops = tongue.stops
         self._spared = frozenset().union(*(words for kind, words in tongue.light.items() if kind != "measure"))
+        self._wording = frozenset(map(_stem, tongue.light["wording"]))  # in whatever inflection
         self._read: dict[str, tuple[Mark, ...]] = {}
 
     def of(self, text: str) -> tuple[Mark, ...]:
         """The marks of a text in order, without what is struck out."""
         known = self._read.get(text)
         if known is None:
-            plain = _STRUCK.sub(lambda match: " " * len(match[0]), text)
+            plain = STRUCK.sub(lambda match: " " * len(match[0]), text)
             known = self._read[text] = tuple(self._marks(plain))
         return known
 
@@ -199,7 +207,7 @@ class Marks:
                 start = at + part.start() + len(owner) - len(word)
                 form = unicodedata.normalize("NFKC", word).casefold()
                 if self._is_telling(word, form, text, start):
-                    yield start, form, self._kind(word, text, start), self._stem(form)
+                    yield start, form, self._kind(word, text, start), _stem(form)
 
     def _is_telling(self, word: str, form: str, text: str, at: int) -> bool:
         if len(form) == 1:  # "gate C", "tier B", not an article
@@ -208,7 +216,7 @@ class Marks:
             return True  # the US, IT: not "us", not "it"
         if word[0].isupper() and not _OPENS.search(text, 0, at):
             return form not in self._light["of"]  # a stop word of one language is a name in another: the Plus plan
-        return not (form in self._stops or form in self._spared)
+        return not (form in self._stops or form in self._spared or _stem(form) in self._wording)
 
     def _kind(self, word: str, text: str, at: int) -> Kind:
         if word.casefold() in self._light["measure"]:
@@ -216,12 +224,6 @@ class Marks:
         if not word[0].isupper():
             return "word"
         return "start" if _OPENS.search(text, 0, at) and not word[1:].isupper() else "name"
-
-    def _stem(self, form: str) -> str:
-        if _HANGUL.search(form):
-            return without_particle(form)
-        plain = "".join(c for c in unicodedata.normalize("NFD", form) if not unicodedata.combining(c))
-        return _inflected(plain)
 
     def _bond(self, text: str, last: int, start: int) -> Bond:
         """Whether nothing, or only "of the", stands between a mark and the one before it."""

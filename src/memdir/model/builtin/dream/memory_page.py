@@ -18,9 +18,8 @@ _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-_PAST = re.compile(
-    r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE
-)  # struck by people, or told as past
+STRUCK = re.compile(r"~~[^~]*~~")
+PAST = re.compile(rf"{STRUCK.pattern}|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
 
 
 class Page:
@@ -82,7 +81,7 @@ class Page:
     def claims(self) -> str:
         """All text without what is struck out or told as past: what the page itself says."""
         text = self.says()
-        return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
+        return PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
     @cached_property
     def words(self) -> frozenset[str]:

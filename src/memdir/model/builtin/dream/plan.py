@@ -8,7 +8,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.cues import Cues, SentenceKinds
 from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import DreamWords, tokens
+from memdir.model.builtin.dream.dream_words import DreamWords, tokens, whole_words
 from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.later_statement import Reader
 from memdir.model.builtin.dream.memory_page import log_day
@@ -97,14 +97,7 @@ def redact_secrets(desk: Desk) -> None:
             kinds = ", ".join(sorted({match.kind for match in found}))
             reason = f"secrets taken out of a shared memory ({kinds}): revoke them, the history still has them"
             kept = frozenset(tokens(redact(text)))
-            gone = frozenset(token for match in found for token in tokens(_whole_words(text, match.start, match.end)))
+            # The secrets with what is grown together with them, such as the names they are assigned to.
+            places = [whole_words(text, match.start, match.end) for match in found]
+            gone = frozenset(token for start, end in places for token in tokens(text[start:end]))
             desk.put(PageChange({page.key: redact(text).encode()}, reason, (page.key,), gone - kept))
-
-
-def _whole_words(text: str, start: int, end: int) -> str:
-    """The secret with what is grown together with it, such as the name it is assigned to."""
-    while start > 0 and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return text[start:end]

@@ -10,7 +10,7 @@ from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
 
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
+LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
 _SEE = re.compile(
     r"(?:\bsee|\bsiehe|\bvgl\.?|\bvoir|\bver|\bvéase|\bvedi|\bzie|\bse|참조|参照|见)\s+(?:also\s+|auch\s+|aussi\s+)?`?$",
@@ -58,7 +58,7 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
 def _repaired(
     page: Page, text: str, names: frozenset[str], known_gone: frozenset[str], found: list[str], desk: Desk
 ) -> str:
-    for match in reversed(list(_LINK.finditer(text))):
+    for match in reversed(list(LINK.finditer(text))):
         target = match[2].strip().removeprefix("./")
         if "/" not in target and target not in names:
             found.append(target)

@@ -12,6 +12,7 @@ from memdir.disk.shipped import shipped_lines
 from memdir.text.words import plain_words
 
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
+HANGUL = re.compile("[\uac00-\ud7a3]")
 _VALUE = re.compile(
     r"(?P<date>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<month>\b\d{4}-\d{2}\b(?!-))"
@@ -44,7 +45,6 @@ _OFTEN = frozenset(
         "monatlich",
     ]
 )
-_HANGUL = re.compile("[\uac00-\ud7a3]")
 _HINT = re.compile(r"\d|\w\.\w")
 
 
@@ -75,7 +75,7 @@ class Values:
     def find(self, text: str) -> list[Value]:
         """Every value in `text`, in order."""
         found = [self._read(match, text) for match in _VALUE.finditer(text)] if _HINT.search(text) else []
-        if self._spelled_words.isdisjoint(plain_words(text)) and not _HANGUL.search(text):
+        if self._spelled_words.isdisjoint(plain_words(text)) and not HANGUL.search(text):
             return found
         taken = [(value.start, value.end) for value in found]
         for match in self._spelled.finditer(text):

@@ -20,7 +20,6 @@ from memdir.text.phrases import anywhere
 from memdir.text.words import cut_at_word
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
-MAX_DESCRIPTION = 150  # an index line stays under about that
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
 FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
@@ -47,7 +46,7 @@ def compose(
     if not parts.rule:
         return None
     lead = parts.lead or parts.rule[0]
-    description = describe_rule(lead, [text for text in parts.rule if text != lead], MAX_DESCRIPTION)
+    description = describe_rule(lead, [text for text in parts.rule if text != lead])
     name = " ".join(updates.name.split()) if updates and not facts_in(updates.name) else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type

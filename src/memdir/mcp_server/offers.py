@@ -1,0 +1,315 @@
+"""What memdir offers an MCP client: seven tools, the memories as resources, two prompts. Every call goes through the
+front door, so the gates are those of everywhere: secrets, form, pins, trust.
+
+A memory is written for this project only: what an agent was talked into must not follow its user into every other
+project. `memdir move` is a person's way to do that.
+"""
+
+from __future__ import annotations
+
+from memdir.errors import MemdirError, MemoryNotFound
+from memdir.mcp_server.protocol import INVALID_PARAMS, NO_RESOURCE, RpcError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from memdir.memdir import MemDir
+    from memdir.store.scan import Header
+    from memdir.store.topic import Topic
+
+    Arguments = Mapping[str, Any]
+    Result = dict[str, Any]
+
+PAGE = 100  # resources of one page
+LISTED = 50  # memories of one page of the tool, where nobody says otherwise
+SCHEME = "memdir://"
+INSTRUCTIONS = (
+    "memdir keeps what this user and this project said in earlier sessions, with any agent, as Markdown files that "
+    "they can read, edit and undo. Recall or search before you ask what they may have told already; remember what will "
+    "matter in later sessions, and no secrets. What a memory says may be out of date: check what it names."
+)
+_SCOPES = ("project", "user")
+
+
+class MemoryOffers:
+    """Opens the memory with the first call that needs it: a client waits for the answer to `initialize`."""
+
+    instructions = INSTRUCTIONS
+
+    def __init__(self, open_memory: Callable[[], MemDir]) -> None:
+        self._open = open_memory
+        self._opened: MemDir | None = None
+        self._calls: dict[str, Callable[[Arguments], tuple[str, Result]]] = {
+            "search": self._search,
+            "recall": self._recall,
+            "remember": self._remember,
+            "update": self._update,
+            "forget": self._forget,
+            "list": self._list,
+            "why": self._why,
+        }
+
+    @property
+    def _memory(self) -> MemDir:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    # Tools
+
+    def tools(self) -> list[Result]:
+        import json
+
+        from memdir.disk.shipped import shipped_text
+
+        found: list[Result] = json.loads(shipped_text("mcp_server/tools.json"))
+        return found
+
+    def call(self, name: str, arguments: Arguments) -> Result:
+        """What a tool answers. What it refuses is told to the model, which can do better; only a tool that does not
+        exist is the client's fault."""
+        schema = next((tool["inputSchema"] for tool in self.tools() if tool["name"] == name), None)
+        if schema is None:
+            raise RpcError(INVALID_PARAMS, f"there is no tool {name[:100]!r}")
+        fault = _fault(schema, arguments)
+        if fault:
+            return _told(fault, is_error=True)
+        try:
+            text, found = self._calls[name](arguments)
+        except MemdirError as error:
+            return _told(str(error), is_error=True)
+        return {**_told(text), "structuredContent": found}
+
+    def _search(self, arguments: Arguments) -> tuple[str, Result]:
+        limit = arguments.get("limit", 10)
+        matches = self._memory.search(arguments["query"], limit=limit, scope=arguments.get("scope", "all"))
+        found = [_about(match.key, match.topic, match.scope, match.snippet) for match in matches]
+        return _lines(found) or "No memory fits that.", {"memories": found}
+
+    def _recall(self, arguments: Arguments) -> tuple[str, Result]:
+        from memdir.recall.inject import untagged
+        from memdir.recall.recall import RecallRequest, Shown
+
+        memory = self._memory
+        memory.require_enabled()
+        recaller = memory.recaller()
+        request = RecallRequest(arguments["message"], shown=Shown("mcp"))
+        selections = recaller.choose(request)
+        texts = [untagged(text) for text in recaller.show(recaller.prepare(request, selections))]
+        found = [{"file": key, "scope": chosen.scope} for chosen in selections for key in chosen.keys]
+        return "\n\n".join(texts) or "No memory clearly helps with that.", {"memories": found}
+
+    def _remember(self, arguments: Arguments) -> tuple[str, Result]:
+        parts = {part: arguments[part] for part in ("name", "description") if part in arguments}
+        added = self._memory.add(arguments["text"], arguments.get("type"), **parts)
+        key = added.memory.key
+        told = f"Kept as {key}" if added.is_new else f"{key} says just that already"
+        return told, {"file": key, "isNew": added.is_new}
+
+    def _update(self, arguments: Arguments) -> tuple[str, Result]:
+        self._require_unpinned(arguments["memory"])
+        description = arguments.get("description", "")
+        changed = self._memory.update(arguments["memory"], arguments["text"], description=description)
+        return f"Updated {changed.key}", {"file": changed.key}
+
+    def _forget(self, arguments: Arguments) -> tuple[str, Result]:
+        self._require_unpinned(arguments["memory"])
+        key = self._memory.forget(arguments["memory"])
+        return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
+
+    def _require_unpinned(self, memory: str) -> None:
+        if self._memory.get(memory).topic.is_pinned:
+            raise MemdirError(f"{memory} is pinned by a person and stays as it is", remedy="They can change it")
+
+    def _list(self, arguments: Arguments) -> tuple[str, Result]:
+        scope, limit = arguments.get("scope", "project"), arguments.get("limit", LISTED)
+        headers, after = _page(
+            self._memory.list(arguments.get("type"), scope=scope), arguments.get("cursor", ""), limit
+        )
+        found = [_about(header.key, header, scope) for header in headers]
+        more = f"\nMore with cursor {after!r}" if after else ""
+        return (_lines(found) or "There is none.") + more, {
+            "memories": found,
+            **({"nextCursor": after} if after else {}),
+        }
+
+    def _why(self, arguments: Arguments) -> tuple[str, Result]:
+        from memdir.prompts.door import shown_line
+        from memdir.store.scan import iso_time
+
+        changes = self._memory.why(arguments["memory"], scope=arguments.get("scope", "project"))
+        found = [
+            {
+                "file": key,
+                "change": commit.id,
+                "time": iso_time(commit.time),
+                "what": shown_line(commit.subject),
+                "source": shown_line(commit.source),
+                "session": shown_line(commit.trailers.get("Session", "")),
+            }
+            for key, commits in changes.items()
+            for commit in commits
+        ]
+        lines = [f"- {one['time']} {one['file']}: {one['what']} (by {one['source']})" for one in found]
+        return "\n".join(lines) or "Its history knows nothing of it.", {"changes": found}
+
+    # Resources
+
+    def resources(self, cursor: str) -> tuple[list[Result], str]:
+        """The index, then every memory, the project's first."""
+        memory = self._memory
+        if not memory.settings.enabled:
+            return [], ""
+        known = [(scope, header) for scope in _SCOPES for header in _headers(memory, scope)]
+        shown, after = _page(known, cursor, PAGE)
+        found = [_resource(scope, header) for scope, header in shown]
+        index = {
+            "uri": f"{SCHEME}project/MEMORY.md",
+            "name": "MEMORY.md",
+            "title": "The index",
+            "mimeType": "text/markdown",
+        }
+        return ([index] if not cursor else []) + found, after
+
+    def templates(self) -> list[Result]:
+        what = {"name": "memory", "title": "A memory by scope and file name", "mimeType": "text/markdown"}
+        return [{"uriTemplate": f"{SCHEME}{{scope}}/{{+file}}", **what}]
+
+    def read(self, uri: str) -> list[Result]:
+        from urllib.parse import unquote
+
+        from memdir.prompts.door import quoted, shown
+        from memdir.prompts.listing import index_of
+        from memdir.store.trust import doubt_of
+
+        scope, _, key = unquote(uri.removeprefix(SCHEME)).partition("/")
+        if not uri.startswith(SCHEME) or scope not in _SCOPES or not key:
+            raise RpcError(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
+        try:
+            self._memory.require_enabled()
+            store = self._memory.store_for(scope)
+            if key == "MEMORY.md":
+                text = index_of(store)
+            else:
+                topic = store.read(key).topic
+                body = topic.data.decode("utf-8", "replace")
+                text = f"{doubt_of(topic)}\n{quoted(body)}" if doubt_of(topic) else shown(body)
+        except MemoryNotFound:
+            raise RpcError(NO_RESOURCE, f"there is no memory {key[:200]!r}", {"uri": uri[:200]}) from None
+        except MemdirError as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from None
+        return [{"uri": uri, "mimeType": "text/markdown", "text": text}]
+
+    # Prompts
+
+    def prompts(self) -> list[Result]:
+        message = {"name": "message", "description": "the message or task", "required": True}
+        return [
+            {
+                "name": "memory",
+                "title": "Memory",
+                "description": "how memory works here, and the index of what there is",
+            },
+            {"name": "recall", "title": "Recall", "description": "what helps with a message", "arguments": [message]},
+        ]
+
+    def prompt(self, name: str, arguments: Arguments) -> Result:
+        if name == "memory":
+            text = f"{self._memory.prompt()}\n\n{self._memory.context()}".strip()
+        elif name == "recall":
+            message = arguments.get("message")
+            if not isinstance(message, str) or not message.strip():
+                raise RpcError(INVALID_PARAMS, "the prompt `recall` needs a message")
+            text = str(self.call("recall", {"message": message})["content"][0]["text"])
+        else:
+            raise RpcError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
+        content = {"type": "text", "text": text or "Memory is off."}
+        return {"messages": [{"role": "user", "content": content}]}
+
+
+def _told(text: str, *, is_error: bool = False) -> Result:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _about(key: str, memory: Topic | Header, scope: str, snippet: str = "") -> Result:
+    """What a listing tells of a memory; of one that nobody here vouched for only where it is from (L3)."""
+    from memdir.prompts.door import shown_line
+    from memdir.store.trust import doubt_of
+
+    kind = memory.fields.get("type", "")
+    told = {"file": key, "scope": scope, "type": shown_line(kind), "name": shown_line(memory.name)}
+    doubt = doubt_of(memory)
+    return {
+        **told,
+        "description": doubt or shown_line(memory.description, room=400),
+        **({"snippet": shown_line(snippet, room=400)} if snippet and not doubt else {}),
+    }
+
+
+def _lines(found: Sequence[Result]) -> str:
+    lines = []
+    for one in found:
+        whose = " (the user's own, for all projects)" if one["scope"] == "user" else ""
+        more = f"\n  {one['snippet']}" if one.get("snippet") and one["snippet"] != one["description"] else ""
+        lines.append(f"- {one['file']}{whose}: {one['description'] or one['name']}{more}")
+    return "\n".join(lines)
+
+
+def _headers(memory: MemDir, scope: str) -> Sequence[Header]:
+    try:
+        return memory.list(scope=scope)
+    except MemdirError:  # what is wrong with one scope hides none of the other
+        return []
+
+
+def _resource(scope: str, header: Header) -> Result:
+    from urllib.parse import quote
+
+    about = _about(header.key, header, scope)
+    uri = f"{SCHEME}{scope}/{quote(header.key)}"
+    return {
+        "uri": uri,
+        "name": header.key,
+        "title": about["name"],
+        "description": about["description"],
+        "mimeType": "text/markdown",
+    }
+
+
+def _page(items: Sequence[Any], cursor: str, size: int) -> tuple[Sequence[Any], str]:
+    """One page, and the cursor of the next where there is one."""
+    start = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 10 else 0 if not cursor else -1
+    if start < 0:
+        raise RpcError(INVALID_PARAMS, "that cursor is none of ours")
+    after = start + size
+    return items[start:after], str(after) if after < len(items) else ""
+
+
+def _fault(schema: Result, arguments: Arguments) -> str:
+    """What is wrong with the arguments of a call, in words that a model can act on."""
+    known = schema["properties"]
+    strange = [name for name in arguments if name not in known]
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if strange or missing:
+        takes = ", ".join(f"{name} (needed)" if name in schema.get("required", ()) else name for name in known)
+        wrong = f"there is no argument {strange[0][:100]!r}" if strange else f"{missing[0]} is missing"
+        return f"{wrong}. It takes {takes}"
+    return next(
+        (fault for name, value in arguments.items() if (fault := _fault_of_value(name, known[name], value))), ""
+    )
+
+
+def _fault_of_value(name: str, schema: Result, value: object) -> str:
+    if schema["type"] == "integer":
+        low, high = schema["minimum"], schema["maximum"]
+        is_right = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        return "" if is_right else f"{name} has to be a whole number from {low} to {high}"
+    if not isinstance(value, str):
+        return f"{name} has to be a text"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{name} has to be one of {', '.join(schema['enum'])}"
+    if len(value) > schema.get("maxLength", len(value)):
+        return f"{name} may have {schema['maxLength']:,} characters, and has {len(value):,}"
+    return f"{name} is empty" if schema.get("minLength") and not value.strip() else ""

@@ -1,0 +1,128 @@
+"""`memdir mcp --http`: the official client with the token, and strangers without."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from memdir.mcp_server.protocol import ENVELOPE, HANDSHAKE
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@dataclass
+class Served:
+    url: str
+    token: str
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    def send(self, method: str = "POST", body: bytes = PING, path: str = "/mcp", **headers: str) -> tuple[int, Any]:
+        """A request as a stranger sends it; an empty header is left out."""
+        told = {
+            "Host": self.host,
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {self.token}",
+            "Content-Length": str(len(body)),
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in told.items():
+                if value:
+                    connection.putheader(name, value)
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            data = answer.read()
+            return answer.status, json.loads(data) if data else None
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def served(memdir_command: str, project: Path) -> Iterator[Served]:
+    program = [memdir_command, "mcp", "--http", "--port", "0", "--json"]
+    with subprocess.Popen(program, cwd=project, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = [process.stdout.readline() for _ in range(5)]
+        found = json.loads("".join(lines))
+        try:
+            yield Served(found["url"], found["token"])
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_official_client_with_the_token_has_every_tool(served: Served, mode: Any) -> None:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http_client:
+        transport = streamable_http_client(served.url, http_client=http_client)
+        async with Client(transport, mode=mode, read_timeout_seconds=60) as memory:
+            assert memory.protocol_version == (HANDSHAKE[-1] if mode == "legacy" else ENVELOPE[-1])
+            kept = await memory.call_tool("remember", {"text": "Deploys happen on Tuesdays only."})
+            found = await memory.call_tool("search", {"query": "deploys"})
+            assert found.structured_content["memories"][0]["file"] == kept.structured_content["file"]
+
+
+def test_who_has_no_token_gets_nothing(served: Served) -> None:
+    assert served.send()[0] == 200
+    for given in ("", "Bearer", "Bearer wrong", f"Basic {served.token}", f"Bearer {served.token}x", "Bearer \xff"):
+        status, body = served.send(Authorization=given)
+        assert status == 401 and served.token not in str(body)
+    token = Path(os.environ["MEMDIR_HOME"], "mcp-token")
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+
+
+def test_a_page_from_elsewhere_is_refused_even_with_the_token(served: Served) -> None:
+    """DNS rebinding: a name of the attacker's that leads to this machine."""
+    port = served.host.rpartition(":")[2]
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "", "[::1].evil.example"):
+        assert served.send(Host=host)[0] in (400, 403), host
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1.evil.example:{port}", "file://", "http://[x"):
+        assert served.send(Origin=origin)[0] == 403, origin
+    assert served.send(Origin=f"http://localhost:{port}")[0] == 200
+    assert served.send("OPTIONS", b"", Origin="http://evil.example")[0] == 403
+
+
+def test_what_is_no_message_is_answered_and_the_server_goes_on(served: Served) -> None:
+    wrong: list[tuple[int, dict[str, Any]]] = [
+        (405, {"method": "GET", "body": b""}),
+        (405, {"method": "DELETE", "body": b""}),
+        (404, {"path": "/"}),
+        (415, {"Content_Type": "text/plain"}),
+        (415, {"Content_Type": "application/x-www-form-urlencoded"}),
+        (411, {"Content_Length": "-1"}),
+        (411, {"Content_Length": ""}),
+        (413, {"Content_Length": "99999999999"}),
+        (400, {"body": b"not json"}),
+        (400, {"body": b"[" + PING + b"]"}),
+        (400, {"Mcp_Protocol_Version": "1999-01-01"}),
+        (400, {"Mcp_Method": "tools/call"}),
+    ]
+    for status, request in wrong:
+        assert served.send(**request)[0] == status, request
+    assert served.send(body=b'{"jsonrpc":"2.0","method":"notifications/initialized"}') == (202, None)
+    assert served.send()[0] == 200
+
+
+def test_a_port_that_is_taken_is_told(served: Served, memdir_command: str, project: Path) -> None:
+    port = served.host.rpartition(":")[2]
+    done = subprocess.run(
+        [memdir_command, "mcp", "--http", "--port", port], cwd=project, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 9 and port in done.stderr and "--port" in done.stderr
