@@ -99,6 +99,21 @@ def test_in_a_terminal_the_first_use_asks_once_and_keeps_it_in_the_person_s_own_
     assert list(project.iterdir()) == [], "never in the repository"
 
 
+def test_in_another_agent_s_home_its_settings_stay_as_they_are(
+    memdir_command: str, tmp_path: Path, project: Path, server: ProviderServer
+) -> None:
+    home = tmp_path / ".claude"
+    home.mkdir()
+    (home / "settings.json").write_text('{"permissions": {"allow": []}}', encoding="utf-8")
+    for is_asked in (True, False):
+        person = Keyboard([memdir_command, "dream", "--dry-run"], project, MEMDIR_HOME=str(home))
+        if is_asked:
+            person.wait_for(CHOOSE)
+            person.types("1\n")
+        assert person.ended() == 0 and (QUESTION in person.screen) is is_asked
+    assert json.loads((home / "settings.json").read_text(encoding="utf-8")) == {"permissions": {"allow": []}}
+
+
 @pytest.mark.parametrize("typed", ["\n", "1\n", "builtin\n", "0\n", "frog\n\n"])
 def test_the_built_in_model_is_an_answer_too(
     memdir_command: str, project: Path, server: ProviderServer, typed: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memdir.cli.config import put_setting
 from memdir.cli.terminal import clean
 from memdir.model.choose import DEFAULT_MODELS, offers
+from memdir.settings import settings_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def ask_which_model(context: Context) -> None:
             answer = choices[int(answer) - 1]
         else:
             answer = context.answer(f"A number from 1 to {len(choices)}, or Ctrl-C: ") or "1"
-    path = memory.layout.user_settings
+    path = settings_files(memory.environment, memory.layout)["user"]
     put_setting(path, "model.provider", answer)
     context.note(f"model.provider is {answer} in {path}; `memdir config set model.provider …` changes it")
     context.reopened()
