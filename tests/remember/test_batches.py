@@ -41,9 +41,10 @@ async def kept(bench: Bench, said: tuple[str, ...], reply: str, *, at_once: int)
     for number, text in enumerate(said):
         messages.append(Message("user", (Text(text),), f"u{number}"))
         answer = Message("assistant", (Text(reply or "."),), f"a{number}")
-        if number % at_once == at_once - 1 or number == len(said) - 1:
+        is_due = number % at_once == at_once - 1 or number == len(said) - 1
+        if is_due:
             await extraction.extract(FinishedTurn(Request("m", messages=tuple(messages)), answer))
-        if reply:
+        if is_due or reply:
             messages.append(answer)
     keys = [header.key for header in bench.store.scan(limit=None).headers]
     return {bench.store.read(key).topic.body for key in keys}
