@@ -109,6 +109,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
+    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
     if host not in HOSTS or event not in _STEPS:
         return None
@@ -123,6 +124,13 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if memory.settings.enabled:
         _print(rendered(call, _STEPS[event](memory, call)))
     return None
+
+
+def _caller() -> str:
+    """Who calls the hooks of our plugin, one file for three agents."""
+    from memdir.settings import Environment
+
+    return Environment.read().caller
 
 
 def _limit_time() -> None:
