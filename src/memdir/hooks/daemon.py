@@ -60,7 +60,8 @@ def serve(told: str) -> None:
     try:
         with locked(place.lock, wait_seconds=STOP_SECONDS if given["waits"] else 0.0):
             _own(os.path.dirname(place.socket))
-            Daemon(place, idle_seconds=given.get("idle", IDLE_SECONDS)).run(given["stores"])
+            limits = {name: given[name] for name in ("idle_seconds", "max_memory_bytes") if name in given}
+            Daemon(place, **limits).run(given["stores"])
     except LockBusy:
         return
 
@@ -68,9 +69,16 @@ def serve(told: str) -> None:
 class Daemon:
     """Listens until there is a reason to end."""
 
-    def __init__(self, place: DaemonPlace, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        place: DaemonPlace,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        max_memory_bytes: int = MAX_MEMORY_BYTES,
+    ) -> None:
         self._place = place
         self._idle_seconds = idle_seconds
+        self._max_memory_bytes = max_memory_bytes
         self._installed = _installation()
         self._threads = RecallThreads()
         self._clients = threading.Semaphore(MAX_CLIENTS)
@@ -113,7 +121,7 @@ class Daemon:
             self._looked = time.monotonic()
             if _installation() != self._installed:
                 return "changed"  # what was loaded would choose as the new one does not
-        if _memory_bytes() > MAX_MEMORY_BYTES:
+        if _memory_bytes() > self._max_memory_bytes:
             return "large"
         return "idle" if self._idle >= self._idle_seconds else ""
 

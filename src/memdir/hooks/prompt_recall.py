@@ -75,10 +75,11 @@ class _Chooser:
 
 
 def _asked(call: HookCall) -> str:
-    from memdir.text.words import unquoted
-
     text = _without_context(call.text("prompt")).strip()
-    text = unquoted(text) if call.host == "opencode" else text
+    if call.host == "opencode":
+        from memdir.text.words import unquoted
+
+        text = unquoted(text)
     return text if len(text) <= MAX_PROMPT else f"{text[: MAX_PROMPT // 2]}\n{text[-MAX_PROMPT // 2 :]}"
 
 
