@@ -373,7 +373,7 @@ def test_neither_a_strangers_socket_nor_a_stranger_is_trusted(agent: Agent, memo
         's.connect(\'socket\'); s.sendall(b\'{"memdir": 1, "do": "status"}\\n\'); print(s.recv(100))'
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=place.folder, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "b''\n" or "ConnectionReset" in done.stderr, done
+    assert done.stdout in ("b''\n", "") and "Permission" not in done.stderr, "it came in, and was sent away"
     os.chmod(place.folder, 0o700)
     os.chmod(place.socket, 0o600)
     daemon(agent, "stop")

@@ -34,7 +34,7 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     shown = memory.shown_in(call.session)
     request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
     answers: dict[str, tuple[list[str], int]] = {}
-    project, user = (_Chooser(memory, scope, answers) for scope in SCOPES)
+    project, user = (_HookChooser(memory, scope, answers) for scope in SCOPES)
     recaller = Recaller(project, [user], memory.place_of, memory.layout.work_tree, sink=memory, clock=memory.clock)
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     if not texts:
@@ -47,7 +47,7 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     return found
 
 
-class _Chooser:
+class _HookChooser:
     """Chooses among the memories of one scope as the daemon says, which is asked once for all of them; else by words,
     which is all that a process can load that a prompt waits for."""
 
