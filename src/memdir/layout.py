@@ -106,6 +106,7 @@ class Layout:
     ledger = _Below("logs", "ledger.jsonl")
     attach_record = _Below("home", "attached.json")  # the settings of coding agents as they were before we wrote there
     mcp_token = _Below("home", "mcp-token")  # what a client of `memdir mcp --http` has to send
+    daemon = _Below("home", "memdir-daemon")  # what keeps the sentence model; the home may be another agent's
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
