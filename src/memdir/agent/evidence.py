@@ -199,10 +199,12 @@ class Evidence:
         asked, is_translated = Sentence(claim), draft_tongue != self.tongue
         told = self._told if kind in FACTUAL else self._own
         user, denied = _nearest(asked, told, is_translated=is_translated), 0.0
-        if user >= SAID and not is_translated:
-            opposite = {one for one in told if is_opposite(one.text, claim, self.tongue)}
+        if user >= SAID:
+            tongue = UNKNOWN if is_translated else self.tongue  # a few words may be of either language
+            opposite = {one for one in told if is_opposite(one.text, claim, tongue)}
             denied = _nearest(asked, opposite, is_translated=False)
-            user = _nearest(asked, (one for one in told if one not in opposite), is_translated=False)
+            if denied >= CLEARLY or not is_translated:
+                user = _nearest(asked, (one for one in told if one not in opposite), is_translated=is_translated)
         source, foreign = None, 0.0
         for piece, tongue, sentence in self._foreign:
             near = asked.nearness(sentence, is_translated=tongue != draft_tongue)

@@ -221,7 +221,7 @@ class Judged:
         both = zip(self.claims, self.supports, strict=True)
         named = sentences_of(f"{_named(self.topic.name)}\n{self.topic.description}")
         denied = (claim for claim, one in both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
-        return [claim for claim in denied if claim not in named or is_commanding(claim)]
+        return [claim for claim in denied if claim not in named or claim in self.topic.body or is_commanding(claim)]
 
     def _is_free_rendering(self) -> bool:
         """What nobody else said is the user's in other words, or in another language, when he asked for something."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
@@ -78,14 +78,24 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
         return is_counted and more - fewer > 1
     pairs = [
         (len(_terms(part) & _terms(beside)), bool(denies.search(part)) == bool(denies.search(beside)))
-        for part in _JOINS.split(one)
-        for beside in _JOINS.split(other)
+        for part in _clauses(one, denies)
+        for beside in _clauses(other, denies)
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
 
 
-@cache
+def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:
+    """What commas and small words part; one that names nothing ("I never want") belongs to the next."""
+    found: list[str] = []
+    for clause in _JOINS.split(text):
+        found[-1:] = (
+            [f"{found[-1]} {clause}"] if found and not _terms(denies.sub(" ", found[-1])) else [*found[-1:], clause]
+        )
+    return found
+
+
+@lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in split_words(text) if _is_content(word))
 
