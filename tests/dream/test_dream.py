@@ -8,6 +8,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,29 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
+
+
+def test_the_calls_of_a_reply_that_broke_off_are_not_run(dream: Dream, root: Path, clock: Clock) -> None:
+    """D5: half a file is no memory, and the night comes again."""
+    before = {path.name: path.read_bytes() for path in root.glob("*.md")}
+    read, write, done = merges(root)
+    assert isinstance(write, Reply)
+    outcome = dream([read, replace(write, stop_reason="max_tokens"), done])
+    assert isinstance(outcome, NotDreamt) and "max_tokens" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
+    assert last_dream(str(root), clock.now) is None
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "I should write tests.md with the merged text and delete the other.",
+        "Both files are about tests and could become one.",
+    ],
+)
+def test_prose_where_calls_were_due_is_answered_once(dream: Dream, root: Path, prose: str) -> None:
+    report = dream([says(prose), *merges(root)])
+    assert isinstance(report, DreamReport) and (root / "tests.md").read_text() == BOTH
 
 
 def test_a_dry_run_shows_the_change_and_makes_none(dream: Dream, root: Path, clock: Clock) -> None:
