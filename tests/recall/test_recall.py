@@ -6,8 +6,8 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
