@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process"
 
 const MEMDIR = "MEMDIR"
 const LIMIT_MS = 10000
+const GUARDED = false // whether a guard holds anywhere: only then memdir is asked before a tool runs
 
 export const MemdirPlugin = async (ctx) => {
   const pending = new Map() // what a session's next request gets, by its id
@@ -18,8 +19,24 @@ export const MemdirPlugin = async (ctx) => {
   }
 
   const started = new Set()
+  const told = new Map() // what a call's result gets, by the call's id
+
+  const guards = {
+    "tool.execute.before": async (input, output) => {
+      const call = { session_id: input.sessionID, tool_name: input.tool, tool_input: output.args }
+      const answer = ask("tool.execute.before", call)
+      if (answer.refusal) throw new Error(answer.refusal)
+      if (answer.context) told.set(input.callID, answer.context)
+    },
+    "tool.execute.after": async (input, output) => {
+      const text = told.get(input.callID)
+      told.delete(input.callID)
+      if (text && typeof output?.output === "string") output.output += `\n\n${text}`
+    },
+  }
 
   return {
+    ...(GUARDED ? guards : {}),
     "chat.message": async (input, output) => {
       const session_id = input.sessionID
       const prompt = (output.parts || []).filter((part) => part.type === "text").map((part) => part.text).join("\n")

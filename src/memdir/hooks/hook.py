@@ -44,11 +44,14 @@ EVENTS = {
     "PreToolUse": "tool",
     "BeforeTool": "tool",
     "tool.execute.before": "tool",
+    "PostToolUse": "tool done",
+    "AfterTool": "tool done",
 }
 MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
+_OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 # A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
 # environment is used (R3).
@@ -89,13 +92,14 @@ class HookCall:
 
 
 class HookAnswer:
-    """What a host gets: text for the model, and a line for the user."""
+    """What a host gets: text for the model, a line for the user, and why a tool must not run."""
 
-    __slots__ = ("context", "message")
+    __slots__ = ("context", "message", "refusal")
 
-    def __init__(self, context: str = "", message: str = "") -> None:
+    def __init__(self, context: str = "", message: str = "", refusal: str = "") -> None:
         self.context = context
         self.message = message
+        self.refusal = refusal
 
 
 def run(words: Sequence[str], *, is_process: bool) -> None:
@@ -114,7 +118,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         return None
     told = decode(_given())
     call = HookCall(host, name, told if isinstance(told, dict) else {})
-    if not call.is_ours:
+    if not call.is_ours and event not in _OF_ANYBODY:
         return None
     from memdir.memdir import open_memory
 
@@ -143,9 +147,14 @@ def rendered(call: HookCall, answer: HookAnswer) -> str:
         return answer.context
     fields: dict[str, object] = {}
     if call.host == "opencode":  # our own plugin puts it where it belongs
-        fields = {"context": answer.context, "message": answer.message}
+        fields = {"context": answer.context, "message": answer.message, "refusal": answer.refusal}
         return encode(fields) if any(fields.values()) else ""
-    if answer.context:
+    if answer.refusal and call.host == "gemini":
+        fields |= {"decision": "deny", "reason": answer.refusal}
+    elif answer.refusal:
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": answer.refusal}
+        fields["hookSpecificOutput"] = {"hookEventName": call.name, **decision}
+    elif answer.context:
         fields["hookSpecificOutput"] = {"hookEventName": call.name, "additionalContext": answer.context}
     if answer.message:
         fields["systemMessage"] = answer.message
@@ -164,6 +173,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     """Behaviour and index, once a session: not again when one is resumed that has them."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
+    _look_for_guards_again(memory)
     source = call.text("source")
     is_known = _attend(memory, call)
     if source in _EMPTIED:
@@ -201,8 +211,16 @@ def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
     return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call))
 
 
-def _tool(memory: MemDir, call: HookCall) -> HookAnswer:  # noqa: ARG001 - where guards will look at the call
-    return HookAnswer()
+def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
+    """A tool is about to run: what the user's guards say to that (Q1)."""
+    from memdir.hooks.guards import held_guards
+
+    guards = held_guards(memory)
+    if not guards:
+        return HookAnswer()
+    from memdir.hooks.guards import answer_to
+
+    return answer_to(memory, call, guards)
 
 
 _STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
@@ -212,6 +230,7 @@ _STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
     "compact": _compact,
     "end": _stop,
     "tool": _tool,
+    "tool done": _tool,
 }
 
 
@@ -238,6 +257,14 @@ def _saved(memory: MemDir) -> str:
     files = [one_line(name) for name in WorkQueue(memory.layout).told()]
     more = f" and {len(files) - MAX_TOLD} more" if len(files) > MAX_TOLD else ""
     return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
+
+
+def _look_for_guards_again(memory: MemDir) -> None:
+    """A file may have been edited in its place, which no folder tells: once a session all are looked at."""
+    if os.path.exists(os.path.join(memory.place.derived, "guards")):
+        from memdir.hooks.guards import forget_kept
+
+        forget_kept(memory)
 
 
 def _notes(memory: MemDir, call: HookCall) -> str:
