@@ -41,6 +41,7 @@ class Agent:
     servers_key: str  # under which name
     events: tuple[str, ...] = ()
     is_guarded: bool = False  # whether it asks before its tools run
+    own_memory: tuple[str, ...] = ()  # the setting that switches its own memory off
     is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
     timeout: int = _SECONDS
 
@@ -98,6 +99,7 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
             environment.claude_state,
             "mcpServers",
             (*named, "PreCompact", "SessionEnd"),
+            own_memory=("autoMemoryEnabled",),
             is_strict=True,
         ),
         Agent(
@@ -128,6 +130,7 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
             os.path.join(qwen, "settings.json"),
             "mcpServers",
             named,
+            own_memory=("memory", "enableManagedAutoMemory"),
         ),
         Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
     )
