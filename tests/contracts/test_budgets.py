@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 28_600,
     "files without model/builtin": 240,  # with the surfaces that are there now: hooks, mcp_server, adapters
     "lines of model/builtin": 6_050,
-    "lines in all": 44_500,
+    "lines in all": 44_700,
 }
 
 

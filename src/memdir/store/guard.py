@@ -9,8 +9,6 @@ what a model wrote, nor what came from a page, the team or a repository (ADR 006
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from memdir.errors import BadMemoryFile, HistoryError
 
 TYPE_CHECKING = False
@@ -129,6 +127,8 @@ class ProposedGuard:
 def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
     """The feedback of a store that the user said more than once and that names something to check. Nothing is ever set
     by itself. What was said again word for word leaves no trace, and does not count."""
+    from contextlib import suppress  # a hook loads none of it
+
     told: dict[str, int] = {}
     with suppress(HistoryError):  # none, or a damaged one, tells nothing
         for commit in store.history.log():
