@@ -93,6 +93,8 @@ class Environment:
         self.disabled = _is_on(variables, "MEMDIR_DISABLE")
         self.remote = self.remote and not storage
         self.bare = bare
+        self.no_daemon = _is_on(variables, "MEMDIR_NO_DAEMON")
+        self.runtime = variables.get("XDG_RUNTIME_DIR", "")
         self.is_forgiving = False  # for who tells what is wrong with the settings, and must not stop at it
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
