@@ -14,7 +14,7 @@ import pytest
 from memdir import open_memory
 from memdir.agent.workspace import Workspace
 from memdir.errors import BadMemoryFile, MemdirError
-from memdir.hooks.guards import held_guards
+from memdir.guard.held import held_guards
 from memdir.layout import Layout
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.memdir import MODEL_CALLS
@@ -105,8 +105,7 @@ def test_a_line_that_a_person_writes_into_the_file_holds(rule: str, layout: Layo
     assert answer(before(agent)) == {}, "one that carries a guard, when it changes"
     with file.open("r+") as opened:  # in its place, as some editors do: no folder tells
         opened.write(whole.replace("type: feedback", "guard: 'block Bash(git push --force)'  \ntype: feedback"))
-    agent.start("clear")
-    assert rule in refusal(before(agent)), "any other with the next session"
+    assert rule in refusal(before(make_agent("claude", session="next"))), "any other with the next session"
 
 
 FOREIGN = {
@@ -307,7 +306,7 @@ def test_without_a_breach_the_hook_loads_little(rule: str, memdir: Memdir, make_
     command = [sys.executable, "-X", "importtime", agent.command, "hook", "claude", "PreToolUse"]
     done = subprocess.run(command, input=told, capture_output=True, text=True, env=agent.environment)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "memdir.hooks.tool_call" in loaded
+    assert "memdir.guard.tool_call" in loaded
     assert not loaded & {*HEAVY, "re", "enum", "memdir.store.topic", "memdir.store.guard"}
 
 

@@ -180,7 +180,6 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     """Behaviour and index, once a session: not again when one is resumed that has them."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
-    _look_for_guards_again(memory)
     source = call.text("source")
     is_known = _attend(memory, call)
     if source in _EMPTIED:
@@ -220,12 +219,12 @@ def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
 
 def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
     """A tool is about to run: what the user's guards say to that (Q1)."""
-    from memdir.hooks.guards import held_guards
+    from memdir.guard.held import held_guards
 
-    guards = held_guards(memory)
+    guards = held_guards(memory, call.session)
     if not guards:
         return HookAnswer()
-    from memdir.hooks.guards import answer_to
+    from memdir.hooks.breach import answer_to
 
     return answer_to(memory, call, guards)
 
@@ -264,14 +263,6 @@ def _saved(memory: MemDir) -> str:
     files = [one_line(name) for name in WorkQueue(memory.layout).told()]
     more = f" and {len(files) - MAX_TOLD} more" if len(files) > MAX_TOLD else ""
     return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
-
-
-def _look_for_guards_again(memory: MemDir) -> None:
-    """A file may have been edited in its place, which no folder tells: once a session all are looked at."""
-    if os.path.exists(os.path.join(memory.place.derived, "guards")):
-        from memdir.hooks.guards import forget_kept
-
-        forget_kept(memory)
 
 
 def _notes(memory: MemDir, call: HookCall) -> str:

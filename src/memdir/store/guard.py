@@ -4,7 +4,7 @@
 
 One line of the frontmatter: `warn` or `block`, a tool, a pattern. Here is its form, and whose memory may carry one: not
 what a model wrote, nor what came from a page, the team or a repository (ADR 0062). What it fits is judged in
-`hooks/tool_call.py`.
+`guard/tool_call.py`.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import BadMemoryFile
-from memdir.hooks.shell_words import commands_in
-from memdir.hooks.tool_call import MAX_TEXT, ToolCall, fits
+from memdir.guard.shell_words import commands_in
+from memdir.guard.tool_call import MAX_TEXT, ToolCall, fits
 from memdir.store.guard import MAX_PATTERN, parse_guard
 
 FORCE = "git push --force"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 
-from memdir.hooks.shell_words import commands_in
+from memdir.guard.shell_words import commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from memdir.hooks.shell_words import ShellCommand
+    from memdir.guard.shell_words import ShellCommand
 
 # What agents call their tools, by what these do. A guard names a tool by either.
 _TOOLS = {

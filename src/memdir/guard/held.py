@@ -16,20 +16,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memdir.hooks.hook import HookAnswer, HookCall
-    from memdir.hooks.tool_call import ToolCall
+    from memdir.guard.tool_call import ToolCall
     from memdir.memdir import MemDir
     from memdir.store.guard import Guard
     from memdir.store.topic import Topic
 
 MAX_KEPT_BYTES = 1 << 20
 MAX_GUARDS = 100  # that are asked before a tool; a person sets a few
+MAX_SESSIONS = 16  # that were looked for since something changed
 MAX_RULE = 600  # characters of a rule, and of its reason
 SCOPES = ("project", "user")
-MAX_TOLD = 4  # of the guards that one call breaches: what a host shows whole
 _NAME = "guards"
 _ANSWERS = {"block": "hooks/guard_block.md", "warn": "hooks/guard_warn.md"}
-_TOLD_AFTER = ("gemini", "qwen")  # hosts that drop what a hook says before a tool, and take it after
 
 
 class HeldGuard:
@@ -50,18 +48,16 @@ class HeldGuard:
         return [self.scope, self.key, self.action, self.tool, self.pattern, self.answer]
 
 
-def has_guards(memory: MemDir) -> bool:
-    """Whether a guard holds here: only then an agent has to ask before its tools run."""
-    return bool(held_guards(memory))
-
-
-def held_guards(memory: MemDir) -> list[HeldGuard]:
-    """The guards of this project and of the person, as they are now."""
+def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
+    """The guards of this project and of the person. Once a session every file is looked at: an editor may have changed
+    one in its place, which no folder tells."""
     path = os.path.join(memory.place.derived, _NAME)
     kept = decode(read_if_plain(path, MAX_KEPT_BYTES) or b"")
-    if isinstance(kept, dict) and kept.get("version") == __version__ and _is_current(memory, kept.get("stamps")):
+    kept = kept if isinstance(kept, dict) and kept.get("version") == __version__ else {}
+    sessions = [str(one) for one in kept.get("sessions", ())]
+    if kept and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
         return [HeldGuard(fields) for fields in kept["guards"]]
-    return _found_again(memory, path)
+    return _found_again(memory, path, [*sessions, session][-MAX_SESSIONS:])
 
 
 def breached(guards: Sequence[HeldGuard], call: ToolCall) -> list[HeldGuard]:
@@ -70,35 +66,8 @@ def breached(guards: Sequence[HeldGuard], call: ToolCall) -> list[HeldGuard]:
     return sorted(found, key=lambda guard: guard.action != "block")
 
 
-def answer_to(memory: MemDir, call: HookCall, guards: Sequence[HeldGuard]) -> HookAnswer:
-    """What a host gets before a tool runs: a refusal, or words to go on with. Where the host lets no words through to
-    the model before a tool, they come with its result."""
-    from memdir.hooks.hook import HookAnswer
-    from memdir.hooks.tool_call import ToolCall
-
-    given = call.fields.get("tool_input")
-    tool = ToolCall(call.text("tool_name"), given, cwd=call.text("cwd"), root=memory.layout.work_tree)
-    found = breached(guards, tool)[:MAX_TOLD]
-    is_after, is_deaf = call.event == "tool done", call.host in _TOLD_AFTER
-    if is_after:
-        found = [guard for guard in found if guard.action == "warn" and is_deaf]
-    elif not any(guard.action == "block" for guard in found) and is_deaf:
-        return HookAnswer()
-    if not found:
-        return HookAnswer()
-    from memdir.events import guard_breached
-    from memdir.text.printable import one_line
-
-    for guard in found:
-        memory.emit(guard_breached(file=guard.key, scope=guard.scope, action=guard.action, host=call.host))
-    told = "\n\n".join(guard.answer for guard in found)
-    if found[0].action == "block":
-        return HookAnswer(refusal=told, message=f"memdir: {found[0].key} refused a call of {one_line(tool.name)}")
-    return HookAnswer(told)
-
-
 def forget_kept(memory: MemDir) -> None:
-    """Make what is kept anew, with the next call that asks: somebody may have changed a file and not its folder."""
+    """Look at every file again with the next call that asks."""
     path = os.path.join(memory.place.derived, _NAME)
     if os.path.exists(path):
         from memdir.disk.atomic import delete_file
@@ -126,7 +95,7 @@ def _stamp(path: str) -> str:
     return f"{status.st_mtime_ns}.{status.st_size}"
 
 
-def _found_again(memory: MemDir, path: str) -> list[HeldGuard]:
+def _found_again(memory: MemDir, path: str, sessions: list[str]) -> list[HeldGuard]:
     stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
     guards: list[HeldGuard] = []
     for root, scope in _roots(memory).items():
@@ -136,7 +105,8 @@ def _found_again(memory: MemDir, path: str) -> list[HeldGuard]:
             if held is not None and len(guards) < MAX_GUARDS:
                 guards.append(held)
     if os.path.isdir(memory.place.state):
-        _keep(path, encode({"version": __version__, "stamps": stamps, "guards": [one.fields for one in guards]}))
+        told = {"version": __version__, "sessions": sessions, "stamps": stamps}
+        _keep(path, encode({**told, "guards": [one.fields for one in guards]}))
     return guards
 
 

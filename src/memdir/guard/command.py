@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from memdir.errors import BadMemoryFile, MemoryNotFound
-from memdir.hooks.guards import SCOPES, breached, forget_kept, held_guards
-from memdir.hooks.tool_call import ToolCall
+from memdir.guard.held import SCOPES, breached, forget_kept, held_guards
+from memdir.guard.tool_call import ToolCall
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.store.guard import GUARD_FIELD, parse_guard, proposals, why_not
