@@ -93,10 +93,13 @@ bench-dream: $(STAMP)  ## The built-in dream beside a scan, and how it grows
 bench-cache: $(STAMP)  ## What a fork reads from its parent's prompt cache, beside a naive side request
 	@$(RUN) $(BIN)/python -m benchmarks.cache
 
+bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty process
+	@$(RUN) $(BIN)/python -m benchmarks.hook
+
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-sessions  ## All benchmarks
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:

@@ -46,13 +46,21 @@ def best_cpu_seconds(functions: Sequence[Callable[[], object]], *, rounds: int) 
     return best
 
 
-def best_process_seconds(commands: Sequence[Sequence[str]], *, rounds: int, environment: dict[str, str]) -> list[float]:
-    """The least CPU time each command's process took, the commands taking turns."""
+def best_process_seconds(
+    commands: Sequence[Sequence[str]],
+    *,
+    rounds: int,
+    environment: dict[str, str],
+    stdin: Callable[[int, int], bytes] = lambda *_: b"",
+) -> list[float]:
+    """The least CPU time each command's process took, the commands taking turns. `stdin` is told the command's place
+    and the round."""
     best = [float("inf")] * len(commands)
-    for _ in range(rounds):
+    for number in range(rounds):
         for at, command in enumerate(commands):
+            given = stdin(at, number)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+            subprocess.run(command, env=environment, input=given, stdout=subprocess.DEVNULL, check=False)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             best[at] = min(best[at], spent)

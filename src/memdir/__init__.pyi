@@ -13,8 +13,8 @@ from memdir.settings import Environment as Environment
 from memdir.settings import Settings as Settings
 from memdir.store.history import Commit as Commit
 from memdir.store.memories import Added as Added
+from memdir.store.memory_file import Memory as Memory
 from memdir.store.scan import Header as Header
-from memdir.store.store import Memory as Memory
 from memdir.store.taxonomy import MemoryType as MemoryType
 from memdir.store.undo import Undone as Undone
 from memdir.transcript.message import Message as Message

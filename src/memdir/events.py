@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import time
 from _thread import get_ident
-from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol, TypeAlias
 else:
     Protocol = object  # `typing` is not loaded for a name
@@ -250,17 +249,18 @@ class HeldSink:
         else:
             self._sink.emit(event)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Until the end of the block nothing is passed on."""
+    def held(self) -> HeldSink:
+        """Until the end of the `with` block nothing is passed on."""
+        return self
+
+    def __enter__(self) -> None:
         self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            waiting, self._waiting = self._waiting, []
-            for event in waiting:
-                self._sink.emit(event)
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            self._sink.emit(event)
 
 
 def careful_sink(sink: Sink) -> Sink:

@@ -25,7 +25,11 @@ SLUG_HASH_DIGITS = 12  # enough to keep two long paths apart
 MAX_IDENTITY_BYTES = 1 << 20  # a few lines
 STATE_SUFFIX = ".state"  # memory/ is the person's; memory.state/ beside it is ours
 _SESSION_INDEX = "session-index"
-_OURS = frozenset(("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX))  # folders beside the sessions'
+_ATTACHED = "attached"
+ATTENDED_NAME = "attended"
+_OURS = frozenset(
+    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED)
+)  # folders beside the sessions'
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
 
@@ -107,6 +111,7 @@ class Layout:
     settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
     default_memory = _Below("project_home", "memory")
     session_index = _Below("project_home", _SESSION_INDEX)  # derived; it may be deleted at any time (R8)
+    attached = _Below("project_home", _ATTACHED)  # what hooks of coding agents leave to their worker
     local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
     project_settings = _Below("work_tree", PROJECT_FOLDER, "settings.json")
 
@@ -179,6 +184,10 @@ class Layout:
     def shown(self, session_id: str) -> str:
         """Which memories a session was shown (R1)."""
         return os.path.join(self.session_folder(session_id), "shown.json")
+
+    def attended(self, session_id: str) -> str:
+        """What is noted of another agent's session."""
+        return os.path.join(self.session_folder(session_id), ATTENDED_NAME)
 
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")

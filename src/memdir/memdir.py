@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
-from contextlib import suppress
 
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from memdir.model.model import Model
     from memdir.model.raw import Form
     from memdir.recall.prefetch import RecallThreads
-    from memdir.recall.recall import Chooser, Recaller
+    from memdir.recall.recall import Chooser, Recaller, Shown
     from memdir.recall.selection import LocalChooser
     from memdir.search.index_store import OnProgress
     from memdir.search.memory_search import Match
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
     from memdir.store.memories import Added
+    from memdir.store.memory_file import Memory
     from memdir.store.move import Moved, Side
     from memdir.store.scan import Header
-    from memdir.store.store import Memory, MemoryStore
+    from memdir.store.store import MemoryStore
     from memdir.store.undo import Undone
     from memdir.transcript.transcript import Transcript
 
@@ -266,6 +266,10 @@ class MemDir:
         self._sessions[session_id].tell_too(form, on_saved)
         return self._sessions[session_id]
 
+    def shown_in(self, session_id: str) -> Shown:
+        """What a session was shown, for hosts that recall without one (R1)."""
+        return self._shown.of(session_id)
+
     async def close(self) -> None:
         """Close the sessions that are open, end what runs beside them, let go of the model unless it is the host's."""
         chosen, self._chosen_model = self._chosen_model, None
@@ -356,6 +360,8 @@ class MemDir:
         self._is_started = True
         self.store.ensure()
         if self.learns_for_all_projects:
+            from contextlib import suppress
+
             with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.store_for("user").ensure()
         if self.is_default_place:
@@ -446,7 +452,7 @@ class MemDir:
                 self._recallers[scope, is_alone] = Recaller(
                     self._model_chooser(scope) if self.asks_model and self._has_model else self.chooser(scope),
                     others,
-                    self.store_for,
+                    self.place_of,
                     self.layout.work_tree,
                     sink=self,
                     clock=self.clock,
@@ -599,6 +605,8 @@ class MemDir:
         """The memory is on, and where it was before the project moved is known."""
         self.require_enabled()
         if not self._has_looked:
+            from contextlib import suppress  # a hook opens nothing this way, and loads it only where it must
+
             with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
                 self.find_lost_store()
             self.require_enabled()

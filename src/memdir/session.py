@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -31,9 +31,12 @@ from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Tr
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped
+from memdir.remember.turn import FinishedTurn, Skipped, written_since
+from memdir.transcript.attended import Attended
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message
+from memdir.transcript.session_list import all_sources
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -244,6 +247,31 @@ class Session:
             work = self._dream(parent, due, self.dream_task)
             self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
 
+    # What is learned from a conversation that another program had
+
+    async def learn(self, messages: Sequence[Message]) -> Sequence[str] | None:
+        """Learn from what a conversation says after the cursor, when it is over or rests. The files that were written;
+        None when it failed and comes again (X10). What was written into memory meanwhile is known by the history."""
+        memory = self._memory
+        self.state.begin()
+        plan = replace(self._plan, written_since=lambda moment: written_since(self._plan.stores, moment))
+        name = memory.settings.extract_model or memory.model_name
+        model = memory.model_for("extract", at_cap="raise")
+        return await CatchUp(memory.layout, plan, model, name, memory.sink, memory.clock).learn(self.state, messages)
+
+    async def take_notes(self, messages: Sequence[Message], tokens: int) -> None:
+        """Bring the notes of such a conversation up to date, if that is due; `tokens` are what it holds in all (N3)."""
+        request = replace(self.own_request(), messages=tuple(messages[:-1]))
+        self.session_memory.after_sampling(FinishedTurn(request, messages[-1]), Usage(input=tokens))
+        await self.session_memory.settle(CLOSE_SECONDS)
+
+    async def dream_if_due(self) -> None:
+        """A dream, when the gates are open (D1)."""
+        due = self._gates.check()
+        if isinstance(due, Due):
+            self.dream_task = DreamTask(len(due.sessions))
+            await self._dream(self.own_request(self._memory.settings.dream_model), due, self.dream_task)
+
     @property
     def should_compact(self) -> bool:
         """Whether the conversation fills so much of the model's window that it should be compacted now (N7). A host
@@ -414,17 +442,30 @@ class Session:
 
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
+        others = tuple(self._sessions_of_others(sessions))
+        of_others = {ref.id for ref, _ in others}
         plan = DreamPlan(
             memory.stores(),
             memory.layout.work_tree,
             memory.layout.project_home,
-            sessions,
+            tuple(name for name in sessions if name not in of_others),
+            others=others,
             overrides=memory.layout.prompts,
             max_lost_share=memory.settings.dream_max_lost_percent / 100,
         )
         # At a cap it gives its lock back and comes again, rather than hold it until midnight.
         model: Model = memory.model_for("dream", at_cap="raise")
         return Dreamer(plan, model, memory.sink, memory.clock, confirm)
+
+    def _sessions_of_others(self, names: Sequence[str]) -> Iterator[tuple[SessionRef, TranscriptSource]]:
+        """Those of the sessions that other agents had, and how to read them."""
+        sources = all_sources(self._memory.environment)
+        for name in names:
+            attended = Attended.load(self._memory.layout, name)
+            source = sources.get(attended.agent) if attended is not None else None
+            ref = source.session(name, attended.transcript) if source and attended else None
+            if source is not None and ref is not None:
+                yield ref, source
 
     def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
         """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of

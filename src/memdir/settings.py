@@ -147,6 +147,7 @@ class Settings:
     model_api: str
     model_command: str
     model_context_tokens: int
+    attach_model: str
     auto_compact: bool
     compact_percent: int
     budget_tokens_per_day: int

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.disk.atomic import append_bytes, delete_file, make_folder, sweep_temporaries, write_bytes_atomic
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import delete_file, make_folder, sweep_temporaries, write_bytes_atomic
 from memdir.errors import DiskError
 
 

@@ -78,6 +78,7 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "recall/answer.md": {},
     "recall/select.md": {},
+    "hooks/compact.md": {"notes": "# Session Title\nDatabase tests"},
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",

@@ -11,7 +11,8 @@ from memdir.prompts.listing import manifest
 from memdir.recall.inject import MAX_MEMORY_CHARACTERS, render_memory
 from memdir.recall.verify import Missing
 from memdir.store.history import Origin
-from memdir.store.store import Memory, MemoryStore
+from memdir.store.memory_file import Memory
+from memdir.store.store import MemoryStore
 
 DAY = 86_400
 

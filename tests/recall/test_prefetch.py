@@ -201,7 +201,7 @@ async def test_the_conversation_goes_on_while_an_index_is_made(project: Path) ->
     memory = opened(project)
     slow = Slow(memory.place.root, memory.place.derived)
     chooser = LocalChooser(memory.place, "project", slow, clock=memory.clock)
-    recaller = Recaller(chooser, (), memory.store_for, str(project), sink=memory.sink)
+    recaller = Recaller(chooser, (), memory.place_of, str(project), sink=memory.sink)
     pending = Prefetch(lambda: recaller, RecallThreads(), PORT)
     assert await asyncio.to_thread(slow.begun.wait, 10)
     for _ in range(10):
@@ -243,13 +243,13 @@ async def test_a_recall_that_fails_finds_nothing(project: Path) -> None:
 
     memory = opened(project)
     chooser = LocalChooser(memory.place, "project", Broken(memory.place.root, ""), clock=memory.clock)
-    recaller = Recaller(chooser, (), memory.store_for, str(project), sink=memory.sink)
+    recaller = Recaller(chooser, (), memory.place_of, str(project), sink=memory.sink)
     assert await joined(Prefetch(lambda: recaller, RecallThreads(), PORT)) == []
 
 
 async def test_a_turn_that_ends_cancels_its_recall_and_the_question_to_a_model(project: Path) -> None:
     memory = opened(project)
-    recaller = Recaller(Waiting(), (), memory.store_for, str(project), sink=memory.sink)
+    recaller = Recaller(Waiting(), (), memory.place_of, str(project), sink=memory.sink)
     pending = Prefetch(lambda: recaller, RecallThreads(), PORT)
     while pending._asking is None:
         await asyncio.sleep(0.001)

@@ -56,7 +56,7 @@ class Bench:
         self.recaller = self.over(self.local)
 
     def over(self, chooser: Chooser) -> Recaller:
-        return Recaller(chooser, (), lambda _: self.store, str(self.project), sink=self.events, clock=lambda: NOW)
+        return Recaller(chooser, (), lambda _: self.store.place, str(self.project), sink=self.events, clock=lambda: NOW)
 
     def choose(self, text: str = OVEN) -> list[str]:
         (selection,) = self.recaller.choose(RecallRequest(text, shown=self.shown))

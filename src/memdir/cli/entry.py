@@ -6,6 +6,7 @@ This module is on the path of every hook: it imports nothing that a command does
 from __future__ import annotations
 
 import errno
+import os
 import sys
 
 from memdir.errors import MemdirError
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
-MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of our own files, memdir.disk tells; this is the output
 _VALUED = ("--project", "--home", "--set")  # options of every command, with a value
 _FLAGS = ("--json", "--bare", "--no-color")
@@ -53,13 +53,30 @@ _FIRST_STEPS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
-    _open_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["hook"] and words[1:2] not in (["--help"], ["-h"]):
+        return _hook(words[1:], is_process=arguments is None)
+    _open_streams()
     try:
         return _main(words)
     except MemdirError as error:
         _tell(error, as_json="--json" in words)
         return error.exit_code
+
+
+def _hook(words: list[str], *, is_process: bool) -> int:
+    """A coding agent calls, and goes on whatever happens: the one broad `except` of that surface (ADR 0060)."""
+    try:
+        __import__("memdir.hooks.hook")  # surfaces do not import each other
+        sys.modules["memdir.hooks.hook"].run(words, is_process=is_process)
+    except BaseException as error:  # noqa: BLE001
+        from memdir.process import keep_crash
+
+        keep_crash(error)
+    finally:
+        if is_process:
+            os._exit(0)  # whatever else went wrong, or could still at an exit
+    return 0
 
 
 def _main(words: list[str]) -> int:
@@ -115,12 +132,9 @@ def _version(*, as_json: bool) -> int:
 
 def _open_streams() -> None:
     """A stream that the caller closed leads nowhere, and no character is too strange for one that is open."""
-    if None in (sys.stdin, sys.stdout, sys.stderr):
-        import os
+    from memdir.process import open_descriptors
 
-        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # or a file of ours would become the output
-            pass
-        os.close(number)
+    if open_descriptors():
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
@@ -237,22 +251,10 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
 
 def report_crash(error: Exception, *, as_json: bool = False) -> None:
-    """Tell in one line, keep the details, without secrets, in the home's logs."""
-    import os
-    import traceback
+    """Tell in one line, and where the details are."""
+    from memdir.process import keep_crash
 
-    from memdir.disk.atomic import append_bytes, make_folder
-    from memdir.settings import Environment
-    from memdir.store.secrets import beginning
-
-    details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
-    path = os.path.join(Environment.read().home, "logs", "crash.log")
-    where = f"The details are in {path}"
-    try:
-        make_folder(os.path.dirname(path))
-        append_bytes(path, details.encode("utf-8", "replace") + b"\n")
-    except (MemdirError, OSError):
-        where = details
+    where = keep_crash(error)
     bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
     bug.exit_code = EXIT_BUG
     _tell(bug, as_json=as_json)
@@ -300,8 +302,6 @@ def _output_failed(error: OSError) -> int:
 
 def _drop_output() -> None:
     """What is still in the buffer goes nowhere: Python would complain about it at exit."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

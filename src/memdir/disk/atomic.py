@@ -12,7 +12,7 @@ import sys
 from contextlib import contextmanager, suppress
 
 from memdir.disk.open_writers import try_lock
-from memdir.disk.plain_file import BINARY, NEVER_WAIT, NO_LINK, open_descriptor, reason_of, require_plain
+from memdir.disk.plain_file import BINARY, NO_LINK, open_descriptor, reason_of
 from memdir.errors import DiskError
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ _NEW_PROJECT_FILE = 0o664  # no text needs to be run, and none has to be written
 TEMPORARY_PREFIX = ".memdir-tmp-"  # a leading dot keeps a half-written file out of every scan
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | BINARY
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK | NEVER_WAIT | BINARY
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then run the same command again",
     errno.EDQUOT: "Your disk quota is used up: free some space, then run the same command again",
@@ -145,19 +144,6 @@ def delete_tree(folder: str) -> None:
     except OSError as error:
         raise disk_error(error, "delete", folder) from error
     flush_folder(os.path.dirname(folder))
-
-
-def append_bytes(path: str, data: bytes) -> None:
-    """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1)."""
-    try:
-        descriptor = os.open(path, _APPEND, FILE_MODE)
-        try:
-            require_plain(os.fstat(descriptor))
-            os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise disk_error(error, "append to", path) from error
 
 
 def nearest_existing(path: str) -> str:

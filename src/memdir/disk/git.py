@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 
+from memdir.disk.append import append_bytes
 from memdir.disk.atomic import (
     FILE_MODE,
-    append_bytes,
     delete_file,
     disk_error,
     flush_folder,

@@ -41,8 +41,9 @@ from memdir.memdir import MemDir
 from memdir.model.choose import who_serves
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
+from memdir.store.memory_file import Memory
 from memdir.store.scan import Unreadable
-from memdir.store.store import Memory, MemoryStore, entry_for
+from memdir.store.store import MemoryStore, entry_for
 from memdir.text.words import counted
 
 _MAX_INSTRUCTIONS_BYTES = 1 << 20

@@ -11,9 +11,10 @@ from datetime import date
 
 from memdir.doctor import Finding
 from memdir.recall.verify import Verifier
+from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
-from memdir.store.store import Memory, MemoryStore
+from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import marked_trust
 from memdir.text.dates import read_any

@@ -41,6 +41,7 @@ from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 if TYPE_CHECKING:
     from memdir.events import Sink
@@ -64,6 +65,7 @@ class DreamPlan:
     max_lost_share: float = MAX_LOST_SHARE
     max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
+    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # sessions of other agents
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ class Dreamer:
 
     def _job(self, tools: Toolbox) -> Job:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
-        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now)
+        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others)
+        readable = [ref.path for ref, _ in job.others if ref.path.endswith(".jsonl")]
         ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides, has_index=folder.has_index)
@@ -220,7 +223,7 @@ class Dreamer:
             bash=told_of_bash(tools),
             directory=folder.root,
             sessions_directory=job.sessions_folder,
-            sessions="\n".join(f"- {shown_line(session)}" for session in job.sessions) or "(none)",
+            sessions="\n".join(f"- {shown_line(session)}" for session in (*job.sessions, *readable)) or "(none)",
             manifest=(manifest(folder.headers, scope=folder.scope, ended=ended) or "(none)") + older,
             index_lines=str(MAX_LINES),
             index_bytes=f"{MAX_BYTES:,}",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memdir.dream.dream_lock import last_dream
+from memdir.transcript.attended import attended_times
 
 MIN_HOURS = 24.0  # a night
 MIN_SESSIONS = 5  # others than the current one, touched since
@@ -56,13 +57,16 @@ class DreamGates:
 
 
 def sessions_since(folder: str, since: float, *, without: str = "") -> tuple[str, ...]:
-    """The ids of sessions touched since a moment, oldest first."""
+    """The ids of sessions touched since a moment, oldest first: our own, and those of other agents that memdir attends
+    to."""
+    found = attended_times(folder)
     try:
         with os.scandir(folder) as entries:
             files = [
                 entry for entry in entries if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False)
             ]
-            found = sorted((one.stat(follow_symlinks=False).st_mtime, one.name[:-6]) for one in files)
+            found |= {one.name[:-6]: one.stat(follow_symlinks=False).st_mtime for one in files}
     except OSError:
         return ()
-    return tuple(session_id for mtime, session_id in found if mtime > since and session_id != without)
+    touched = sorted((moment, name) for name, moment in found.items() if moment > since and name != without)
+    return tuple(name for _, name in touched)

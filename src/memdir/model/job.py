@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from memdir.search.index_store import nearest_headers
 from memdir.store.scan import MAX_RETURNED, Header
 from memdir.store.store import MemoryStore
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 from memdir.transcript.tokens import estimate_text
 
 
@@ -59,6 +60,7 @@ class DreamJob:
     sessions_folder: str
     sessions: tuple[str, ...]
     now: datetime
+    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # those of other agents, and how to read them
 
 
 @dataclass(frozen=True)

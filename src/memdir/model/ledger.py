@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import reduce
 
-from memdir.disk.atomic import append_bytes, disk_error, make_folder
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import disk_error, make_folder
 from memdir.disk.plain_file import open_plain
 from memdir.model.model import Usage
 from memdir.transcript.reader import lines_backwards

@@ -83,6 +83,40 @@ def index_of(store: MemoryStore) -> str:
     return "\n".join([_index_line(line, by_key, copied) for line in shown(text).split("\n")])
 
 
+def useful_index(store: MemoryStore, *, room: int, used: Mapping[str, int]) -> str:
+    """The index within `room` characters: as it is where it fits, else the lines of the memories that are most useful,
+    with a word about the others. `used` is how often each was shown."""
+    from memdir.store.store import entry_for
+
+    whole = index_of(store)
+    loaded = store.load_index()
+    if len(whole) <= room and not (loaded.lines_cut or loaded.bytes_cut):
+        return whole
+    headers = store.scan(limit=None).headers
+    doubted = {_folded(header.key): header for header in headers if doubt_of(header)}
+    copied = frozenset([run for header in doubted.values() for run in runs_of(header.description)])
+    lines: list[str] = []
+    left = room - len(more_than_fit(len(headers)))
+    for header in sorted(headers, key=lambda header: _usefulness(header, used.get(header.key, 0)), reverse=True):
+        line = _index_line(shown_line(entry_for(header.key, header).render()), doubted, copied)
+        if len(line) >= left:
+            break
+        lines.append(line)
+        left -= len(line) + 1
+    return "\n".join([*lines, more_than_fit(len(headers) - len(lines))]) if lines else ""
+
+
+def more_than_fit(more: int) -> str:
+    """What an index says at its end that was cut by usefulness."""
+    return f"({more:,} more memories are not listed here: `memdir search WORDS` finds them, `memdir list` names all)"
+
+
+def _usefulness(header: Header, used: int) -> tuple[int, float]:
+    """How to work and for whom comes first, then what was needed before, then what is new."""
+    kinds = {"feedback": 3, "user": 3, "project": 1}
+    return kinds.get(header.type or "", 0) + min(used, 4), header.mtime
+
+
 def lines_of(store: MemoryStore) -> str:
     """What an index would say of a store that is to have none (S12)."""
     from memdir.store.store import entry_for

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memdir.recall.verify import Missing
-    from memdir.store.store import Memory
+    from memdir.store.memory_file import Memory
 
 MAX_MEMORY_CHARACTERS = 8_000  # of one memory: about 2,000 tokens
 MAX_SESSION_CHARACTERS = 60_000  # of all memories in one session

@@ -15,14 +15,15 @@ from memdir.errors import DiskError, MemdirError, PathEscape
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from memdir.events import Sink
+    from memdir.layout import Place
     from memdir.model.model import Model, Reply, Request
     from memdir.recall.selection import LocalChooser, Selection
     from memdir.recall.verify import Missing, Verifier
     from memdir.search.index_store import OnProgress
-    from memdir.store.store import Memory, MemoryStore
+    from memdir.store.memory_file import Memory
 
     AskModel = Callable[[Model, Request, float], Reply]  # the last is how many seconds it may take
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 MAX_RECALLED = 5  # R1
+MAX_AT_ONCE = 60_000  # characters: no less than all memories of a session may have
 MAX_SHOWN_BYTES = 1 << 20  # of what is kept about one session
 MAX_SESSIONS = 1_000  # a host that serves more starts the oldest again
 
@@ -104,24 +106,23 @@ class Shown:
         """Keep it for a process that goes on with the session."""
         if not self._path:
             return
-        import json
-
         from memdir.disk.atomic import make_folder, write_bytes_atomic
+        from memdir.disk.plain_json import encode
 
-        data = json.dumps({"characters": self.characters, "shown": self._shown}).encode("ascii") + b"\n"
+        text = encode({"characters": self.characters, "shown": self._shown})
+        data = text.encode("utf-8", "backslashreplace") + b"\n"
         try:
             make_folder(os.path.dirname(self._path))
-            write_bytes_atomic(self._path, data)
+            write_bytes_atomic(self._path, data, durably=False)  # a prompt waits; at worst it is shown twice
         except DiskError:
             return
 
     def _load(self) -> None:
-        import json
-
         from memdir.disk.plain_file import read_plain
+        from memdir.disk.plain_json import decode
 
         try:
-            found = json.loads(read_plain(self._path, max_bytes=MAX_SHOWN_BYTES))
+            found: Any = decode(read_plain(self._path, max_bytes=MAX_SHOWN_BYTES))
             shown = {str(scope): {str(k): int(v) for k, v in keys.items()} for scope, keys in found["shown"].items()}
             self.characters, self._shown = int(found["characters"]), shown
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -154,7 +155,7 @@ class ShownBySession:
 class RecallRequest:
     """A message that memories are wanted for, and how whoever asks wants the work done."""
 
-    __slots__ = ("ask", "on_progress", "recent_tools", "shown", "text")
+    __slots__ = ("ask", "on_progress", "recent_tools", "room", "shown", "text")
 
     def __init__(
         self,
@@ -164,8 +165,10 @@ class RecallRequest:
         shown: Shown | None = None,
         on_progress: OnProgress | None = None,
         ask: AskModel | None = None,
+        room: int = MAX_AT_ONCE,
     ) -> None:
         self.text = text
+        self.room = room  # characters that a host takes at once
         self.recent_tools = recent_tools
         self.shown = shown or Shown()
         self.on_progress = on_progress  # may raise Stopped
@@ -197,7 +200,7 @@ class Recaller:
         self,
         chooser: Chooser,
         others: Sequence[LocalChooser],
-        store_for: Callable[[str], MemoryStore],
+        place_of: Callable[[str], Place],
         project: str,
         *,
         sink: Sink,
@@ -205,7 +208,7 @@ class Recaller:
     ) -> None:
         self._chooser = chooser
         self._others = others
-        self._store_for = store_for
+        self._place_of = place_of
         self._project = project
         self._verifier: Verifier | None = None
         self._sink = sink
@@ -234,26 +237,33 @@ class Recaller:
 
     def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
         """Do what takes long, reading and checking: `show` only puts together."""
-        from memdir.recall.verify import Verifier
-
         with self._reading:
-            verifier = self._verifier = self._verifier or Verifier(self._project)
-            read = [(selection, self._read_and_check(selection, verifier)) for selection in selections]
-            return Prepared(request, read)
+            return Prepared(request, [(selection, self._read_and_check(selection)) for selection in selections])
 
     def show(self, prepared: Prepared) -> list[str]:
         """The memories as text for the conversation; marks them as shown."""
-        return [text for selection, ready in prepared.scopes for text in self._show(prepared.request, selection, ready)]
+        texts: list[str] = []
+        for selection, ready in prepared.scopes:
+            texts += self._show(prepared.request, selection, ready, room=prepared.request.room - sum(map(len, texts)))
+        return texts
 
-    def _read_and_check(self, selection: Selection, verifier: Verifier) -> list[tuple[Memory, list[Missing]]]:
-        store = self._store_for(selection.scope)
-        found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(store, key)) is not None]
+    def _read_and_check(self, selection: Selection) -> list[tuple[Memory, list[Missing]]]:
+        if not selection.keys:
+            return []  # as mostly: then nothing is loaded for it
+        from memdir.recall.verify import Verifier
+
+        verifier = self._verifier = self._verifier or Verifier(self._project)
+        root = self._place_of(selection.scope).root
+        found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(root, key)) is not None]
         return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
 
     def _show(
-        self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]]
+        self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]], *, room: int
     ) -> list[str]:
-        from memdir.recall.inject import MAX_SESSION_CHARACTERS, render_memory
+        if not ready:
+            self._tell(request, selection, ())
+            return []
+        from memdir.recall.inject import LEAST_SHOWN, MAX_SESSION_CHARACTERS, render_memory
 
         rendered: list[str] = []
         shown: list[str] = []
@@ -262,12 +272,15 @@ class Recaller:
             data = memory.topic.data
             if so_far.holds_copy(data) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
-            room, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
+            left, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
+            if room < LEAST_SHOWN * 2:
+                break  # the host takes no more now; it may come with another message
             text = render_memory(
-                memory, now=self._clock(), missing=missing, room=room, scope=scope, has_changed=is_news
+                memory, now=self._clock(), missing=missing, room=min(left, room), scope=scope, has_changed=is_news
             )
             so_far.add(scope, memory.key, len(text), data)
             rendered.append(text)
+            room -= len(text)
             shown.append(memory.key)
         if shown:
             so_far.save()
@@ -276,7 +289,6 @@ class Recaller:
 
     def _tell(self, request: RecallRequest, selection: Selection, shown: Sequence[str]) -> None:
         from memdir.events import memory_recalled, request_refused
-        from memdir.recall.recall_log import Injection, RecallLog
 
         work = {
             "scanned": selection.scanned,
@@ -289,7 +301,9 @@ class Recaller:
         self._sink.emit(memory_recalled(files=len(shown), characters=characters, work=work, prompt_hash=told))
         if not shown:
             return
-        place = self._store_for(selection.scope).place
+        from memdir.recall.recall_log import Injection, RecallLog
+
+        place = self._place_of(selection.scope)
         keys = tuple([place.prefix + key for key in shown])  # the team shares its project's log
         injection = Injection(self._clock(), request.shown.session, keys, message=request.text, by=selection.by)
         try:
@@ -306,9 +320,12 @@ def _timed(chooser: Chooser, request: RecallRequest) -> Selection:
     return selection
 
 
-def _read(store: MemoryStore, key: str) -> Memory | None:
+def _read(root: str, key: str) -> Memory | None:
     """A memory that was found a moment ago; None when it is gone or may not be read."""
+    from memdir.disk.safe_path import resolve_found
+    from memdir.store.memory_file import read_memory
+
     try:
-        return store.read_found(key)
+        return read_memory(root, key, resolve_found(root, key))
     except MemdirError:
         return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from memdir.disk.atomic import append_bytes, disk_error, make_folder
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import disk_error, make_folder
 from memdir.disk.plain_file import open_plain
-from memdir.errors import LockBusy
+from memdir.errors import DiskError, LockBusy
 from memdir.telemetry.jsonl import rotate_if_full, rotated
 
 TYPE_CHECKING = False
@@ -63,6 +64,15 @@ class RecallLog:
             except (KeyError, ValueError, TypeError):
                 continue
 
+    def counts(self) -> dict[str, int]:
+        """How often each memory was shown lately; none where that cannot be read."""
+        found: dict[str, int] = {}
+        with suppress(DiskError):
+            for injection in self.injections():
+                for key in injection.keys:
+                    found[key] = found.get(key, 0) + 1
+        return found
+
     def pin(self, pin: Pin) -> None:
         from memdir.store.secrets import redact
 
@@ -82,10 +92,10 @@ class RecallLog:
         yield from newest.values()
 
     def _append(self, name: str, line: Mapping[str, object]) -> None:
-        import json
+        from memdir.disk.plain_json import encode
 
         make_folder(self._folder)
-        text = json.dumps(line, ensure_ascii=False)  # a file name that is no UTF-8 is left to JSON's own escapes
+        text = encode(line)  # a file name that is no UTF-8 is left to JSON's own escapes
         append_bytes(os.path.join(self._folder, name), text.encode("utf-8", "backslashreplace") + b"\n")
 
     def _lines(self, name: str) -> Iterator[dict[str, object]]:

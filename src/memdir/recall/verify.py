@@ -38,6 +38,8 @@ _WEB_ENDINGS = frozenset(_WEB_TEXT.split())
 def references_in(text: str) -> Iterator[tuple[str, str]]:
     """Every path, link, command and symbol that a text names, each once, as kind and name."""
     seen: set[tuple[str, str]] = set()
+    if "/" not in text and "`" not in text:
+        return  # as in most: nothing has to be loaded to tell
     for kind, name in _all_named(text[:MAX_TEXT_CHARACTERS]):
         if name and (kind, name) not in seen:
             seen.add((kind, name))

@@ -53,7 +53,10 @@ class CatchUp:
             with left_alone(self.layout.session(session.id)) as is_left:
                 if not is_left:  # somebody has resumed it since, or is catching up with it too
                     continue
-                written = await self._extract(session)
+                messages = resume(self.layout.session(session.id)).messages
+                written = await self.learn(session, messages)
+                if written is not None and self._turn(session, messages) is None:
+                    self._pass_over(session)
                 files += written or ()
                 failed += written is None
         if sessions or left:
@@ -104,12 +107,13 @@ class CatchUp:
         with left_alone(ref.path) as is_left:
             return is_left
 
-    async def _extract(self, session: SessionState) -> Sequence[str] | None:
-        """The files that were written; None when it failed and shall be tried again. What was said on several days is
-        extracted day by day: dates count from the day on which they were said."""
+    async def learn(self, session: SessionState, messages: Sequence[Message]) -> Sequence[str] | None:
+        """Extract what a conversation says after the session's cursor. The files that were written; None when it failed
+        and shall be tried again. What was said on several days is extracted day by day: dates count from the day on
+        which they were said."""
         files: list[str] = []
         for _ in range(MAX_DAYS):
-            before, turn = session.extract_cursor, self._turn(session)
+            before, turn = session.extract_cursor, self._turn(session, messages)
             if turn is None:
                 break
             written = await self._extract_day(session, turn)
@@ -138,18 +142,17 @@ class CatchUp:
             return None
         return ()
 
-    def _turn(self, session: SessionState) -> FinishedTurn | None:
+    def _turn(self, session: SessionState, messages: Sequence[Message]) -> FinishedTurn | None:
         """The messages of the first day after the cursor as a finished turn; None when there are none."""
-        said = session.heard(resume(self.layout.session(session.id)).messages)
+        said = session.heard(messages)
         messages = [message for message in said if not message.is_off or message.id == session.extract_cursor]
         done = _done(messages, session.extract_cursor)
         end = _end_of_day(messages, done, self.plan.zone)
         while end > done and messages[end - 1].tool_uses:
             end -= 1  # a call that was never answered
         if end == done:
-            self._pass_over(session)
             return None
-        new = messages[_start(messages, done) : end]
+        new = tuple(messages[_start(messages, done) : end])
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
         return FinishedTurn(
             Request(self.model_name, tools=tools.specs, messages=tuple(new[:-1])), new[-1], is_past=True

@@ -83,6 +83,7 @@ class ExtractionPlan:
     is_remote: bool = False
     overrides: str = ""
     zone: tzinfo | None = None  # the user's; the machine's by default
+    written_since: Callable[[float], tuple[str, ...] | None] | None = None  # by the main agent, as the history tells it
 
 
 @dataclass
@@ -220,7 +221,8 @@ class Extraction:
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
-        saved = self._without_deleted(saved_below(new, roots, self.plan.cwd))
+        own = self._written_in(new)
+        saved = self._without_deleted(saved_below(new, roots, self.plan.cwd) if own is None else own)
         if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
@@ -255,6 +257,12 @@ class Extraction:
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report)
+
+    def _written_in(self, new: Sequence[Message]) -> tuple[str, ...] | None:
+        """What the main agent wrote down itself, with whatever tool (X3); None where the history does not tell."""
+        moment = next((at for message in new if (at := said_at(message)) is not None), None)
+        written_since = self.plan.written_since
+        return written_since(moment) if written_since is not None and moment is not None else None
 
     def _without_deleted(self, saved: Sequence[str]) -> list[str]:
         """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it."""

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memdir.disk.atomic import append_bytes, delete_file, make_folder, write_bytes_atomic
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import open_descriptor, read_plain
 from memdir.layout import Layout, is_session_id

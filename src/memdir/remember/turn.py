@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.agent.gate import READING
+from memdir.disk.safe_path import is_index
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
+from memdir.store.store import MemoryStore
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import Message, ToolUse
@@ -18,6 +20,8 @@ from memdir.transcript.message import Message, ToolUse
 _INSTRUCTIONS = re.compile(
     r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
 )
+MAX_COMMITS = 200  # of one turn that are looked at
+_OWN_WORK = ("extract", "dream", "undo", "restore", "doctor", "import")
 MAX_PATH = 4096  # longer is a text
 _COMMANDS = re.compile(r"[|;&\n]")
 _WRITTEN_BY = re.compile(r">\s*([^\s<>]+)")
@@ -90,6 +94,34 @@ def saved_below(messages: Sequence[Message], roots: Sequence[str], cwd: str) -> 
         if real.startswith(tuple(inside)):
             found[real] = None
     return tuple(found)
+
+
+def written_since(stores: Sequence[MemoryStore], moment: float) -> tuple[str, ...] | None:
+    """The files that somebody else than memdir's own work wrote into memory directories since a moment, whatever tool
+    it was: a patch, a shell, MCP. None without git, which looks back."""
+    found: dict[str, None] = {}
+    for store in stores:
+        if not store.record_outside_changes() or not store.history.is_readable:
+            return None
+        for commit in store.history.log(limit=MAX_COMMITS):
+            if commit.time < int(moment):
+                break
+            if commit.source not in _OWN_WORK:
+                paths = [
+                    os.path.join(store.place.base, one.path)
+                    for one in commit.files
+                    if one.after and not is_index(one.path)
+                ]
+                new = [path for path in paths if not commit.is_beginning or _changed_at(path) >= int(moment)]
+                found.update(dict.fromkeys(map(os.path.realpath, new)))
+    return tuple(found)
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _paths_in(use: ToolUse) -> Iterator[str]:

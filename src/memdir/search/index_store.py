@@ -198,7 +198,8 @@ class IndexStore:
         self._write(JOURNAL_NAME if first else BASE_NAME, data)
 
     def _write(self, name: str, data: bytes, *, appends: bool = False) -> None:
-        from memdir.disk.atomic import append_bytes, make_folder, write_bytes_atomic  # only what writes loads it
+        from memdir.disk.append import append_bytes
+        from memdir.disk.atomic import make_folder, write_bytes_atomic  # only what writes loads it
         from memdir.disk.lock import locked
 
         try:

@@ -6,8 +6,9 @@ import os
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
+from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
-from memdir.store.store import Memory, MemoryStore
+from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic, require_valid
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 

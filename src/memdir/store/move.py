@@ -15,7 +15,8 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import EditConflict, MemoryNotFound, UsageError
 from memdir.store.history import Commit, Origin
 from memdir.store.index import Entry, Index
-from memdir.store.store import Memory, MemoryStore, entry_for
+from memdir.store.memory_file import Memory
+from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.store.undo import Undone, undo
 from memdir.text.naming import free_key

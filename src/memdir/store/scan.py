@@ -21,7 +21,6 @@ from memdir.store.frontmatter import (
     read_fields,
     read_unclosed,
 )
-from memdir.store.taxonomy import parse_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ class Header:
     @property
     def type(self) -> MemoryType | None:
         """What it is about; None where the file does not say."""
+        from memdir.store.taxonomy import parse_type  # a hook that only looks at times loads no enum
+
         return parse_type(self.fields.get("type"))
 
     @property

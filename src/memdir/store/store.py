@@ -14,17 +14,18 @@ from memdir.disk.atomic import make_folder
 from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
-from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound
+from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
 from memdir.store.history import MOMENT, History, Origin, tell_moment
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation, is_waiting
+from memdir.store.memory_file import Memory, read_memory, read_with_time
 from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner, most_bytes, too_large
 from memdir.store.topic import Topic
 from memdir.store.trust import doubt_of, marked_trust
-from memdir.store.writer import Writer, read_with_time
+from memdir.store.writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,31 +37,6 @@ if TYPE_CHECKING:
     from memdir.store.gone import Gone
 
 MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
-
-
-class Memory:
-    """One memory as it stands on disk."""
-
-    __slots__ = ("key", "mtime_ns", "path", "topic")
-
-    def __init__(self, key: str, path: str, topic: Topic, mtime_ns: int) -> None:
-        self.key = key  # the file name below the memory directory
-        self.path = path  # the file
-        self.topic = topic  # its content, read
-        self.mtime_ns = mtime_ns  # when it was last changed, in nanoseconds
-
-    def __repr__(self) -> str:
-        return f"Memory({self.key!r}, name={self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """Its title; the file name where there is none."""
-        return self.topic.name or self.key.rsplit("/", 1)[-1][:-3]
-
-    @property
-    def mtime(self) -> float:
-        """When it was last changed, in seconds since the epoch."""
-        return self.mtime_ns / 1e9
 
 
 class _IndexBatch:
@@ -251,11 +227,11 @@ class MemoryStore:
 
     def read(self, key: str) -> Memory:
         """One memory by its key; MemoryNotFound when there is none."""
-        return self._read(key, self.path_of(key))
+        return read_memory(self.root, key, self.path_of(key))
 
     def read_found(self, key: str) -> Memory:
         """One memory by a key that a scan gave, whatever its name; MemoryNotFound when it is gone meanwhile."""
-        return self._read(key, resolve_found(self.root, key))
+        return read_memory(self.root, key, resolve_found(self.root, key))
 
     def readable(self, headers: Iterable[Header]) -> Iterator[Memory]:
         """The memories of a scan that can be read now, whatever their names: an odd file costs no other."""
@@ -264,15 +240,6 @@ class MemoryStore:
                 yield self.read_found(header.key)
             except MemdirError:
                 continue
-
-    def _read(self, key: str, path: str) -> Memory:
-        data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))
-        if data is None or mtime_ns is None:
-            raise MemoryNotFound(
-                f"there is no memory {key} in {self.root}",
-                remedy="`memdir list`, or `memory.list()`, shows what there is",
-            )
-        return Memory(key, path, Topic(data), mtime_ns)
 
     def load_index(self) -> LoadedIndex:
         """The index within its limits, as a model gets it (S8)."""

@@ -19,7 +19,7 @@ from memdir.disk.atomic import (
     write_bytes_atomic,
 )
 from memdir.disk.lock import WAIT_SECONDS, locked
-from memdir.disk.plain_file import NotPlain, TooLarge, read_plain, read_with_status
+from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
@@ -38,6 +38,7 @@ from memdir.store.journal import (
     waiting_journals,
     write_journal,
 )
+from memdir.store.memory_file import read_with_time
 from memdir.store.merge import merge_bytes
 from memdir.store.repair import repair_all, repair_files_for_people, repair_history, repair_in_words
 from memdir.store.scan import MAX_FILE_BYTES
@@ -326,18 +327,3 @@ def outside_message(paths: Sequence[str], moment: float | None = None) -> str:
     shown = paths[0] if len(paths) == 1 else f"{len(paths)} files"
     more = {} if moment is None else {MOMENT: tell_moment(moment)}
     return Origin(OUTSIDE).message(f"changed outside memdir: {shown}", **more)
-
-
-def read_with_time(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> tuple[bytes | None, int | None]:
-    """A file's bytes and its time, from one open file; None when there is none."""
-    try:
-        data, status = read_with_status(path, max_bytes=max_bytes)
-    except FileNotFoundError:
-        return None, None
-    except TooLarge as error:
-        raise BadMemoryFile(
-            f"{path} is no memory: {error}", remedy="Keep the point of it, or move it out of the directory"
-        ) from None
-    except OSError as error:
-        raise disk_error(error, "read", path) from error
-    return data, status.st_mtime_ns

@@ -21,15 +21,18 @@ class JsonlLog:
         self._max_bytes = max_bytes
 
     def emit(self, event: Event) -> None:
-        import json  # here, because a command that has nothing to tell should not load any of it (ADR 0003)
-        from datetime import UTC, datetime
+        from time import gmtime, strftime
 
-        from memdir.disk.atomic import append_bytes, make_folder
+        from memdir.disk.append import append_bytes
+        from memdir.disk.plain_json import encode  # here: a command with nothing to tell loads none of it (ADR 0003)
 
-        moment = datetime.fromtimestamp(event.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = json.dumps({"time": moment, "event": event.name, **event.fields}, ensure_ascii=False)
+        moment = f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(event.time))}.{int(event.time * 1000) % 1000:03}Z"
+        line = encode({"time": moment, "event": event.name, **event.fields})
         try:
-            make_folder(os.path.dirname(self._path))
+            if not os.path.isdir(os.path.dirname(self._path)):
+                from memdir.disk.atomic import make_folder
+
+                make_folder(os.path.dirname(self._path))
             rotate_if_full(self._path, max_bytes=self._max_bytes)
             append_bytes(self._path, line.encode("utf-8", "replace") + b"\n")
         except (MemdirError, OSError):

@@ -56,10 +56,3 @@ def _seen(match: re.Match[str]) -> str:
         for sign, left, right in _BELONGS
     )
     return match[0] if belongs else ""
-
-
-def unquoted(text: str) -> str:
-    """A text without the quotation marks that a command line put around the whole of it (`"say \\"hi\\""`)."""
-    inner = text.strip()[1:-1]
-    is_quoted = len(inner) > 0 and text.strip()[0] == text.strip()[-1] == '"'
-    return inner.replace('\\"', '"') if is_quoted and '"' not in inner.replace('\\"', "") else text

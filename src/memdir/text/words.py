@@ -150,3 +150,10 @@ def _append_unspaced(word: str, out: list[str]) -> None:
 def counted(count: int, one: str, many: str = "") -> str:
     """A number and what it counts: "1 memory", "2 memories", "1,204 files"."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def unquoted(text: str) -> str:
+    """A text without the quotation marks that a command line put around the whole of it (`"say \\"hi\\""`)."""
+    inner = text.strip()[1:-1]
+    is_quoted = len(inner) > 0 and text.strip()[0] == text.strip()[-1] == '"'
+    return inner.replace('\\"', '"') if is_quoted and '"' not in inner.replace('\\"', "") else text

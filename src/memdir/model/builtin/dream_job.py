@@ -21,6 +21,7 @@ from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
 from memdir.transcript.message import Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import Record
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
@@ -63,7 +64,8 @@ class Planned:
 def plan_job(job: DreamJob) -> Planned:
     """Plan the night that a job describes."""
     found = (_session(job.sessions_folder, name) for name in job.sessions)
-    texts = tuple(session for session in found if session is not None)
+    others = (_other_session(ref, source) for ref, source in job.others if ref.size <= MAX_SESSION_BYTES)
+    texts = (*(session for session in found if session is not None), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     plan = plan_night(Night(files, texts, job.now))
     if not job.folder.has_index:  # there is none to bring in step
@@ -105,6 +107,20 @@ def _session(folder: str, name: str) -> SessionText | None:
         return None
     lines = tuple(line for record in read_records(path) for line in _lines(record))
     return SessionText(name, status.st_mtime, lines)
+
+
+def _other_session(ref: SessionRef, source: TranscriptSource) -> SessionText:
+    """A session of another agent: what was said in it, and what tools answered."""
+    lines = []
+    for message in source.messages(ref):
+        moment = _seconds(message.timestamp)
+        for block in message.content:
+            match block:
+                case Text(text):
+                    lines.append(SessionLine(message.role, "said", text, message.id, moment))
+                case ToolResult(_, content):
+                    lines.append(SessionLine(message.role, "tool_result", content, message.id, moment))
+    return SessionText(ref.id, ref.modified, tuple(lines))
 
 
 def _lines(record: Record) -> Iterator[SessionLine]:

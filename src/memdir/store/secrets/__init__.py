@@ -110,7 +110,10 @@ def beginning(text: str, limit: int) -> str:
     Nothing from behind the limit moves up, however much was taken out: there a secret may be cut in half unseen.
     """
     shown, at = "", 0
-    for match in find_secrets(text[: limit + LONGEST_SECRET]):
+    found = find_secrets(text[: limit + LONGEST_SECRET])
+    if not found and len(text) <= limit:
+        return text
+    for match in found:
         if match.start >= limit:
             break
         shown += f"{text[at : match.start]}[removed: {match.kind}]"

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memdir.disk.plain_file import open_descriptor
-from memdir.text.printable import unquoted
 from memdir.text.speakers import is_host
+from memdir.text.words import unquoted
 from memdir.transcript.message import Block, Message, Text, ToolResult, ToolUse
 from memdir.transcript.sources.source import SessionRef, is_of_project, newest_first, roots_of
 

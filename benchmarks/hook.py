@@ -1,0 +1,74 @@
+"""`make bench-hook`: what the hooks of a coding agent cost beside an empty process, in a project with git."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Row, best_process_seconds, clean_environment, report
+from benchmarks.stores import build_store
+from memdir.layout import Layout
+
+MEMORIES = 2_000
+ROUNDS = 25
+FLOOR = "python -I -c pass"
+SHOWN = "kalomi stotra"  # the memory that a question about them brings back
+EVENTS = (
+    ("prompt, nothing shown", "UserPromptSubmit", 4.0),
+    ("prompt, a memory shown", "UserPromptSubmit", 4.5),
+    ("session start", "SessionStart", 3.5),
+    ("stop", "Stop", 3.5),
+    ("compaction", "PreCompact", 3.5),
+    ("before a tool", "PreToolUse", 3.5),
+    ("session end", "SessionEnd", 3.5),
+)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as place:
+        home, project = Path(place) / "home", Path(place) / "project"
+        _build(home, project)
+        environment = clean_environment(MEMDIR_HOME=str(home))
+        memdir = str(Path(sys.executable).with_name("memdir"))
+        commands = [
+            [sys.executable, "-I", "-c", "pass"],
+            *([memdir, "hook", "claude", event] for _, event, _ in EVENTS),
+        ]
+
+        def told(at: int, number: int) -> bytes:
+            shown = at == 2
+            asked = f"Why do {SHOWN} belong together in the deploy?" if shown else "Please go on with the next step."
+            session = f"{number}-{at}" if shown else f"same-{at}"  # a memory is shown once a session
+            fields = {"session_id": session, "cwd": str(project), "prompt": asked, "source": "startup"}
+            return json.dumps({**fields, "transcript_path": f"{place}/{session}.jsonl"}).encode()
+
+        for number in range(-1, ROUNDS):  # as a host does it before the first prompt of a session
+            subprocess.run(commands[3], env=environment, input=told(2, number), stdout=subprocess.DEVNULL, check=True)
+        answer = subprocess.run(commands[2], env=environment, input=told(2, -1), stdout=subprocess.PIPE, check=True)
+        assert b"stotra" in answer.stdout, "nothing is shown: the measure would be of something else"
+        floor, *spent = best_process_seconds(commands, rounds=ROUNDS, environment=environment, stdin=told)
+    rows = [
+        Row(f"memdir hook: {name}", one, FLOOR, floor, limit)
+        for (name, _, limit), one in zip(EVENTS, spent, strict=True)
+    ]
+    return report(f"bench-hook: CPU time of a hook at {MEMORIES:,} memories, best of rounds", rows)
+
+
+def _build(home: Path, project: Path) -> None:
+    project.mkdir()
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=project, check=True)
+    folder = Path(Layout(str(home), str(project)).default_memory)
+    build_store(folder, MEMORIES)
+    head = f"---\nname: {SHOWN}\ndescription: why {SHOWN} belong together in the deploy\ntype: project\n---\n"
+    text = f"{head}\nThey share a key.\n"
+    (folder / "kalomi_stotra.md").write_text(text, encoding="utf-8")
+    lines = [f"- [memory {number}](memory_{number:06d}.md) — words\n" for number in range(MEMORIES)]
+    (folder / "MEMORY.md").write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

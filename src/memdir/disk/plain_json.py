@@ -1,0 +1,58 @@
+"""JSON in the few forms that a hook reads and writes, by what the standard library's `json` is made of: the package
+itself costs a third of a bare start (ADR 0003)."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Plain:
+    """How the scanner reads: as `json.loads` does, but for control characters, which it lets pass."""
+
+    strict = False
+    object_hook = object_pairs_hook = parse_constant = None
+    parse_float = float
+    parse_int = int
+
+
+def decode(data: bytes) -> object:
+    """The value that a text stands for; None for one that is no JSON, or no value alone."""
+    text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n\0")
+    try:
+        found, end = _scanner()(text, 0)
+    except (ValueError, StopIteration, RecursionError, TypeError):
+        return None
+    return found if end == len(text) else None
+
+
+def encode(value: object) -> str:
+    """A value of objects, lists, texts, numbers, true, false and nothing as JSON in one line."""
+    if isinstance(value, str):
+        return _encoder()(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{encode(str(name))}: {encode(one)}" for name, one in value.items()]) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join([encode(one) for one in value]) + "]"
+    words = {True: "true", False: "false", None: "null"}
+    return words[value] if value is None or isinstance(value, bool) else repr(value)
+
+
+def _scanner() -> Callable[[str, int], tuple[object, int]]:
+    try:
+        from _json import make_scanner
+    except ImportError:
+        from json import JSONDecoder
+
+        return JSONDecoder(strict=False).raw_decode
+    found: Callable[[str, int], tuple[object, int]] = make_scanner(_Plain())  # type: ignore[arg-type]
+    return found
+
+
+def _encoder() -> Callable[[str], str]:
+    try:
+        from _json import encode_basestring
+    except ImportError:
+        from json.encoder import encode_basestring
+    return encode_basestring

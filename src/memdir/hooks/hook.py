@@ -1,0 +1,275 @@
+"""`memdir hook HOST EVENT`: reads what a coding agent tells of an event, does the little that cannot wait, and answers
+in the form that this host takes. What learns runs detached (`worker.py`).
+
+On the path of every prompt: the standard library only, and as little of it as possible (ADR 0003). Nothing here may end
+a client's turn: whoever calls `run` catches everything and exits with 0 (ADR 0060).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from memdir.disk.plain_json import decode, encode
+from memdir.process import open_descriptors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memdir.memdir import MemDir
+
+# A host as its command line names it, and the agent whose transcripts it writes.
+HOSTS = {
+    "claude": "claude-code",
+    "codex": "codex",
+    "gemini": "gemini",
+    "qwen": "qwen",
+    "opencode": "opencode",
+}
+# What hosts call the events; ours are words of their own.
+EVENTS = {
+    "SessionStart": "start",
+    "session.created": "start",
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "chat.message": "prompt",
+    "Stop": "stop",
+    "AfterAgent": "stop",
+    "session.idle": "stop",
+    "PreCompact": "compact",
+    "PreCompress": "compact",
+    "experimental.session.compacting": "compact",
+    "SessionEnd": "end",
+    "PreToolUse": "tool",
+    "BeforeTool": "tool",
+    "tool.execute.before": "tool",
+}
+MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
+MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
+MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
+MAX_TOLD = 5  # files that a line names
+_EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
+# A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
+# environment is used (R3).
+_FLAGS = {"recall.selector": "local", "recall.encoder": "words"}
+
+
+class HookCall:
+    """One event of a session, as the host tells it."""
+
+    __slots__ = ("event", "fields", "host", "name")
+
+    def __init__(self, host: str, event: str, fields: Mapping[str, object]) -> None:
+        self.host = host
+        self.name = event  # as the host calls it
+        self.event = EVENTS.get(event, event)
+        self.fields = fields
+
+    def text(self, name: str) -> str:
+        """A field that is text; empty when it is missing or something else."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def session(self) -> str:
+        """The session's id: the name of its transcript where it has one of its own, so that whoever lists transcripts
+        finds the same."""
+        name = os.path.basename(self.text("transcript_path"))
+        return name.removesuffix(".jsonl") if name.endswith(".jsonl") else self.text("session_id")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a person talks in this session. Codex' own memory agent has no transcript, a sub-agent has an id."""
+        from memdir.layout import is_session_id
+
+        if self.host == "codex" and not self.text("transcript_path"):
+            return False
+        return is_session_id(self.session) and not self.fields.get("agent_id")
+
+
+class HookAnswer:
+    """What a host gets: text for the model, and a line for the user."""
+
+    __slots__ = ("context", "message")
+
+    def __init__(self, context: str = "", message: str = "") -> None:
+        self.context = context
+        self.message = message
+
+
+def run(words: Sequence[str], *, is_process: bool) -> None:
+    """Do what an event asks for and print what its host takes. Raises whatever goes wrong; a process of its own ends
+    when it takes too long."""
+    open_descriptors()
+    if words[:1] == ["--work"]:
+        from memdir.hooks.worker import work
+
+        return work(words[1])
+    if is_process:
+        _limit_time()
+    host, name = (*words, "", "")[:2]
+    event = EVENTS.get(name, name)
+    if host not in HOSTS or event not in _STEPS:
+        return None
+    told = decode(_given())
+    call = HookCall(host, name, told if isinstance(told, dict) else {})
+    if not call.is_ours:
+        return None
+    from memdir.memdir import open_memory
+
+    folder = call.text("cwd")
+    memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
+    if memory.settings.enabled:
+        _print(rendered(call, _STEPS[event](memory, call)))
+    return None
+
+
+def _limit_time() -> None:
+    """A prompt waits for a hook: past the limit it goes on without. By what `signal` is made of: the module itself
+    costs a tenth of a start."""
+    import _signal  # type: ignore[import-not-found]
+    import gc
+
+    _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
+    _signal.setitimer(_signal.ITIMER_REAL, MAX_SECONDS)
+    gc.disable()  # nothing is left for long
+
+
+def rendered(call: HookCall, answer: HookAnswer) -> str:
+    """An answer in the form of its host: an object that it knows the fields of. Claude Code takes what it should keep
+    in mind while it compacts as plain text; where nothing is to be said, nothing is printed."""
+    if call.host == "claude" and call.event == "compact":
+        return answer.context
+    fields: dict[str, object] = {}
+    if call.host == "opencode":  # our own plugin puts it where it belongs
+        fields = {"context": answer.context, "message": answer.message}
+        return encode(fields) if any(fields.values()) else ""
+    if answer.context:
+        fields["hookSpecificOutput"] = {"hookEventName": call.name, "additionalContext": answer.context}
+    if answer.message:
+        fields["systemMessage"] = answer.message
+    return encode(fields) if fields else ""
+
+
+def fits(call: HookCall, answer: HookAnswer) -> bool:
+    """Whether a host would show the whole of it."""
+    return len(rendered(call, answer)) <= MAX_ANSWER
+
+
+# The steps
+
+
+def _start(memory: MemDir, call: HookCall) -> HookAnswer:
+    """Behaviour and index, once a session: not again when one is resumed that has them."""
+    if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
+        memory.start()  # the text says that the directory is there (S4)
+    source = call.text("source")
+    is_known = _attend(memory, call)
+    if source in _EMPTIED:
+        memory.shown_in(call.session).forget()
+    if is_known and source not in _EMPTIED:
+        return HookAnswer(message=_saved(memory))
+    from memdir.hooks.session_start import start_context
+
+    saved = _saved(memory)
+    notes = _notes(memory, call) if source == "compact" and call.host != "claude" else ""
+    return HookAnswer(start_context(memory, lambda text: fits(call, HookAnswer(text + notes, saved))) + notes, saved)
+
+
+def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
+    """The memories that help with what the user says, each once a session; nothing when none clearly does (R1)."""
+    _attend(memory, call)
+    from memdir.hooks.prompt_recall import recalled
+
+    saved = _saved(memory)
+    return HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+
+
+def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
+    """A turn ended: it is queued, and the worker learns from it. Whatever is printed here starts another turn."""
+    from memdir.hooks.work_queue import WorkQueue, detach
+
+    _attend(memory, call)
+    WorkQueue(memory.layout).add(call.session)
+    detach(memory.layout.work_tree)
+    return HookAnswer()
+
+
+def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
+    """The notes of the session, for whoever summarises it (N7). Gemini asks before every turn, and takes no words."""
+    return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call))
+
+
+def _tool(memory: MemDir, call: HookCall) -> HookAnswer:  # noqa: ARG001 - where guards will look at the call
+    return HookAnswer()
+
+
+_STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
+    "start": _start,
+    "prompt": _prompt,
+    "stop": _stop,
+    "compact": _compact,
+    "end": _stop,
+    "tool": _tool,
+}
+
+
+def _attend(memory: MemDir, call: HookCall) -> bool:
+    """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
+    whether it did already."""
+    from memdir.transcript.attended import Attended
+
+    if os.path.exists(memory.layout.attended(call.session)):
+        return True
+    # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
+    begun = 0 if call.event in ("stop", "end") else time.time()
+    Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
+    return False
+
+
+def _saved(memory: MemDir) -> str:
+    """What the worker saved since somebody was told last (X9)."""
+    if not os.path.exists(os.path.join(memory.layout.attached, "saved")):
+        return ""
+    from memdir.hooks.work_queue import WorkQueue
+    from memdir.text.printable import one_line
+
+    files = [one_line(name) for name in WorkQueue(memory.layout).told()]
+    more = f" and {len(files) - MAX_TOLD} more" if len(files) > MAX_TOLD else ""
+    return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
+
+
+def _notes(memory: MemDir, call: HookCall) -> str:
+    """The session memory as instructions for a summary; empty where there is none."""
+    from memdir.disk.plain_file import read_if_plain
+    from memdir.prompts.compose import load_prompt
+    from memdir.prompts.door import shown
+
+    data = read_if_plain(memory.layout.session_memory(call.session), 1 << 20)
+    text = shown(data.decode("utf-8", "replace")).strip() if data else ""
+    if not text:
+        return ""
+    prompt = load_prompt("hooks/compact.md", overrides=memory.layout.prompts)
+    while not fits(call, HookAnswer(prompt.render(notes=text))):
+        text = text[: len(text) * 9 // 10].rpartition("\n")[0]
+    return prompt.render(notes=text)
+
+
+# Reading and printing
+
+
+def _given() -> bytes:
+    """All that the host tells; nothing when a person called, or when it is more than any event has to tell."""
+    parts: list[bytes] = []
+    room = MAX_INPUT_BYTES
+    while room > 0 and not os.isatty(0) and (part := os.read(0, min(room, 1 << 20))):
+        parts.append(part)
+        room -= len(part)
+    return b"".join(parts) if room > 0 else b""
+
+
+def _print(text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    while data:
+        data = data[os.write(1, data) :]

@@ -1,0 +1,93 @@
+"""What a prompt brings back: the recall of every other way in, in the form that goes into another host's prompt (R1).
+
+`ranked` is the step that a process which stays could answer, with the sentence model in its memory.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memdir.hooks.hook import HookCall
+    from memdir.memdir import MemDir
+    from memdir.recall.recall import Recaller, RecallRequest
+    from memdir.recall.selection import Selection
+
+MAX_CHARACTERS = 9_000  # of memories at one prompt: what a host shows whole, less what it is wrapped in
+MAX_PROMPT = 20_000  # characters that are looked at: the user's words are at the ends of a paste
+TAIL_BYTES = 64 << 10  # of the transcript: the tools of the last turns
+MAX_TOOLS = 20
+
+
+def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str:
+    """The memories for a prompt as one text; empty when none clearly helps. A host says a prompt again without words,
+    and its own commands are no questions."""
+    text = _asked(call)
+    if not text or text.startswith("/"):
+        return ""
+    from memdir.recall.recall import RecallRequest
+
+    shown = memory.shown_in(call.session)
+    request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
+    recaller = memory.recaller()
+    texts = recaller.show(recaller.prepare(request, ranked(recaller, request)))
+    if not texts:
+        return ""
+    from memdir.recall.inject import untagged
+
+    found = "\n\n".join(map(untagged, texts))
+    while not fits(found):
+        found = found[: len(found) * 9 // 10]
+    return found
+
+
+def ranked(recaller: Recaller, request: RecallRequest) -> list[Selection]:
+    return recaller.choose(request)
+
+
+def _asked(call: HookCall) -> str:
+    from memdir.text.words import unquoted
+
+    text = call.text("prompt").strip()
+    text = unquoted(text) if call.host == "opencode" else text
+    return text if len(text) <= MAX_PROMPT else f"{text[: MAX_PROMPT // 2]}\n{text[-MAX_PROMPT // 2 :]}"
+
+
+def _recent_tools(call: HookCall) -> list[str]:
+    """The tools of the last turns, by the end of the transcript: their names, the servers that they belong to, and the
+    programs that were run. opencode has no file to look at, and its plugin tells them."""
+    given = call.fields.get("recent_tools")
+    if isinstance(given, list):
+        return [tool for tool in given if isinstance(tool, str)][:MAX_TOOLS]
+    data = _tail(call.text("transcript_path"))
+    if not any(sign in data for sign in (b"tool_use", b"function_call", b"functionCall", b"toolCalls")):
+        return []
+    import re
+
+    calls = [line for line in data.split(b"\n")[1:] if re.search(rb"tool_use|function_?[cC]all|toolCalls", line)]
+    found: dict[str, None] = {}
+    for line in reversed(calls):
+        for name in re.findall(rb'"name":\s*"([\w.:-]{1,64})"', line):
+            found.update(dict.fromkeys(part for part in name.decode("ascii", "replace").split("__") if part != "mcp"))
+        for program in re.findall(rb'\\?"(?:command|cmd)\\?":\s*(?:\[\s*)?\\?"(?:\w+=\S+ )*([\w./-]{1,64})', line):
+            found[os.path.basename(program.decode("ascii", "replace"))] = None
+    return list(found)[:MAX_TOOLS]
+
+
+def _tail(path: str) -> bytes:
+    """The end of a transcript, which may not be there yet, or be something else."""
+    from memdir.disk.plain_file import open_descriptor
+
+    try:
+        descriptor, status = open_descriptor(path)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return b"\n" + os.pread(descriptor, TAIL_BYTES, max(0, status.st_size - TAIL_BYTES))
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,92 @@
+"""What a session begins with: how to use memory, and the index, as much of it as a host shows (P2, P6).
+
+Reading two thousand memories to list them takes longer than all the rest of a hook. So the text is kept beside the
+derived index of recall, with the state of the files that it was made from.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memdir.layout import Place
+    from memdir.memdir import MemDir
+
+MAX_KEPT_BYTES = 64 << 10
+_NAME = "session-start"
+
+
+def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
+    """Behaviour and index within what fits."""
+    places = [memory.place, memory.layout.user_memory]
+    state = _state(memory, places)
+    kept = _kept(memory.place, state)
+    if kept and fits(kept):
+        return kept
+    behaviour = memory.prompt()
+    text, room = behaviour, 10_000
+    while room > 0:
+        text = "\n\n".join([behaviour, *_indexes(memory, room)])
+        if fits(text):
+            break
+        room = room * 4 // 5 if room > 500 else 0
+    text = text if fits(text) else behaviour
+    _keep(memory.place, state, text)
+    return text
+
+
+def _indexes(memory: MemDir, room: int) -> list[str]:
+    """The project's index, then the user's own for all projects; each with what it is, as in a conversation (P6)."""
+    from memdir.prompts.door import shown_line
+    from memdir.prompts.listing import useful_index
+    from memdir.recall.recall_log import RecallLog
+
+    found = []
+    told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
+    for scope, what in told.items() if not memory.settings.skip_index else ():
+        store = memory.store_for(scope)
+        if os.path.isdir(store.root):
+            used = RecallLog(store.place.state).counts()
+            text = useful_index(store, room=room, used=used)
+            if text:
+                found.append(f"Contents of {shown_line(store.place.index)} ({what}):\n\n{text}")
+                room -= len(text)
+    return found
+
+
+def _state(memory: MemDir, places: list[Place]) -> str:
+    """What the text depends on: an index or a folder that changed has another time."""
+    paths = [path for place in places for path in (place.root, place.index, os.path.join(place.root, "team"))]
+    told = [__version__, str(memory.settings.skip_index), memory.place.root]
+    for path in (*paths, memory.layout.prompts):
+        try:
+            status = os.stat(path)
+        except OSError:
+            told.append("-")
+        else:
+            told.append(f"{status.st_mtime_ns}.{status.st_size}")
+    return " ".join(told).replace("\n", " ")
+
+
+def _kept(place: Place, state: str) -> str:
+    from memdir.disk.plain_file import read_if_plain
+
+    data = read_if_plain(os.path.join(place.derived, _NAME), MAX_KEPT_BYTES) or b""
+    head, _, text = data.decode("utf-8", "replace").partition("\n")
+    return text if head == state else ""
+
+
+def _keep(place: Place, state: str, text: str) -> None:
+    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.errors import DiskError
+
+    try:
+        make_folder(place.derived)
+        write_bytes_atomic(os.path.join(place.derived, _NAME), f"{state}\n{text}".encode("utf-8", "replace"))
+    except DiskError:  # it is made again next time
+        return

@@ -1,0 +1,117 @@
+"""What waits to be learned from: a small file a session, put there by a hook and taken up by the worker (X5, X10).
+
+A later turn of the same session takes the place of an earlier one: the worker learns from all that came after its
+cursor. What it has taken up stays on disk until it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_plain
+from memdir.errors import DiskError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memdir.layout import Layout
+
+MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
+MAX_TOLD_BYTES = 64 << 10  # of what was saved and not told yet
+_LAST_DESCRIPTOR = 1 << 16  # a host has no more open
+_OF_CLAUDE = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")  # by which it knows a program as its own
+
+
+class WorkQueue:
+    """The queue of one project."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._folder = os.path.join(layout.attached, "queue")
+        self._saved = os.path.join(layout.attached, "saved")
+        self.lock = os.path.join(layout.attached, "worker.lock")
+
+    def add(self, session: str) -> None:
+        """A turn of this session ended."""
+        make_folder(self._folder)
+        write_bytes_atomic(os.path.join(self._folder, session), b"")
+
+    def is_empty(self) -> bool:
+        return not self._names()
+
+    def waiting(self) -> list[str]:
+        """The sessions that wait, whoever had taken one up before and was killed."""
+        return list(dict.fromkeys(name.partition("~")[0] for name in self._names()))
+
+    def take(self, session: str) -> bool:
+        """Take a session up, from now on a new turn of it waits beside; False when it was taken up too often."""
+        path = os.path.join(self._folder, session)
+        tries = max((int(name[-1]) for name in self._taken(session)), default=0)
+        if tries < MAX_TRIES:
+            write_bytes_atomic(f"{path}~{tries + 1}", b"")
+        if os.path.exists(path):
+            delete_file(path)
+        self.done(session, but=f"{session}~{tries + 1}")
+        return tries < MAX_TRIES
+
+    def done(self, session: str, *, but: str = "") -> None:
+        """Nothing of what was taken up is left to do."""
+        for name in self._taken(session):
+            if name != but:
+                delete_file(os.path.join(self._folder, name))
+
+    def give_back(self, session: str) -> None:
+        """It failed for a reason that passes: it waits as before."""
+        self.add(session)
+        self.done(session)
+
+    def tell(self, files: Iterable[str]) -> None:
+        """These were saved; the next hook of the project tells the user."""
+        append_bytes(self._saved, "".join(f"{file}\n" for file in files).encode("utf-8", "replace"))
+
+    def told(self) -> list[str]:
+        """What was saved and nobody was told yet; from now on it is told."""
+        mine = f"{self._saved}.{os.getpid()}"
+        try:
+            os.rename(self._saved, mine)  # of two hooks at once one finds it
+            text = read_plain(mine, max_bytes=MAX_TOLD_BYTES, follow=False).decode("utf-8", "replace")
+            delete_file(mine)
+        except (OSError, DiskError):
+            return []
+        return list(dict.fromkeys(text.split("\n")[:-1]))
+
+    def _taken(self, session: str) -> list[str]:
+        return [name for name in self._names() if name.startswith(f"{session}~") and name[-1].isdecimal()]
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(os.listdir(self._folder))
+        except OSError:
+            return []
+
+
+def detach(project: str) -> None:
+    """Start the worker in a process session of its own, with nothing open that is the host's: it goes on when the host
+    has ended, and the host does not wait for it."""
+    ready, child = os.pipe()
+    if os.fork():
+        os.close(child)
+        os.read(ready, 1)  # until it has left our group: a host may kill that as soon as we have ended
+        return
+    try:
+        os.setsid()
+        os.close(child)
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(null, number)
+        os.closerange(3, _LAST_DESCRIPTOR)
+        os.chdir(os.sep)
+        # -P: nothing is loaded from the folder that it is started in.
+        command = [sys.executable, "-P", "-m", "memdir.cli.entry", "hook", "--work", project]
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_CLAUDE}
+        os.execve(command[0], command, environment)  # noqa: S606 - this process is the worker
+    finally:
+        os._exit(0)

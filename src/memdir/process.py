@@ -1,0 +1,41 @@
+"""What a process of memdir begins with, and what is kept of it when something goes wrong inside."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memdir.errors import MemdirError
+
+MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
+MAX_BYTES = 1_000_000  # of the log: what happens at every prompt need not be told a thousand times
+
+
+def open_descriptors() -> bool:
+    """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return False
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    return True
+
+
+def keep_crash(error: BaseException) -> str:
+    """Keep the details, without secrets, in the home's logs. Gives where they are, or them where they cannot be."""
+    import traceback
+
+    from memdir.disk.append import append_bytes
+    from memdir.disk.atomic import make_folder
+    from memdir.settings import Environment
+    from memdir.store.secrets import beginning
+
+    details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
+    path = os.path.join(Environment.read().home, "logs", "crash.log")
+    try:
+        make_folder(os.path.dirname(path))
+        if not os.path.exists(path) or os.path.getsize(path) < MAX_BYTES:
+            append_bytes(path, details.encode("utf-8", "replace") + b"\n")
+    except (MemdirError, OSError):
+        return details
+    return f"The details are in {path}"

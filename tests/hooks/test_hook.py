@@ -1,0 +1,260 @@
+"""`memdir hook` as a process, with what each of the five agents tells it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import memdir
+from memdir.hooks.hook import EVENTS, MAX_ANSWER, MAX_SECONDS
+from memdir.layout import Layout
+from tests.conftest import Ran
+from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
+from tests.hooks.conftest import MakeAgent
+
+RULE = "Please never mock the database in our tests, we got burned by that last quarter."
+QUESTION = "How should I write the tests for the database?"
+Memories = Callable[[], list[str]]
+
+
+@pytest.fixture
+def agent(make_agent: MakeAgent, request: pytest.FixtureRequest) -> Agent:
+    return make_agent(getattr(request, "param", "claude"))
+
+
+def taught(agent: Agent, memories: Memories, is_idle: Callable[[], bool]) -> None:
+    """A session in which a rule is stated, and its end."""
+    agent.start()
+    agent.prompt(RULE)
+    agent.say(RULE)
+    assert answer(agent.stop()) == {}
+    wait_for(memories)
+    wait_for(is_idle)
+
+
+@pytest.mark.parametrize("at", range(len(HOSTS)))
+def test_what_is_told_to_one_agent_is_known_to_the_next_and_said_once(
+    make_agent: MakeAgent, memories: Memories, is_idle: Callable[[], bool], at: int
+) -> None:
+    """X9, R1: the worker outlives the hook, and what it learned reaches a session of another agent."""
+    first, second = make_agent(HOSTS[at]), make_agent(HOSTS[(at + 1) % len(HOSTS)], session="1c9e4c52-0000")
+    taught(first, memories, is_idle)
+    [name] = memories()
+    start = second.start()
+    assert message(start) == f"Memory saved: {name} (`memdir undo`)"
+    assert name in context(start) and len(start.stdout) <= MAX_ANSWER
+    shown = second.prompt(QUESTION)
+    assert "never mock the database" in context(shown) and message(shown) == ""
+    assert "<system-reminder>" not in shown.stdout, "the hosts wrap it themselves, and escape ours"
+    assert answer(second.prompt(QUESTION)) == {}, "once a session"
+    assert answer(make_agent("qwen", session="other").prompt("Please go on with the next step.")) == {}
+
+
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_a_session_begins_with_behaviour_and_index_and_has_them_once(agent: Agent, memdir: Callable[..., Ran]) -> None:
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    told = context(agent.start())
+    assert told.startswith("# Memory") and "Deploys are frozen" in told
+    assert Path(agent.project / "x").parent.is_dir()
+    assert answer(agent.start("resume")) == {}, "a session that is resumed has it"
+    assert "Deploys are frozen" in context(agent.start("clear"))
+
+
+def test_an_index_that_is_too_long_is_cut_by_usefulness_and_says_so(agent: Agent, layout: Layout) -> None:
+    """S8: what a host would cut is cut by us, and not what tells how to work."""
+    folder = Path(layout.default_memory)
+    folder.mkdir(parents=True)
+    for number in range(400):
+        kind = "feedback" if number in (7, 333) else "reference"
+        text = f"---\nname: entry {number}\ndescription: {'words ' * 20}\ntype: {kind}\n---\n\nBody “{number}”.\n"
+        (folder / f"entry_{number}.md").write_text(text, encoding="utf-8")
+    (folder / "MEMORY.md").write_text("".join(f"- [entry {n}](entry_{n}.md) — words\n" for n in range(400)))
+    for _ in range(2):  # the second time it was kept
+        done = agent.start("clear")
+        assert len(done.stdout) <= MAX_ANSWER
+        told = context(done)
+        assert "entry_7.md" in told and "entry_333.md" in told
+        assert "more memories are not listed here" in told
+    (folder / "entry_400.md").write_text("---\nname: entry 400\ndescription: d\ntype: feedback\n---\n\nNew.\n")
+    assert "entry_400.md" in context(agent.start("clear"))
+
+
+def test_a_large_memory_is_cut_to_what_a_host_shows(agent: Agent, memdir: Callable[..., Ran]) -> None:
+    body = 'The "zeppelin" hangar\\ opens at nine.\n' * 2000
+    memdir("remember", "-", "--name", "Zeppelin hangar hours", stdin=body)
+    done = agent.prompt("When does the zeppelin hangar open?")
+    assert "characters cut; read the rest in" in context(done)
+    assert len(done.stdout) <= MAX_ANSWER
+
+
+def test_recent_tools_are_taken_from_the_transcript(agent: Agent, memdir: Callable[..., Ran]) -> None:
+    """R2: how a tool is used that is in use is no news; without it, it is."""
+    text = "How to use argocd: run `argocd app sync NAME`, then `argocd app wait NAME`."
+    memdir("remember", text, "--type", "reference", "--name", "argocd usage: commands to sync an app")
+    asked = "sync the app with argocd, what are the commands?"
+    assert "argocd app sync" in context(agent.prompt(asked))
+    for name, command in (("mcp__argocd__sync", ""), ("Bash", "argocd app sync web")):
+        other = Agent("claude", agent.home, agent.project, agent.command, f"s-{name}", agent.environment)
+        other.say("hello")
+        with other.transcript.open("a") as file:
+            block = {"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}
+            file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
+        assert answer(other.prompt(asked)) == {}, name
+
+
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_the_notes_of_a_session_go_into_its_compaction(agent: Agent, layout: Layout) -> None:
+    """N7: where a host takes instructions; Gemini asks before every turn and gets nothing."""
+    agent.prompt("hello")
+    session = agent.transcript.stem if agent.host != "opencode" else agent.session
+    notes = Path(layout.session_memory(session))
+    notes.parent.mkdir(parents=True)
+    notes.write_text("# Session Title\nThe flaky migration\n\n# Worklog\n" + "Ran it again.\n" * 5000)
+    done = agent.hook("compact", trigger="auto")
+    assert done.returncode == 0 and len(done.stdout) <= MAX_ANSWER
+    if agent.host in ("claude", "opencode"):
+        assert "The flaky migration" in done.stdout
+        assert agent.host == "opencode" or not done.stdout.startswith("{"), "Claude Code takes plain words"
+    else:
+        assert done.stdout == ""
+        assert "The flaky migration" in context(agent.start("compact"))
+
+
+def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:
+    """Codex' own memory agent, Qwen's second call without words, sub-agents, ids that lead elsewhere."""
+    codex, qwen, claude = make_agent("codex"), make_agent("qwen"), make_agent("claude")
+    assert answer(codex.hook("start", transcript_path=None, source="startup")) == {}
+    assert answer(qwen.prompt("")) == {}
+    assert answer(claude.hook("stop", agent_id="a1")) == {}
+    for session in ("../../etc", "a/b", "", "memory", "x" * 300, 7, None):
+        assert answer(claude.hook("stop", session_id=session, transcript_path="")) == {}
+    assert not (Path(layout.attached) / "queue").exists()
+
+
+GARBAGE = (
+    b"",
+    b"null",
+    b"[1, 2]",
+    b'{"session_id": ',
+    b"\xff\xfe\0\0garbage",
+    b'{"session_id": {"a": 1}, "cwd": [], "prompt": 5, "transcript_path": {}}',
+    b"[" * 200_000,
+    b'{"session_id":"s","cwd":"/nowhere/at/all","prompt":"hello","transcript_path":"/dev/zero"}',
+    b'{"session_id":"s","cwd":"a\\u0000b","prompt":"hello","transcript_path":"a\\u0000b.jsonl"}',
+    b'{"session_id":"s","prompt":"\\ud800 half","source":"\\udfff"}',
+)
+
+
+@pytest.mark.parametrize("host", [*HOSTS, "newer-host", "--help", ""])
+def test_whatever_comes_the_exit_code_is_0(memdir_command: str, host: str, project: Path) -> None:
+    events = (*EVENTS, "NewEvent", "--version", "") if host == "claude" else ("SessionStart", "chat.message", "x y")
+    for event in events:
+        given = GARBAGE if event in ("UserPromptSubmit", "SessionStart") else GARBAGE[:4]
+        for data in given:
+            done = subprocess.run(
+                [memdir_command, "hook", host, event], input=data, capture_output=True, cwd=project, timeout=60
+            )
+            assert (done.returncode, done.stderr) == (0, b""), (event, data[:40])
+    for words in ([], ["claude"], ["claude", "Stop", "--bare", "more"], ["--json"]):
+        done = subprocess.run(
+            [memdir_command, "hook", *words], input=b"{}", capture_output=True, cwd=project, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_home_that_cannot_be_written_costs_nothing_but_the_memory(agent: Agent, tmp_path: Path) -> None:
+    for home in (tmp_path / "file", Path("/proc/nowhere"), Path("/dev/null/x")):
+        (tmp_path / "file").write_text("no folder")
+        agent.environment["MEMDIR_HOME"] = str(home)
+        for done in (agent.start(), agent.prompt(QUESTION), agent.stop(), agent.hook("SessionEnd", reason="exit")):
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_in_the_place_of_the_output_or_no_output_at_all_is_no_error(
+    agent: Agent, memdir: Callable[..., Ran]
+) -> None:
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    told = json.dumps({"session_id": "s", "cwd": str(agent.project), "source": "clear"})
+    for redirection in (">/dev/full", ">&-", ">&- 2>&-", "<&-", "| true"):
+        line = f"echo '{told}' | {agent.command} hook claude SessionStart {redirection}"
+        done = subprocess.run(["bash", "-c", f"{line}; exit ${{PIPESTATUS[1]}}"], env=agent.environment, timeout=60)
+        assert done.returncode == 0, redirection
+    assert [path.name for path in agent.project.iterdir()] == [".git"]
+
+
+@pytest.mark.parametrize(
+    "broken", ["hooks/hook.py", "memdir.py", "settings.py", "recall/recall.py", "disk/plain_json.py"]
+)
+def test_a_memdir_that_is_half_upgraded_is_as_good_as_none(agent: Agent, tmp_path: Path, broken: str) -> None:
+    package = tmp_path / "half" / "memdir"
+    shutil.copytree(Path(memdir.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "*.bin"))
+    agent.environment["PYTHONPATH"] = str(tmp_path / "half")
+    for damage in (lambda path: path.unlink(), lambda path: path.write_text("def half(:\n")):
+        damage(package / broken)
+        command = [sys.executable, "-m", "memdir.cli.entry", "hook", "claude", "UserPromptSubmit"]
+        told = json.dumps({"session_id": "s", "cwd": str(agent.project), "prompt": "hello"})
+        done = subprocess.run(
+            command, input=told, capture_output=True, text=True, env=agent.environment, cwd=tmp_path, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_error_of_our_own_is_kept_for_a_look(agent: Agent, layout: Layout) -> None:
+    Path(layout.home).mkdir(parents=True, exist_ok=True)
+    Path(layout.user_settings).write_text("{ this is no JSON")
+    assert answer(agent.prompt(QUESTION)) == {}
+    assert "settings" in (Path(layout.logs) / "crash.log").read_text()
+
+
+def test_a_host_that_never_ends_its_input_is_not_waited_for(agent: Agent) -> None:
+    command = [agent.command, "hook", "claude", "UserPromptSubmit"]
+    before = time.monotonic()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=agent.environment) as process:
+        assert process.wait(timeout=60) == 0
+    assert time.monotonic() - before >= MAX_SECONDS - 0.5
+
+
+def test_memory_that_is_off_leaves_nothing_behind(agent: Agent, layout: Layout) -> None:
+    """S5."""
+    agent.environment["MEMDIR_DISABLE"] = "1"
+    for done in (agent.start(), agent.prompt(QUESTION), agent.stop()):
+        assert answer(done) == {}
+    assert not Path(layout.home).exists()
+
+
+HEAVY = (
+    "argparse",
+    "json",
+    "re",
+    "datetime",
+    "dataclasses",
+    "asyncio",
+    "subprocess",
+    "typing",
+    "pathlib",
+    "contextlib",
+)
+
+
+@pytest.mark.parametrize("event", ["start", "prompt", "PreToolUse"])
+def test_a_hook_loads_nothing_heavy(agent: Agent, event: str, memdir: Callable[..., Ran]) -> None:
+    """ADR 0003: nothing but what this event needs, when nothing is shown."""
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    agent.start("clear")
+    agent.prompt("hello")
+    command = [sys.executable, "-X", "importtime", agent.command]
+    agent = Agent("claude", agent.home, agent.project, "", agent.session, agent.environment)
+    words = [*command, "hook", "claude", {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event, event)]
+    told = json.dumps({**agent.fields(event), "prompt": "Please go on.", "source": "clear"})
+    done = subprocess.run(words, input=told, capture_output=True, text=True, env=agent.environment, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "memdir.hooks.hook" in loaded
+    assert loaded & set(HEAVY) == set()
+    assert len([name for name in loaded if name.partition(".")[0] == "memdir"]) <= 45

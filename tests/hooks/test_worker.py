@@ -1,0 +1,253 @@
+"""The worker behind the hooks, run as the process that it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.disk.lock import locked
+from memdir.dream.gates import sessions_since
+from memdir.hooks.work_queue import MAX_TRIES, WorkQueue
+from memdir.layout import Layout
+from memdir.memdir import open_memory
+from memdir.model.job import DreamJob
+from memdir.model.scripted import ScriptedModel
+from memdir.transcript.attended import Attended
+from tests.hooks.agents import HOSTS, Agent, answer, wait_for
+from tests.hooks.conftest import MakeAgent
+
+RULE = "Please never mock the database in our tests, we got burned by that last quarter."
+OTHER = "We decided to use PostgreSQL 17 for the billing service because of the audit rules."
+Memories = Callable[[], list[str]]
+
+
+def work(agent: Agent) -> None:
+    """Run the worker here, and wait for it."""
+    command = [agent.command, "hook", "--work", str(agent.project)]
+    done = subprocess.run(command, capture_output=True, env=agent.environment, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def turn(agent: Agent, layout: Layout, text: str, **more: float) -> None:
+    """A turn that waits for the worker, without one that runs by itself."""
+    agent.prompt(text)
+    agent.say(text, **more)
+    session = agent.session if agent.host == "opencode" else agent.transcript.stem
+    WorkQueue(layout).add(session)
+
+
+def events(layout: Layout) -> list[dict[str, object]]:
+    return [json.loads(line) for line in Path(layout.event_log).read_text().splitlines()]
+
+
+@pytest.fixture
+def agent(make_agent: MakeAgent, request: pytest.FixtureRequest) -> Agent:
+    return make_agent(getattr(request, "param", "claude"))
+
+
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_each_turn_is_learned_from_once_and_the_transcript_read_from_there_on(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    turn(agent, layout, RULE)
+    work(agent)
+    assert len(memories()) == 1
+    session = agent.session if agent.host == "opencode" else agent.transcript.stem
+    first = Attended.load(layout, session)
+    turn(agent, layout, OTHER, at=time.time() + 1)
+    work(agent)
+    second = Attended.load(layout, session)
+    assert first is not None and second is not None and second.place > first.place
+    assert len(memories()) == 2
+    WorkQueue(layout).add(session)
+    work(agent)
+    assert len(memories()) == 2
+    assert WorkQueue(layout).is_empty()
+    assert not (Path(layout.logs) / "crash.log").exists()
+
+
+def test_what_was_said_before_memdir_came_is_not_its_business(agent: Agent, layout: Layout, memories: Memories) -> None:
+    agent.say(OTHER, at=time.time() - 3600)
+    turn(agent, layout, RULE)
+    work(agent)
+    assert len(memories()) == 1 and "mock" in memories()[0]
+
+
+def test_a_session_that_is_first_seen_at_its_end_teaches_its_last_turn(
+    agent: Agent, layout: Layout, memories: Memories, is_idle: Callable[[], bool]
+) -> None:
+    agent.say(OTHER)
+    agent.say(RULE)
+    assert answer(agent.stop()) == {}
+    wait_for(memories)
+    wait_for(is_idle)
+    assert len(memories()) == 1 and "mock" in memories()[0]
+
+
+def test_a_transcript_that_was_replaced_is_read_again(agent: Agent, layout: Layout, memories: Memories) -> None:
+    """X4."""
+    for number in range(5):
+        turn(agent, layout, f"Please look at file {number} of the parser.")
+    turn(agent, layout, RULE)
+    work(agent)
+    agent.transcript.unlink()
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert len(memories()) == 2
+
+
+def test_one_worker_at_a_time_and_the_one_at_work_looks_again(agent: Agent, layout: Layout, memories: Memories) -> None:
+    queue = WorkQueue(layout)
+    turn(agent, layout, RULE)
+    with locked(queue.lock):
+        work(agent)  # leaves at once
+        assert not memories() and not queue.is_empty()
+    work(agent)
+    assert len(memories()) == 1 and queue.is_empty()
+
+
+def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    queue = WorkQueue(layout)
+    turn(agent, layout, RULE)
+    [name] = queue.waiting()
+    for _ in range(MAX_TRIES):
+        assert queue.take(name)
+        assert queue.waiting() == [name]
+    work(agent)
+    assert not memories() and queue.is_empty()
+    assert any("too often" in str(event.get("reason")) for event in events(layout))
+    queue.add(name)
+    assert queue.take(name)
+    work(agent)
+    assert len(memories()) == 1, "one kill costs nothing"
+
+
+def test_it_outlives_the_host_and_holds_nothing_of_it_open(
+    agent: Agent, memories: Memories, is_idle: Callable[[], bool]
+) -> None:
+    """The host's whole process group is killed when the hook has ended; its pipes are closed at once."""
+    agent.prompt(RULE)
+    agent.say(RULE)
+    told = json.dumps({**agent.fields("stop")})
+    line = f"echo '{told}' | {agent.command} hook claude Stop; kill -9 0"
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    process = subprocess.Popen(
+        ["bash", "-c", line],
+        stdout=write,
+        stderr=write,
+        env=agent.environment,
+        start_new_session=True,
+        pass_fds=[write],
+    )
+    os.close(write)
+    process.wait(timeout=60)
+    assert os.read(read, 100) == b"", "and the pipe has ended"
+    os.close(read)
+    wait_for(memories)
+    wait_for(is_idle)
+
+
+def test_at_a_cap_it_waits_and_the_next_one_goes_on(agent: Agent, layout: Layout, memories: Memories) -> None:
+    """B2."""
+    Path(layout.logs).mkdir(parents=True)
+    spent = {"time": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), "job": "extract", "model": "x"}
+    line = {**spent, "project": layout.slug, "input": 5_000_000, "output": 0, "cache_read": 0, "cache_created": 0}
+    Path(layout.ledger).write_text(json.dumps({**line, "money": None}) + "\n")
+    turn(agent, layout, RULE)
+    work(agent)
+    assert not memories() and not WorkQueue(layout).is_empty()
+    Path(layout.ledger).unlink()
+    work(agent)
+    assert len(memories()) == 1
+
+
+@pytest.mark.parametrize("how", ["patch", "shell", "command"])
+def test_what_the_agent_wrote_itself_is_known_by_the_history(agent: Agent, layout: Layout, how: str) -> None:
+    """X3: whatever tool it was."""
+    agent.start()
+    agent.prompt(RULE)
+    agent.say(RULE, at=time.time() - 5)
+    memory = Path(layout.default_memory) / "no_mocks.md"
+    text = f"---\nname: no mocks\ndescription: {RULE}\ntype: feedback\n---\n\n{RULE}\n"
+    if how == "command":
+        command = [agent.command, "remember", RULE, "--project", str(agent.project)]
+        subprocess.run(command, env=agent.environment, check=True, capture_output=True)
+    else:
+        memory.write_text(text, encoding="utf-8")
+    WorkQueue(layout).add(agent.session)
+    work(agent)
+    assert "main_already_wrote" in [event.get("skipped") for event in events(layout)]
+    assert len([path for path in memory.parent.glob("*.md") if path.name != "MEMORY.md"]) == 1
+
+
+def test_a_key_in_the_environment_is_not_used_and_the_hosts_program_only_where_the_user_said_so(
+    agent: Agent, layout: Layout, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho called >> {tmp_path}/called\nexit 1\n")
+    program.chmod(0o755)
+    agent.environment |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "CLAUDECODE": "1"}
+    agent.environment |= {"ANTHROPIC_API_KEY": "not-a-real-one", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    turn(agent, layout, RULE)
+    work(agent)
+    assert WorkQueue(layout).is_empty() and not (tmp_path / "called").exists()
+    Path(layout.user_settings).write_text('{"attach.model": "host"}')
+    turn(agent, layout, OTHER, at=time.time() + 1)
+    work(agent)
+    assert (tmp_path / "called").exists()
+    assert not WorkQueue(layout).is_empty(), "it failed, and comes again"
+
+
+async def test_a_dream_counts_and_reads_the_sessions_of_all_agents(
+    make_agent: MakeAgent, layout: Layout, project: Path
+) -> None:
+    """D1, D3."""
+    os.environ["XDG_DATA_HOME"] = str(make_agent("opencode").home / "data")
+    for host in HOSTS:
+        one = make_agent(host, session=f"{host}-1")
+        turn(one, layout, f"Please look at the {host} parser.")
+        work(one)
+    assert len(sessions_since(layout.project_home, 0.0)) == len(HOSTS)
+    model = ScriptedModel([])
+    memory = open_memory(project.resolve(), model=model, flags={"dream.sessions": "5"})
+    session = memory.session("own")
+    await session.dream_if_due()
+    [request] = model.requests
+    job = request.job
+    assert isinstance(job, DreamJob)
+    said = {ref.agent: [message.text for message in source.messages(ref)] for ref, source in job.others}
+    assert {agent: texts[0] for agent, texts in said.items()} == {
+        agent: f"Please look at the {host} parser."
+        for host, agent in zip(HOSTS, ("claude-code", "codex", "gemini", "qwen", "opencode"), strict=True)
+    }
+    assert "rollout-" in request.messages[-1].text
+    await memory.close()
+
+
+@pytest.fixture(autouse=True)
+def data_home() -> Iterator[None]:
+    before = os.environ.get("XDG_DATA_HOME")
+    yield
+    os.environ.pop("XDG_DATA_HOME", None)
+    if before is not None:
+        os.environ["XDG_DATA_HOME"] = before
+
+
+def test_a_long_session_gets_notes_for_its_compaction(agent: Agent, layout: Layout) -> None:
+    """N3."""
+    for number in range(40):
+        agent.say(f"Please fix the parser in src/parser_{number}.py. " + "It reads words. " * 60, "I changed it. " * 60)
+    turn(agent, layout, "Thank you, that works.")
+    work(agent)
+    done = agent.hook("compact", trigger="manual")
+    assert "Session Title" in done.stdout and "parser" in done.stdout
