@@ -104,6 +104,7 @@ class Layout:
     logs = _Below("home", "logs")
     event_log = _Below("logs", "events.jsonl")
     ledger = _Below("logs", "ledger.jsonl")
+    attach_record = _Below("home", "attached.json")  # the settings of coding agents as they were before we wrote there
     mcp_token = _Below("home", "mcp-token")  # what a client of `memdir mcp --http` has to send
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)

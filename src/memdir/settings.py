@@ -105,6 +105,13 @@ class Environment:
         data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
         database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
         self.opencode_database = _expand(database, variables)
+        config = variables.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
+        self.opencode_home = _expand(
+            variables.get("OPENCODE_CONFIG_DIR") or os.path.join(config, "opencode"), variables
+        )
+        beside = variables.get("CLAUDE_CONFIG_DIR") or "~"
+        self.claude_state = _expand(os.path.join(beside, ".claude.json"), variables)  # where Claude Code keeps servers
+        self.search_path = variables.get("PATH", "")
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
 

@@ -1,0 +1,144 @@
+"""The coding agents that memdir attaches to: where each keeps its settings, and what ours look like there.
+
+Measured with the real programs. A hook is an executable and ends in `|| true`: an exit code of 2 drops the user's
+prompt in four of them, and 127 in Gemini. Ours stand behind the user's own, since Codex trusts by position.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+
+from memdir.disk.shipped import shipped_text
+from memdir.errors import UsageError
+from memdir.settings import Environment
+
+NAME = "memdir"  # of our server and plugin in other people's settings
+_SECONDS = 10
+_OURS = re.compile(r"""(?:^|[/\\"'])memdir(?:\.exe)?["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A coding agent, as far as its settings go."""
+
+    name: str
+    title: str
+    home: str  # its folder of settings
+    hooks_file: str  # JSON in which hooks stand under `hooks`; "" for none
+    servers_file: str  # where MCP servers stand
+    servers_key: str  # under which name
+    events: tuple[str, ...] = ()
+    is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
+    timeout: int = _SECONDS
+
+    def is_installed(self, environment: Environment) -> bool:
+        """Whether its program is there, or its settings."""
+        return os.path.isdir(self.home) or bool(shutil.which(self.name, path=environment.search_path))
+
+    def group(self, event: str, program: str) -> dict[str, object]:
+        """What stands in its list of an event."""
+        command = f"{shlex.quote(program)} hook {self.name} {event} || true"
+        hook: dict[str, object] = {"type": "command", "command": command, "timeout": self.timeout}
+        if self.name == "gemini":
+            return {"matcher": "*", "hooks": [{"name": NAME, **hook}]}
+        return {"hooks": [hook]}
+
+    def server(self, program: str) -> dict[str, object]:
+        """Our MCP server as its settings name it."""
+        if self.name == "opencode":
+            return {"type": "local", "command": [program, "mcp"], "enabled": True}
+        server: dict[str, object] = {"command": program, "args": ["mcp"]}
+        if self.name == "claude":
+            return {"type": "stdio", **server, "env": {}}
+        return {**server, "trust": True} if self.name in ("gemini", "qwen") else server
+
+    @property
+    def plugin_file(self) -> str:
+        """Where a plugin of ours takes the place of hooks; "" where there are hooks."""
+        return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
+
+    def plugin(self, program: str) -> str:
+        import json
+
+        return shipped_text("hooks/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
+
+
+def all_agents(environment: Environment) -> dict[str, Agent]:
+    """Every agent that can be attached, by its name."""
+    claude, codex, gemini, qwen, opencode = (
+        environment.claude_home,
+        environment.codex_home,
+        environment.gemini_home,
+        environment.qwen_home,
+        environment.opencode_home,
+    )
+    named = ("SessionStart", "UserPromptSubmit", "Stop")
+    commented = os.path.join(opencode, "opencode.jsonc")
+    opencode_file = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
+    found = (
+        Agent(
+            "claude",
+            "Claude Code",
+            claude,
+            os.path.join(claude, "settings.json"),
+            environment.claude_state,
+            "mcpServers",
+            (*named, "PreCompact", "SessionEnd"),
+            is_strict=True,
+        ),
+        Agent(
+            "codex",
+            "Codex",
+            codex,
+            os.path.join(codex, "hooks.json"),
+            os.path.join(codex, "config.toml"),
+            "mcp_servers",
+            named,
+            is_strict=True,
+        ),
+        Agent(
+            "gemini",
+            "Gemini CLI",
+            gemini,
+            os.path.join(gemini, "settings.json"),
+            os.path.join(gemini, "settings.json"),
+            "mcpServers",
+            ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
+            timeout=_SECONDS * 1000,
+        ),
+        Agent(
+            "qwen",
+            "Qwen Code",
+            qwen,
+            os.path.join(qwen, "settings.json"),
+            os.path.join(qwen, "settings.json"),
+            "mcpServers",
+            named,
+        ),
+        Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
+    )
+    return {agent.name: agent for agent in found}
+
+
+def is_ours(group: object) -> bool:
+    """Whether a group of hooks is memdir's, wherever its program lies."""
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(hooks, list) or not hooks:
+        return False
+    commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)]
+    return bool(commands) and all(isinstance(text, str) and _OURS.search(text) for text in commands)
+
+
+def program_path() -> str:
+    """The absolute path of the `memdir` that runs now, for settings that outlive this shell."""
+    beside = os.path.join(os.path.dirname(sys.executable), "memdir")
+    for found in (sys.argv[0], beside, shutil.which("memdir") or ""):
+        full = os.path.abspath(found) if found else ""
+        if os.path.basename(full).startswith("memdir") and os.path.isfile(full) and os.access(full, os.X_OK):
+            return full
+    raise UsageError("the program `memdir` is not found", remedy="Install it with pip, pipx or uv, then try again")

@@ -1,0 +1,308 @@
+"""Puts memdir into the settings of coding agents, and takes it out again.
+
+What else stands in those files stays byte for byte. Where nobody touched a file since, detaching puts back what was
+there before; where a client rewrote it, ours is cut out of what stands there now.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from memdir.disk.atomic import delete_file, make_folder, write_project_file
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import BadMemoryFile
+from memdir.hooks.agents import NAME, Agent, is_ours
+from memdir.hooks.json_text import JsonText
+
+MAX_SETTINGS = 8 << 20
+MAX_RECORD = 64 << 20
+_OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Codex ignores the whole file
+_TABLE = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
+
+
+@dataclass
+class Edit:
+    """What becomes of one file."""
+
+    path: str
+    before: str | None  # None where there is none
+    after: str | None  # None where it goes
+
+    @property
+    def is_change(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass
+class Plan:
+    """The edits for some agents, and what is in the way of others."""
+
+    edits: list[Edit] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)  # by the agent's name
+
+    @property
+    def changes(self) -> list[Edit]:
+        return [edit for edit in self.edits if edit.is_change]
+
+
+def plan_attach(agents: Sequence[Agent], program: str) -> Plan:
+    """What attaching would write. One agent whose settings cannot be used costs no other."""
+    return _planned(agents, lambda agent, files: _attach(agent, files, program))
+
+
+def plan_detach(agents: Sequence[Agent], record: Record) -> Plan:
+    """What detaching would write: what was there before, or what is there now without ours."""
+    plan = _planned(agents, _detach)
+    for edit in plan.edits:
+        known = record.before(edit.path, edit.before)
+        if known is not None:
+            edit.after = known.text
+    return plan
+
+
+def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | None]], None]) -> Plan:
+    plan = Plan()
+    for agent in agents:
+        files: dict[str, str | None] = {}
+        paths = [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file) if path]
+        try:
+            before = {path: read_settings_text(path) for path in paths}
+            files.update(before)
+            change(agent, files)
+        except BadMemoryFile as error:
+            plan.refused[agent.name] = str(error)
+            continue
+        plan.edits += [Edit(path, before[path], files[path]) for path in before]
+    return plan
+
+
+def read_settings_text(path: str) -> str | None:
+    """A file of settings; None where there is none, BadMemoryFile where it cannot be read."""
+    if not os.path.lexists(path):
+        return None
+    data = read_if_plain(os.path.realpath(path), MAX_SETTINGS)  # people keep their settings behind links
+    if data is None:
+        raise BadMemoryFile(f"{path} cannot be read", remedy="It has to be a plain file that you may read")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadMemoryFile(f"{path} is no text in UTF-8", remedy="Save it as UTF-8, then try again") from None
+
+
+def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
+    if agent.hooks_file:
+        text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
+        _require_served(agent, text)
+        for event in agent.events:
+            text = _with_hook(text, event, agent.group(event, program))
+        files[agent.hooks_file] = text.text
+    if agent.plugin_file:
+        files[agent.plugin_file] = agent.plugin(program)
+    servers = files[agent.servers_file]
+    if agent.servers_file.endswith(".toml"):
+        files[agent.servers_file] = _with_server_table(servers or "", agent, program)
+        return
+    text = JsonText(servers or "", agent.servers_file)
+    if agent.servers_file != agent.hooks_file:
+        _require_served(agent, text)
+    known = text.get(agent.servers_key, NAME)
+    if known is None or (isinstance(known, dict) and _is_our_server(known)):
+        if known != agent.server(program):
+            text = text.with_member([agent.servers_key], NAME, agent.server(program))
+        files[agent.servers_file] = text.text
+
+
+def _require_served(agent: Agent, text: JsonText) -> None:
+    """Not to be written into: what the client itself would not read, with the user's own hooks in it."""
+    if text.value is not None and not isinstance(text.value, dict):
+        raise BadMemoryFile(f"{text.name} holds no object", remedy="Repair it, then try again")
+    if agent.is_strict and (text.has_comments or text.has_trailing_comma):
+        what = "a comment" if text.has_comments else "a comma before a closing bracket"
+        told = f"{text.name} has {what}, so {agent.title} ignores the whole file"
+        raise BadMemoryFile(told, remedy="Take that out, then try again")
+    if agent.name == "codex" and text.name == agent.hooks_file:
+        strange = [key for key in text.value or () if key not in _OF_CODEX_HOOKS]
+        if strange:
+            told = f"{text.name} has {strange[0]!r} at its top, so {agent.title} ignores the whole file"
+            raise BadMemoryFile(told, remedy="Only `hooks` and `description` may stand there")
+
+
+def _with_hook(text: JsonText, event: str, group: dict[str, object]) -> JsonText:
+    """Ours behind the others; in its old place where it is there already, and once."""
+    groups = text.get("hooks", event)
+    ours = [at for at, known in enumerate(groups if isinstance(groups, list) else ()) if is_ours(known)]
+    if not ours:
+        return text.with_item(["hooks", event], group)
+    for at in reversed(ours[1:]):
+        text = text.without(["hooks", event, at])
+    return text if groups[ours[0]] == group else text.with_value(["hooks", event, ours[0]], group)
+
+
+def _detach(agent: Agent, files: dict[str, str | None]) -> None:
+    hooks = files.get(agent.hooks_file) if agent.hooks_file else None
+    gone: list[tuple[str, int]] = []
+    if hooks:
+        text = JsonText(hooks, agent.hooks_file)
+        for path in text.paths(lambda path, value: len(path) == 3 and path[0] == "hooks" and is_ours(value)):
+            gone.append((str(path[1]), int(path[2])))
+            text = text.without(path)
+        for event in dict.fromkeys(event for event, _ in gone):
+            text = text.without(["hooks", event]) if text.get("hooks", event) == [] else text
+        text = text.without(["hooks"]) if gone and text.get("hooks") == {} else text
+        files[agent.hooks_file] = text.text
+    if agent.plugin_file:
+        files[agent.plugin_file] = None
+    servers = files[agent.servers_file]
+    if servers is None:
+        return
+    if agent.servers_file.endswith(".toml"):
+        files[agent.servers_file] = _without_tables(servers, agent, gone)
+        return
+    text = JsonText(servers, agent.servers_file)
+    known = text.get(agent.servers_key, NAME)
+    if isinstance(known, dict) and _is_our_server(known):
+        text = text.without([agent.servers_key, NAME])
+        text = text.without([agent.servers_key]) if text.get(agent.servers_key) == {} else text
+    files[agent.servers_file] = text.text
+
+
+def _is_our_server(server: dict[str, object]) -> bool:
+    command = server.get("command")
+    words = [*command] if isinstance(command, list) else [command, *_list(server.get("args"))]
+    return len(words) == 2 and os.path.basename(str(words[0])).startswith("memdir") and words[1] == "mcp"
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+# Codex' TOML: a table is a run of lines, so it can be added and cut out without touching another
+
+
+def _with_server_table(text: str, agent: Agent, program: str) -> str:
+    parsed = _toml(text, agent.servers_file)
+    known = parsed.get("mcp_servers", {})
+    if isinstance(known, dict) and NAME in known:
+        ours = known[NAME]
+        if ours == agent.server(program) or not (isinstance(ours, dict) and _is_our_server(ours)):
+            return text
+        text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    table = f'{gap}[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = ["mcp"]\n'
+    _toml(text + table, agent.servers_file)
+    return text + table
+
+
+def _without_tables(text: str, agent: Agent, gone: Sequence[tuple[str, int]]) -> str:
+    """Without our server and the trust in our hooks. The trust in hooks that stood behind ours moves with them."""
+    parsed = _toml(text, agent.servers_file)
+    servers = parsed.get("mcp_servers")
+    server = servers.get(NAME) if isinstance(servers, dict) else None
+    if isinstance(server, dict) and _is_our_server(server):
+        text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
+    for event, at in sorted(gone, key=lambda one: -one[1]):
+        text = _without_trust(text, trust_prefix(agent, event), at)
+    _toml(text, agent.servers_file)
+    return text
+
+
+def _without_trust(text: str, prefix: str, at: int) -> str:
+    text = _cut_tables(text, lambda name: name.startswith(f"{prefix}{at}:"))
+
+    def moved(found: re.Match[str]) -> str:
+        place = int(found[2])
+        return f"{found[1]}{place - (place > at)}:"
+
+    return re.sub(rf"({re.escape(prefix)})(\d+):", moved, text)
+
+
+def trust_prefix(agent: Agent, event: str) -> str:
+    """How the names of the tables begin in which Codex keeps which hooks of an event its user trusts."""
+    return f'hooks.state."{agent.hooks_file}:{re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()}:'
+
+
+def _cut_tables(text: str, is_wanted: Callable[[str], bool]) -> str:
+    kept: list[str] = []
+    is_cutting = False
+    for line in text.splitlines(keepends=True):
+        header = _TABLE.match(line)
+        if header:
+            is_cutting = is_wanted(header[1])
+            if is_cutting and kept and not kept[-1].strip():
+                kept.pop()  # the empty line that came with it
+        if not is_cutting:
+            kept.append(line)
+    return "".join(kept)
+
+
+def _toml(text: str, path: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadMemoryFile(f"{path} is no TOML: {error}", remedy="Repair it, then try again") from None
+
+
+# What was there before
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A file as it was before we wrote there; None for no file."""
+
+    text: str | None
+
+
+class Record:
+    """The files that were written, as they were before, and by which sum they are known to be untouched since."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            found = json.loads(read_if_plain(path, MAX_RECORD) or b"{}")
+            self._files: dict[str, dict[str, str | None]] = dict(found.get("files", {}))
+        except (ValueError, AttributeError, TypeError):
+            self._files = {}
+
+    def before(self, path: str, now: str | None) -> Earlier | None:
+        """What stood there, where nobody changed the file since; None where nothing is known of that."""
+        known = self._files.get(path)
+        if not known or known.get("sum") != _sum(now):
+            return None
+        before = known.get("before")
+        return Earlier(None if before is None else base64.b64decode(before).decode("utf-8", "replace"))
+
+    def write(self, edits: Sequence[Edit], *, is_detaching: bool = False) -> None:
+        """Write the files. The note of what was there comes first, so that a crash leaves both ways open."""
+        for edit in edits:
+            earlier = self.before(edit.path, edit.before)
+            before = earlier.text if earlier else edit.before
+            kept = None if before is None else base64.b64encode(before.encode()).decode()
+            self._files[edit.path] = {"before": kept, "sum": _sum(edit.after)}
+        if not is_detaching:
+            self._save()
+        for edit in edits:
+            target = os.path.realpath(edit.path)
+            if edit.after is None:
+                delete_file(target)
+            else:
+                make_folder(os.path.dirname(target))
+                write_project_file(target, edit.after.encode())
+        if is_detaching:
+            for edit in edits:
+                self._files.pop(edit.path, None)
+            self._save()
+
+    def _save(self) -> None:
+        make_folder(os.path.dirname(self._path))
+        write_project_file(self._path, json.dumps({"files": self._files}, indent=1).encode() + b"\n")
+
+
+def _sum(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()

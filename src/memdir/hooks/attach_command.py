@@ -1,0 +1,166 @@
+"""The commands `memdir attach` and `memdir detach`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from memdir.disk.atomic import make_folder, write_project_file
+from memdir.errors import MemdirError, UsageError
+from memdir.hooks.agents import Agent, all_agents, program_path
+from memdir.hooks.attach import Edit, Plan, Record, plan_attach, plan_detach, read_settings_text
+from memdir.hooks.json_text import JsonText
+from memdir.settings import settings_files
+
+
+class Attach:
+    """Give your coding agents one memory: hooks and an MCP server go into your own settings of Claude Code, Codex,
+    Gemini CLI, Qwen Code and opencode, of those named or of all that are installed. The repository is left alone.
+
+    You see every change first. What else stands in those files stays as it is; `memdir detach` takes ours out again."""
+
+    EXAMPLES = (
+        "memdir attach                   # all that are installed; shows what would change and asks",
+        "memdir attach claude codex --yes",
+        "memdir attach --dry-run         # only show it",
+        "memdir attach --status          # what is attached, and whether it works",
+        "memdir attach --not-here        # off for this project alone",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        _add_agents(parser)
+        parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
+        parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
+        parser.add_argument("--status", action="store_true", help="what is attached, and whether it works")
+        parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        if options.not_here:
+            return _switch_off_here(options, context)
+        known = all_agents(context.environment)
+        if options.status:
+            from memdir.hooks.status import report
+
+            return report(_chosen(options.agents, known), context, as_json=options.json)
+        agents = _wanted(options.agents, known, context)
+        plan = plan_attach(agents, program_path())
+        code = _carry_out(plan, options, context, is_detaching=False)
+        if code == 0 and plan.changes and not options.dry_run and not options.json:
+            for line in _next_steps(agents, plan):
+                context.note(line)
+        return code
+
+
+class Detach:
+    """Take memdir out of the settings of your coding agents again, of those named or of all. A file that nobody touched
+    since becomes what it was, byte for byte; one that its agent rewrote loses our parts only. Memories stay."""
+
+    EXAMPLES = ("memdir detach", "memdir detach codex --yes", "memdir detach --dry-run")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        _add_agents(parser)
+        parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
+        parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        agents = _chosen(options.agents, all_agents(context.environment))
+        return _carry_out(plan_detach(agents, _record(context)), options, context, is_detaching=True)
+
+
+def _add_agents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="claude, codex, gemini, qwen, opencode (default: all)"
+    )
+
+
+def _chosen(names: Sequence[str], known: dict[str, Agent]) -> list[Agent]:
+    strange = [name for name in names if name not in known]
+    if strange:
+        close = difflib.get_close_matches(strange[0], known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}; others take `memdir mcp`"
+        raise UsageError(f"there is no agent {strange[0]!r}", remedy=hint)
+    return [known[name] for name in dict.fromkeys(names)] or list(known.values())
+
+
+def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list[Agent]:
+    if names:
+        return _chosen(names, known)
+    found = [agent for agent in known.values() if agent.is_installed(context.environment)]
+    if not found:
+        titles = ", ".join(agent.title for agent in known.values())
+        remedy = "Name the one that you will install: memdir attach claude"
+        raise MemdirError(f"none of {titles} is installed here", remedy=remedy)
+    return found
+
+
+def _record(context: Any) -> Record:
+    return Record(context.memory.layout.attach_record)
+
+
+def _carry_out(plan: Plan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
+    changes = plan.changes
+    refused = 1 if plan.refused else 0
+    if not options.json:
+        for edit in changes:
+            _show(edit, context)
+        for told in plan.refused.values():
+            context.note(told)
+    is_written = bool(changes) and not options.dry_run and (options.yes or _asked(changes, options, context))
+    if is_written:
+        _record(context).write(changes, is_detaching=is_detaching)
+    if options.json:
+        files = [{"path": edit.path, "diff": _diff(edit)} for edit in changes]
+        return int(context.print_json({"changes": files, "refused": plan.refused, "written": is_written})) or refused
+    if not changes and not plan.refused:
+        context.terminal.line("Nothing is attached." if is_detaching else "Everything is attached already.")
+    elif is_written:
+        count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
+        context.terminal.line(f"Detached: {count} changed." if is_detaching else f"Attached: {count} changed.")
+    return refused
+
+
+def _asked(changes: Sequence[Edit], options: argparse.Namespace, context: Any) -> bool:
+    if options.json or not sys.stdin.isatty():
+        raise UsageError("nobody is there to say yes", remedy="Add --yes, or --dry-run to see what would change")
+    count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
+    return bool(context.ask(f"Change {count}? [y/N] "))
+
+
+def _show(edit: Edit, context: Any) -> None:
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in _diff(edit):
+        colour = colours.get(line[:1])
+        context.terminal.line(context.terminal.style(line, colour) if colour else line)
+
+
+def _diff(edit: Edit) -> list[str]:
+    """What changes, as `git diff` shows it; of a plugin, which is ours alone, that it comes or goes."""
+    if edit.path.endswith(".js"):
+        return [f"{'- ' if edit.after is None else '+ '}{edit.path}"] if edit.is_change else []
+    before, after = ((text or "").splitlines() for text in (edit.before, edit.after))
+    return list(difflib.unified_diff(before, after, edit.path, edit.path, n=1, lineterm=""))
+
+
+def _next_steps(agents: Sequence[Agent], plan: Plan) -> list[str]:
+    names = [agent.name for agent in agents if agent.name not in plan.refused]
+    lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
+    if "codex" in names:
+        lines.append("Codex asks you to trust the hooks when you start it next: without that it runs none of them")
+    return lines
+
+
+def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
+    layout = context.memory.layout
+    path = settings_files(context.environment, layout)["local"]
+    text = JsonText(read_settings_text(path) or "", path).with_member([], "memoryEnabled", False)
+    make_folder(os.path.dirname(path))
+    write_project_file(path, text.text.encode())
+    if options.json:
+        return int(context.print_json({"memoryEnabled": False, "file": path}))
+    context.terminal.line(f"Memory is off in {os.path.basename(layout.work_tree)}.")
+    context.note("`memdir config set memoryEnabled --unset --layer local` switches it on again")
+    return 0

@@ -1,0 +1,279 @@
+"""Edits a settings file of somebody else's as text: comments, order, spaces and what we do not know stay as they are.
+
+JSON as the hosts read it: comments and a comma before a closing bracket are understood, and told, since some hosts
+ignore a file that has them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memdir.errors import BadMemoryFile
+
+MAX_DEPTH = 200
+_SPACE = re.compile(r"[ \t\r\n\ufeff]+")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+Path = tuple[str | int, ...]
+
+
+@dataclass
+class Node:
+    """A value, where it stands in the text, and what it holds."""
+
+    start: int
+    end: int = 0
+    key_start: int = -1  # of a member: where its key begins
+    value: Any = None
+    children: dict[str | int, Node] = field(default_factory=dict)
+    bracket: str = ""
+
+    @property
+    def begin(self) -> int:
+        return self.key_start if self.key_start >= 0 else self.start
+
+
+class JsonText:
+    """A text and what stands where in it. Each edit gives a new one."""
+
+    def __init__(self, text: str, name: str = "the file") -> None:
+        self.text, self.name = text, name
+        self.has_comments = self.has_trailing_comma = False
+        self._at = 0
+        self._skip()
+        if self._at == len(text):
+            self.root = Node(self._at, self._at, value=None)
+            return
+        self.root = self._read(0)
+        self._skip()
+        if self._at != len(text):
+            raise self._fault("something stands behind its end")
+
+    @property
+    def value(self) -> Any:
+        return self.root.value
+
+    def get(self, *path: str | int) -> Any:
+        """What stands at a path; None where nothing does."""
+        node = self._node(path)
+        return node.value if node else None
+
+    def with_member(self, path: Sequence[str], key: str, value: object) -> JsonText:
+        """The same with a member, in the place of one of that name or behind the others; makes what is missing."""
+        if not self.text.strip("\ufeff \t\r\n"):
+            return JsonText(self.text.rstrip() + "{}\n", self.name).with_member(path, key, value)
+        for at in range(len(path)):
+            node = self._node(path[: at + 1])
+            if node is None:
+                nested = value if at == len(path) - 1 else None
+                made: object = {key: nested} if nested is not None else _nested([*path[at + 1 :], key], value)
+                return self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
+        parent = self._container(path, "{")
+        if key in parent.children:
+            return self.with_value([*path, key], value)
+        return self._appended(parent, f"{json.dumps(key)}: ", value)
+
+    def with_item(self, path: Sequence[str], value: object) -> JsonText:
+        """The same with an item behind the others of a list, which is made where there is none."""
+        if self._node(path) is None:
+            return self.with_member(path[:-1], path[-1], [value])
+        return self._appended(self._container(path, "["), "", value)
+
+    def with_value(self, path: Sequence[str | int], value: object) -> JsonText:
+        """The same with another value in the place of the one at a path."""
+        node = self._node(path)
+        if node is None:
+            return self
+        drawn = self._drawn(value, self._indent_of(node.begin))
+        return JsonText(self.text[: node.start] + drawn + self.text[node.end :], self.name)
+
+    def without(self, path: Sequence[str | int]) -> JsonText:
+        """The same without what stands at a path."""
+        parent, node = self._node(path[:-1]), self._node(path)
+        if parent is None or node is None:
+            return self
+        children = list(parent.children.values())
+        at = children.index(node)
+        start, end = self._back_over_space(node.begin), node.end
+        cut = [(start, end)]
+        after = self._comma_after(node)
+        if at < len(children) - 1:
+            cut = [
+                (
+                    node.begin,
+                    children[at + 1].begin if self._only_space(after + 1, children[at + 1].begin) else after + 1,
+                )
+            ]
+        elif at > 0:
+            comma = self._comma_after(children[at - 1])
+            cut = [(comma, comma + 1), (start, end)]
+        elif after >= 0:
+            cut = [(start, after + 1)]
+        if len(children) == 1 and self._only_space(cut[-1][1], parent.end - 1):
+            cut[-1] = (cut[-1][0], parent.end - 1)
+        text = self.text
+        for first, last in sorted(cut, reverse=True):
+            text = text[:first] + text[last:]
+        return JsonText(text, self.name)
+
+    def paths(self, is_wanted: Callable[[Path, Any], bool]) -> list[Path]:
+        """The paths at which something wanted stands, the last first, so that cutting one moves no other."""
+        return [path for path, node in reversed(list(_walk((), self.root))) if is_wanted(path, node.value)]
+
+    # Reading
+
+    def _node(self, path: Sequence[str | int]) -> Node | None:
+        node: Node | None = self.root
+        for part in path:
+            node = node.children.get(part) if node else None
+        return node
+
+    def _container(self, path: Sequence[str | int], bracket: str) -> Node:
+        node = self._node(path)
+        if node is None or node.bracket != bracket:
+            what = "an object" if bracket == "{" else "a list"
+            where = ".".join(map(str, path)) or "the whole"
+            raise BadMemoryFile(f"{self.name}: {where} is not {what}", remedy="Repair it by hand, then try again")
+        return node
+
+    def _read(self, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise self._fault("it is nested too deeply")
+        node = Node(self._at)
+        sign = self.text[self._at : self._at + 1]
+        if sign in ("{", "["):
+            node.bracket = sign
+            self._read_children(node, "}" if sign == "{" else "]", depth)
+        else:
+            found = _STRING.match(self.text, self._at) or _SCALAR.match(self.text, self._at)
+            if not found:
+                raise self._fault(f"{sign!r} is unexpected" if sign else "it ends too early")
+            node.value = self._scalar(found.group())
+            self._at = found.end()
+        node.end = self._at
+        return node
+
+    def _read_children(self, node: Node, closing: str, depth: int) -> None:
+        self._at += 1
+        self._skip()
+        while self.text[self._at : self._at + 1] != closing:
+            key: str | int = len(node.children)
+            key_start = -1
+            if closing == "}":
+                found = _STRING.match(self.text, self._at)
+                if not found:
+                    raise self._fault("a name is missing")
+                key, key_start, self._at = self._scalar(found.group()), self._at, found.end()
+                self._skip()
+                self._expect(":")
+            child = self._read(depth + 1)
+            child.key_start = key_start
+            node.children[key] = child
+            self._skip()
+            if self.text[self._at : self._at + 1] == closing:
+                break
+            self._expect(",")
+            self.has_trailing_comma |= self.text[self._at : self._at + 1] == closing
+        self._at += 1
+        values = {key: child.value for key, child in node.children.items()}
+        node.value = values if closing == "}" else list(values.values())
+
+    def _scalar(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise self._fault("a text in it is broken") from None
+
+    def _expect(self, sign: str) -> None:
+        if self.text[self._at : self._at + 1] != sign:
+            raise self._fault(f"a {sign!r} is missing")
+        self._at += 1
+        self._skip()
+
+    def _skip(self) -> None:
+        while True:
+            space = _SPACE.match(self.text, self._at)
+            if space:
+                self._at = space.end()
+            comment = _COMMENT.match(self.text, self._at)
+            if not comment:
+                return
+            self.has_comments = True
+            self._at = comment.end()
+
+    def _fault(self, what: str) -> BadMemoryFile:
+        line = self.text.count("\n", 0, self._at) + 1
+        return BadMemoryFile(f"{self.name} is no JSON: {what} in line {line}", remedy="Repair it, then try again")
+
+    # Writing
+
+    def _appended(self, parent: Node, label: str, value: object) -> JsonText:
+        children = list(parent.children.values())
+        closing = parent.end - 1
+        if not children:
+            outer = self._indent_of(parent.start)
+            inner = outer + self._unit()
+            drawn = f"{self._newline()}{inner}{label}{self._drawn(value, inner)}{self._newline()}{outer}"
+            inside = self.text[parent.start + 1 : closing]
+            keep = inside.rstrip() if inside.strip() else ""
+            return JsonText(self.text[: parent.start + 1] + keep + drawn + self.text[closing:], self.name)
+        last = children[-1]
+        is_one_line = "\n" not in self.text[parent.start : children[0].begin]
+        comma = self._comma_after(last)
+        place = self._back_over_space(closing)
+        if is_one_line:
+            new = f" {label}{json.dumps(value, ensure_ascii=False)}"
+        else:
+            indent = self._indent_of(children[0].begin)
+            new = f"{self._newline()}{indent}{label}{self._drawn(value, indent)}"
+        text = self.text[:place] + new + self.text[place:]
+        if comma < 0:
+            text = text[: last.end] + "," + text[last.end :]
+        return JsonText(text, self.name)
+
+    def _drawn(self, value: object, indent: str) -> str:
+        text = json.dumps(value, indent=self._unit(), ensure_ascii=False)
+        return text.replace("\n", self._newline() + indent)
+
+    def _unit(self) -> str:
+        first = re.search(r"\n([ \t]+)\S", self.text)
+        return first.group(1) if first else "  "
+
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def _indent_of(self, place: int) -> str:
+        line = self.text[self.text.rfind("\n", 0, place) + 1 : place]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _comma_after(self, node: Node) -> int:
+        """Where the comma behind a value stands; -1 where there is none."""
+        at = node.end
+        while True:
+            trivia = _SPACE.match(self.text, at) or _COMMENT.match(self.text, at)
+            if not trivia:
+                return at if self.text[at : at + 1] == "," else -1
+            at = trivia.end()
+
+    def _back_over_space(self, place: int) -> int:
+        return len(self.text[:place].rstrip(" \t\r\n"))
+
+    def _only_space(self, start: int, end: int) -> bool:
+        return not self.text[start:end].strip()
+
+
+def _nested(keys: Sequence[str], value: object) -> object:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _walk(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
+    yield path, node
+    for key, child in node.children.items():
+        yield from _walk((*path, key), child)

@@ -1,0 +1,275 @@
+"""`memdir attach` and `detach`: into the user's own settings, and out again without a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CLAUDE = """{
+  "model": "opus",
+  "hooks": {
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "beep"}]}
+    ]
+  },
+  "unknown": [1, 2]
+}
+"""
+GEMINI = """{
+  // my theme
+  "theme": "dark", /* keep */
+  "mcpServers": {
+    "other": {"command": "x"}, // theirs
+  },
+}
+"""
+CODEX_HOOKS = '{"description": "mine", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}}\n'
+CODEX = '# my model\nmodel = "gpt" # fast\n\n[hooks.state."HOOKS:stop:0:0"]\ntrusted_hash = "sha256:aa"\n'
+QWEN = '{"$version": 4}'
+OPENCODE = '{\n\t"$schema": "x",\n\t"mcp": {}\n}\n'
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def user_home(tmp_path: Path) -> Path:
+    home = tmp_path / "user-home"
+    files = {
+        ".claude/settings.json": CLAUDE,
+        ".claude.json": '{"numStartups": 3}',
+        ".codex/hooks.json": CODEX_HOOKS,
+        ".codex/config.toml": CODEX.replace("HOOKS", str(home / ".codex/hooks.json")),
+        ".gemini/settings.json": GEMINI,
+        ".qwen/settings.json": QWEN,
+        ".config/opencode/opencode.json": OPENCODE,
+    }
+    for name, text in files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    return home
+
+
+@pytest.fixture
+def run(memdir_command: str, project: Path) -> Run:
+    def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [memdir_command, *words], cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
+        )
+        assert done.returncode == code, done.stderr + done.stdout
+        return done
+
+    return run
+
+
+def snapshot(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def test_attach_adds_ours_behind_theirs_and_detach_leaves_no_trace(
+    run: Run, user_home: Path, memdir_command: str
+) -> None:
+    before = snapshot(user_home)
+    run("attach", "--yes")
+    claude = json.loads((user_home / ".claude/settings.json").read_text())
+    assert [group["hooks"][0]["command"] for group in claude["hooks"]["Stop"]] == [
+        "beep",
+        f"{memdir_command} hook claude Stop || true",
+    ]
+    assert sorted(claude["hooks"]) == ["PreCompact", "SessionEnd", "SessionStart", "Stop", "UserPromptSubmit"]
+    assert claude["unknown"] == [1, 2]
+    server = json.loads((user_home / ".claude.json").read_text())["mcpServers"]["memdir"]
+    assert server == {"type": "stdio", "command": memdir_command, "args": ["mcp"], "env": {}}
+    gemini = (user_home / ".gemini/settings.json").read_text()
+    for comment in ("// my theme", "/* keep */", "// theirs"):
+        assert comment in gemini
+    assert '"BeforeAgent"' in gemini and '"timeout": 10000' in gemini
+    assert (user_home / ".codex/config.toml").read_text().startswith(before[".codex/config.toml"].decode())
+    assert memdir_command in (user_home / ".config/opencode/plugins/memdir.js").read_text()
+    attached = snapshot(user_home)
+    assert "Everything is attached already" in run("attach", "--yes").stdout
+    assert snapshot(user_home) == attached
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+    assert "Nothing is attached" in run("detach", "--yes").stdout
+
+
+def test_a_file_that_its_client_rewrote_loses_ours_only(run: Run, user_home: Path) -> None:
+    run("attach", "--yes")
+    for name in (".claude/settings.json", ".claude.json", ".codex/hooks.json", ".qwen/settings.json"):
+        path = user_home / name
+        path.write_text(json.dumps({**json.loads(path.read_text()), "added": True}, indent=4, sort_keys=True))
+    gemini = user_home / ".gemini/settings.json"
+    gemini.write_text(gemini.read_text().replace('"dark"', '"light"').replace("  ", "    "))
+    run("detach", "--yes")
+    text = "".join(path.read_text() for path in user_home.rglob("*") if path.is_file())
+    assert "memdir" not in text
+    assert json.loads((user_home / ".claude/settings.json").read_text()) == {**json.loads(CLAUDE), "added": True}
+    assert json.loads((user_home / ".claude.json").read_text()) == {"numStartups": 3, "added": True}
+    assert json.loads((user_home / ".codex/hooks.json").read_text()) == {**json.loads(CODEX_HOOKS), "added": True}
+    assert "// theirs" in gemini.read_text() and '"light"' in gemini.read_text()
+
+
+def test_trust_in_codex_s_hooks_stays_with_the_hooks_it_was_given_to(run: Run, user_home: Path) -> None:
+    """Codex knows a hook by its place: ours goes, and the one behind it moves up with its trust."""
+    run("attach", "codex", "--yes")
+    hooks, config = user_home / ".codex/hooks.json", user_home / ".codex/config.toml"
+    found = json.loads(hooks.read_text())
+    found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
+    hooks.write_text(json.dumps(found))
+    for place, word in ((1, "ours"), (2, "later")):
+        config.write_text(config.read_text() + f'\n[hooks.state."{hooks}:stop:{place}:0"]\ntrusted_hash = "{word}"\n')
+    config.write_text(config.read_text() + '\n[tui]\ntheme = "x"\n')
+    run("detach", "codex", "--yes")
+    text = config.read_text()
+    assert "ours" not in text and "mcp_servers" not in text and '[tui]\ntheme = "x"' in text
+    assert f'[hooks.state."{hooks}:stop:1:0"]\ntrusted_hash = "later"' in text
+    assert f'[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = "sha256:aa"' in text
+    assert [group["hooks"][0]["command"] for group in json.loads(hooks.read_text())["hooks"]["Stop"]] == [
+        "beep",
+        "later",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (".claude/settings.json", '{"a": 1 /* note */}', "a comment"),
+        (".claude/settings.json", '{"a": 1,}', "a comma"),
+        (".claude/settings.json", "[]", "no object"),
+        (".claude/settings.json", '{"hooks": []}', "hooks is not an object"),
+        (".claude.json", '{"mcpServers": ', "no JSON"),
+        (".codex/hooks.json", '{"hooks": {}, "version": 1}', "'version' at its top"),
+        (".codex/config.toml", "model = ", "no TOML"),
+        (".gemini/settings.json", "{{", "no JSON"),
+        (".qwen/settings.json", "\ud800", "no text in UTF-8"),
+    ],
+)
+def test_settings_that_the_client_would_ignore_are_refused_and_cost_no_other(
+    run: Run, user_home: Path, file: str, text: str, words: str
+) -> None:
+    (user_home / file).write_bytes(text.encode("utf-8", "surrogatepass"))
+    before = snapshot(user_home)
+    done = run("attach", "--yes", code=1)
+    assert words in done.stderr and file in done.stderr
+    after = snapshot(user_home)
+    agent = "." + file.split("/", maxsplit=1)[0].split(".")[1]
+    for name, data in before.items():
+        assert (after[name] == data) == (name.startswith(agent)), name
+
+
+def test_it_works_before_a_client_s_first_run_and_through_links(run: Run, tmp_path: Path) -> None:
+    home = tmp_path / "user-home"
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "settings.json").write_text("{}\n")
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "settings.json").symlink_to(tmp_path / "dotfiles" / "settings.json")
+    run("attach", "claude", "codex", "opencode", "--yes")
+    assert (home / ".claude" / "settings.json").is_symlink()
+    assert "hook claude" in (tmp_path / "dotfiles" / "settings.json").read_text()
+    assert (home / ".codex" / "hooks.json").exists() and (home / ".config/opencode/opencode.json").exists()
+    run("detach", "--yes")
+    assert [str(path) for path in home.rglob("*") if path.is_file() and not path.is_symlink()] == []
+    assert (tmp_path / "dotfiles" / "settings.json").read_text() == "{}\n"
+
+
+def test_places_that_the_clients_are_told_of_are_honoured(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "c"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "x"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "o"))
+    run("attach", "claude", "codex", "opencode", "--yes")
+    for name in ("c/settings.json", "c/.claude.json", "x/hooks.json", "x/config.toml", "o/opencode/plugins/memdir.js"):
+        assert (tmp_path / name).exists(), name
+
+
+def test_nothing_is_written_unasked(run: Run, user_home: Path) -> None:
+    before = snapshot(user_home)
+    assert "+" in run("attach", "--dry-run").stdout
+    assert "--yes" in run("attach", code=2).stderr
+    assert "no agent 'cluade'" in run("attach", "cluade", code=2).stderr
+    answer = json.loads(run("attach", "--dry-run", "--json").stdout)
+    assert answer["ok"] and not answer["written"] and len(answer["changes"]) == 8
+    assert snapshot(user_home) == before
+
+
+def test_with_no_agent_there_is_nothing_to_attach_to(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "none of" in run("attach", "--yes", code=1).stderr
+
+
+def test_a_program_that_moved_is_written_again_in_its_place(run: Run, user_home: Path, memdir_command: str) -> None:
+    run("attach", "--yes")
+    path = user_home / ".codex/hooks.json"
+    path.write_text(path.read_text().replace(memdir_command, "/old place/bin/memdir".replace(" ", "\\\\ ")))
+    status = json.loads(run("attach", "--status", "--json", code=1).stdout)
+    codex = next(one for one in status["agents"] if one["agent"] == "codex")
+    assert any("is gone" in problem for problem in codex["problems"])
+    run("attach", "codex", "--yes")
+    commands = [group["hooks"][0]["command"] for group in json.loads(path.read_text())["hooks"]["Stop"]]
+    assert commands == ["beep", f"{memdir_command} hook codex Stop || true"]
+
+
+def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: Path) -> None:
+    def state() -> dict[str, Any]:
+        done = subprocess.run(  # the exit code is looked at by others
+            [*status_command], capture_output=True, text=True, cwd=user_home, stdin=subprocess.DEVNULL, timeout=60
+        )
+        return {one["agent"]: one for one in json.loads(done.stdout)["agents"]}
+
+    status_command = [run("path").args[0], "attach", "--status", "--json"]
+    assert {one["state"] for one in state().values()} == {"not attached"}
+    run("attach", "--yes")
+    found = state()
+    assert {name: one["state"] for name, one in found.items()} == {
+        "claude": "attached",
+        "codex": "needs attention",
+        "gemini": "attached",
+        "qwen": "attached",
+        "opencode": "attached",
+    }
+    assert "trust" in found["codex"]["problems"][0]
+    hooks = user_home / ".codex/hooks.json"
+    trust = [f'[hooks.state."{hooks}:{event}:0:0"]' for event in ("session_start", "user_prompt_submit")]
+    trust.append(f'[hooks.state."{hooks}:stop:1:0"]')
+    config = user_home / ".codex/config.toml"
+    config.write_text(config.read_text() + "".join(f'\n{name}\ntrusted_hash = "x"\n' for name in trust))
+    assert state()["codex"]["state"] == "attached"
+    claude = user_home / ".claude/settings.json"
+    text = json.loads(claude.read_text())
+    del text["hooks"]["Stop"]
+    claude.write_text(json.dumps({**text, "disableAllHooks": True}))
+    problems = " ".join(state()["claude"]["problems"])
+    assert "no hook for Stop" in problems and "switched off" in problems
+
+
+def test_off_for_one_project(run: Run, project: Path) -> None:
+    run("attach", "--not-here")
+    assert "off" in run("list", code=1).stderr
+    run("config", "set", "memoryEnabled", "--unset", "--layer", "local")
+    run("list")
+
+
+def test_a_server_of_the_user_s_by_our_name_stays(run: Run, user_home: Path) -> None:
+    own = {"mcpServers": {"memdir": {"command": "my-own", "args": ["serve"]}}}
+    (user_home / ".claude.json").write_text(json.dumps(own))
+    run("attach", "claude", "--yes")
+    assert json.loads((user_home / ".claude.json").read_text()) == own
+    run("detach", "--yes")
+    assert json.loads((user_home / ".claude.json").read_text()) == own
+
+
+def test_settings_that_cannot_be_written_are_told(run: Run, user_home: Path) -> None:
+    if os.geteuid() == 0:
+        (user_home / ".qwen/settings.json").unlink()
+        (user_home / ".qwen/settings.json").mkdir()
+    else:
+        (user_home / ".qwen").chmod(0o500)
+    assert ".qwen/settings.json" in run("attach", "qwen", "--yes", code=1 if os.geteuid() == 0 else 9).stderr
