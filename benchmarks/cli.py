@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, best_process_seconds, clean_environment, report
 from benchmarks.stores import build_store
+from memdir import open_memory
 from memdir.layout import Layout
 
 MEMORIES = 2_000
@@ -21,6 +22,7 @@ def main() -> int:
         home, project = Path(place) / "home", Path(place) / "project"
         project.mkdir()
         build_store(Path(Layout(str(home), str(project)).default_memory), MEMORIES)
+        open_memory(project, home=home).start()  # as every session leaves it: it knows whose it is
         memdir = str(Path(sys.executable).with_name("memdir"))
         commands = (
             [sys.executable, "-I", "-c", "pass"],

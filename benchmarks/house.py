@@ -25,6 +25,7 @@ SURFACES = {  # and the lines that each may have; a limit that must break breaks
     "cli": 3_500,
     "chat": 2_000,
     "hooks": 2_000,
+    "attach": 2_000,
     "mcp_server": 2_000,
     "web": 2_000,
     "hub": 3_000,

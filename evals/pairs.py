@@ -125,7 +125,7 @@ def outcome_of(pair: Pair, model: Model, name: str) -> Outcome:
         after = memories(project)
     if after == before:
         return "untouched"
-    if any("~~" in Topic(data).body or "→" in Topic(data).body for data in after.values()):
+    if any("**Before " in Topic(data).body or "→" in Topic(data).body for data in after.values()):
         return "corrected"
     return "merged" if len(after) < len(before) else "touched"
 

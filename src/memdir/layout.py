@@ -14,8 +14,8 @@ from memdir.errors import PathEscape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal
+    from collections.abc import Callable, Iterator
+    from typing import Any, Literal
 
     AgentScope = Literal["user", "project", "local"]
     WorktreePolicy = Literal["shared", "isolated"]
@@ -208,6 +208,17 @@ class Layout:
         return tuple(os.path.join(self.work_tree, name) for name in names)
 
 
+def _sha256() -> Callable[[bytes], Any]:
+    """What `hashlib` is made of: the package itself loads OpenSSL, a tenth of a bare start (ADR 0003)."""
+    for name in ("_sha2", "_sha256", "hashlib"):
+        try:
+            found: Callable[[bytes], Any] = __import__(name).sha256
+            return found
+        except ImportError:  # another version of Python
+            continue
+    raise AssertionError("every Python has hashlib")
+
+
 def is_session_id(name: str) -> bool:
     """Whether a name is one harmless file name and none of ours: a session `memory` would share their folder."""
     is_plain = all(c.isalnum() or c in "._- " for c in name) and len(name) <= MAX_SLUG
@@ -232,9 +243,7 @@ def slug_of(path: str, *, is_taken: bool = False) -> str:
     slug = "".join(c if c.isascii() and c.isalnum() else "--" if ord(c) > 0xFFFF else "-" for c in path)
     if len(slug) <= MAX_SLUG and not is_taken:
         return slug
-    import hashlib
-
-    digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = _sha256()(path.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{slug[:MAX_SLUG]}-{digest[:SLUG_HASH_DIGITS]}"
 
 

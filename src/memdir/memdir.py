@@ -153,6 +153,8 @@ class MemDir:
         now, found = self.clock(), []
         for one in ("project", "user") if scope == "all" else (scope,):
             place = self.place_of(one)
+            if not os.path.isdir(place.root):
+                continue
             near = search_memories(place.root, place.derived, words, limit=limit, now=now, on_progress=on_progress)
             for match in near:
                 match.scope = one

@@ -10,7 +10,7 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 28_600,
     "files without model/builtin": 240,  # with the surfaces that are there now: hooks, mcp_server, adapters
-    "lines of model/builtin": 5_950,
+    "lines of model/builtin": 6_050,
     "lines in all": 44_500,
 }
 

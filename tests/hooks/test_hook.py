@@ -15,6 +15,7 @@ import pytest
 import memdir
 from memdir.hooks.hook import EVENTS, MAX_ANSWER, MAX_SECONDS
 from memdir.layout import Layout
+from memdir.transcript.sources.gemini import GeminiSessions
 from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
@@ -107,6 +108,22 @@ def test_recent_tools_are_taken_from_the_transcript(agent: Agent, memdir: Callab
             block = {"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}
             file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
         assert answer(other.prompt(asked)) == {}, name
+
+
+def test_what_gemini_puts_before_a_prompt_is_no_part_of_it(
+    make_agent: MakeAgent, layout: Layout, memdir: Callable[..., Ran]
+) -> None:
+    """L4: it hands our own context from the session's start over with the first prompt, and writes it down with it."""
+    memdir("remember", "The staging database listens on port 5433")
+    agent = make_agent("gemini")
+    put_in = f"<hook_context>{context(agent.start())} The staging database?</hook_context>\n\n"
+    assert answer(agent.prompt(f"{put_in}Please go on with the next step.")) == {}
+    assert "5433" in context(agent.prompt(f"{put_in}Which port does the staging database listen on?"))
+    agent.say(f"{put_in}Please go on with the next step.")
+    source = GeminiSessions("")
+    ref = source.session(agent.session, str(agent.transcript))
+    assert ref is not None
+    assert next(source.messages(ref)).text == "Please go on with the next step."
 
 
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)

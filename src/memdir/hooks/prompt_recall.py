@@ -51,9 +51,15 @@ def ranked(recaller: Recaller, request: RecallRequest) -> list[Selection]:
 def _asked(call: HookCall) -> str:
     from memdir.text.words import unquoted
 
-    text = call.text("prompt").strip()
+    text = _without_context(call.text("prompt")).strip()
     text = unquoted(text) if call.host == "opencode" else text
     return text if len(text) <= MAX_PROMPT else f"{text[: MAX_PROMPT // 2]}\n{text[-MAX_PROMPT // 2 :]}"
+
+
+def _without_context(text: str) -> str:
+    """A prompt without what Gemini put before it: the answer of our own hook at the session's start."""
+    before, tag, rest = text.partition("<hook_context>")
+    return before + _without_context(rest.partition("</hook_context>")[2]) if tag else text
 
 
 def _recent_tools(call: HookCall) -> list[str]:

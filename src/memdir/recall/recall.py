@@ -11,6 +11,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.errors import DiskError, MemdirError, PathEscape
+from memdir.layout import holds_memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class Recaller:
         found = [_timed(self._chooser, request)]
         for other in self._others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
-            if room > 0 and os.path.isdir(other.root):
+            if room > 0 and holds_memories(other.root):
                 try:
                     selection = _timed(other, request)
                 except (MemdirError, OSError):  # what is wrong with the user's memories costs the project's nothing

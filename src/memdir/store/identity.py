@@ -9,6 +9,7 @@ from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.folder_mark import folder_mark, number_in
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.plain_file import read_plain
+from memdir.disk.plain_json import decode
 from memdir.errors import DiskError, LockBusy, MemdirError
 from memdir.layout import (
     MAX_IDENTITY_BYTES,
@@ -24,6 +25,7 @@ from memdir.layout import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from memdir.disk.project_git import ProjectGit
 
@@ -171,10 +173,8 @@ def _write_identity(place: Place, identity: Identity) -> None:
 
 
 def read_identity(path: str) -> Identity | None:
-    import json
-
     try:
-        found = json.loads(read_plain(path, max_bytes=MAX_IDENTITY_BYTES).decode("utf-8", "surrogateescape"))
+        found: Any = decode(read_plain(path, max_bytes=MAX_IDENTITY_BYTES))
         commits, remotes = tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"]))
         return Identity(str(found["root"]), commits, remotes, str(found.get("mark", "")))
     except (OSError, ValueError, KeyError, TypeError, RecursionError, AttributeError):

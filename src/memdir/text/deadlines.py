@@ -32,7 +32,7 @@ _NUMBERS = r"(?<![\w./-])(20\d\d)[/.](\d\d?)[/.](\d\d?)(?![\w/])"  # 2026/03/05
 _MOMENT = rf"({_DAY})[T_]\d\d:?\d\d\S*"
 _QUARTER = r"(?<!\w)(?:[QT]([1-4])[ /-]?(20\d\d)|(20\d\d)[ /-]?[QT]([1-4])|([1-4])[TQ][ /-]?(20\d\d))(?!\w)"
 _NAMED_MONTH = r"(?<![\w-])(\d{1,2})-([^\W\d_]{3,12})-(20\d\d)(?![\w-])"  # 5-Mar-2026
-_STRUCK = r"(?s)~~.*?~~"
+_STRUCK = r"(?s:~~.*?~~)|(?m:^\*\*Before\b[^*\n]*\*\*.*$)"  # struck out, or told as past
 _ITEM = r"\s*(?:[-*•#>|]|\d+[.)]\s|\w+:\s)"
 # Between the first and the last day: "1.–5. March", "from the 1st to March 5", "2026-03-01 bis 2026-03-05".
 _JOINT = "to|bis|auf|zum|au|al|a|ao|para|tot|naar|do|na|till|til|до|на|по|至|到|から|～|부터"

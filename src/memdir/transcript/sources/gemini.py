@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memdir.disk.plain_file import read_beginning
-from memdir.text.speakers import is_host
+from memdir.text.speakers import without_host
 from memdir.transcript.message import Block, Message, Role, Text, ToolResult, ToolUse
 from memdir.transcript.reader import lines_forwards
 from memdir.transcript.record import Record
@@ -104,8 +104,8 @@ def _blocks(parts: object, *, is_users: bool) -> Iterator[Block]:
         if not isinstance(part, dict) or part.get("thought") is True:
             continue
         text, call, answer = part.get("text"), part.get("functionCall"), part.get("functionResponse")
-        if isinstance(text, str) and text.strip() and not (is_users and is_host(text)):
-            yield Text(text)
+        if isinstance(text, str) and (said := without_host(text) if is_users else text).strip():
+            yield Text(said)
         elif isinstance(call, dict):
             yield _use(call)
         elif isinstance(answer, dict):

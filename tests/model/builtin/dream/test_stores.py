@@ -84,4 +84,4 @@ def test_a_claim_gives_way_to_newer_evidence_and_to_nothing_else(line: str) -> N
     if sign == "+":
         assert not claims(gone[0], text), text
     else:
-        assert text.count(description) >= 2 and "~~" not in text and "→" not in text, text
+        assert text.count(description) >= 2 and "**Before" not in text and "→" not in text, text

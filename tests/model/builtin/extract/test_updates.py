@@ -28,7 +28,7 @@ def test_a_changed_rule_updates_its_memory_and_says_what_was_before() -> None:
     )
     assert (draft.action, draft.file, draft.type) == ("update", "feedback_commit_style.md", "feedback")
     assert "plain sentence" in draft.description
-    assert "Before this change: Conventional commits with scope" in draft.body
+    assert "**Before:** Conventional commits with scope" in draft.body
 
 
 def test_a_moved_date_counts_from_the_old_one() -> None:

@@ -1,7 +1,7 @@
 """Whether a clause of a page is contradicted by evidence, and how it then reads (D3).
 
-An old value gives way to a new one only when nothing else in the clause depends on it; otherwise the clause is struck
-out, and the evidence stands beside it. Nothing is ever deleted.
+An old value gives way to a new one only when nothing else in the clause depends on it; otherwise the clause is taken
+out, and the evidence stands in its place. What it was is kept under `**Before …:**`. Nothing is ever deleted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _DATE_KINDS = ("date", "month", "quarter")
 
 @dataclass(frozen=True)
 class Fix:
-    """How a clause reads from now on, in the body (old words struck out) and in the description (new words only)."""
+    """How a clause reads from now on; `is_out` where it was taken out, as a whole or in part."""
 
-    body: str
-    description: str
-    struck: bool
+    text: str
+    is_out: bool
+    swap: tuple[str, str] | None = None  # the old value and the new one
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class CorrectionJudge:
             new = self._successor(named[0])
             if new and self._stands_alone(clause, named):
                 return self._swapped(clause, named[0], new)
-        return self._struck(clause, named[0].start)
+        return self._taken_out(clause, named[0].start)
 
     def _fixed_word(self, clause: str, word: Value) -> Fix:
         pairs = {old.casefold(): new for old, new in self.evidence.change.word_pairs}
         new = pairs.get(word.text.casefold(), "")
         if new and self._stands_alone(clause, [word]):
             return self._swapped(clause, word, new)
-        return self._struck(clause, word.start)
+        return self._taken_out(clause, word.start)
 
     def _fixed_unnamed(self, clause: str, values: list[Value]) -> Fix | None:
         """A clause about the same thing with another value of the same kind, where the evidence tells of a change."""
@@ -111,7 +111,7 @@ class CorrectionJudge:
                 value, others = at_odds[0]
                 if len(at_odds) == len(others) == 1 and self._stands_alone(clause, [value]):
                     return self._swapped(clause, value, others[0].text)
-                return self._struck(clause, value.start)
+                return self._taken_out(clause, value.start)
         return None
 
     def _fixed_outcome(self, clause: str, values: list[Value]) -> Fix | None:
@@ -130,7 +130,7 @@ class CorrectionJudge:
             return None
         if not self._is_meant(clause, []):
             return None
-        return self._struck(clause, limit.start() if limit else 0)
+        return self._taken_out(clause, limit.start() if limit else 0)
 
     def _at_odds(self, clause: str, value: Value, part: Part) -> list[Value]:
         """The values of the evidence that cannot be true beside `value`."""
@@ -188,13 +188,13 @@ class CorrectionJudge:
         starts = self.evidence.starts if old.kind in _DATE_KINDS else self.evidence.comes
         if starts and starts > self.today:
             text = f"{before}{old.text} (→ {new}, {starts.isoformat()}){after}"
-            return Fix(text, text, struck=False)
-        return Fix(f"{before}~~{old.text}~~ {new}{after}", f"{before}{new}{after}", struck=False)
+            return Fix(text, is_out=False)
+        return Fix(f"{before}{new}{after}", is_out=False, swap=(old.text, new))
 
-    def _struck(self, clause: str, at: int) -> Fix:
+    def _taken_out(self, clause: str, at: int) -> Fix:
         starts = self.evidence.comes
         if starts and starts > self.today:
             text = f"{clause.rstrip('.')} (→ {starts.isoformat()}){'.' if clause.endswith('.') else ''}"
-            return Fix(text, text, struck=False)
+            return Fix(text, is_out=False)
         start, end = segment(clause, at, least=3)
-        return Fix(f"{clause[:start]}~~{clause[start:end]}~~{clause[end:]}", without(clause, start, end), struck=True)
+        return Fix(without(clause, start, end), is_out=True)

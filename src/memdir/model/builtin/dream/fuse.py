@@ -36,10 +36,10 @@ def can_fuse(one: Page, two: Page) -> bool:
     return len(kinds) < 2 and all(right[key] == value for key, value in left.items() if key in right)
 
 
-def fused(keeper: Page, donor: Page, *, label: str = "", struck: str = "") -> bytes:
+def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
     """The keeper's file with everything the donor adds.
 
-    Under a `label` what the donor says stands first, with the `struck` old words below it.
+    Under a `label` what the donor says stands first.
     """
     topic = keeper.topic
     for key, value in extra_fields(donor).items():
@@ -52,7 +52,7 @@ def fused(keeper: Page, donor: Page, *, label: str = "", struck: str = "") -> by
     known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
     summary = _summary(donor, known)
     if label and summary:
-        lead = f"{label} {summary}\n{struck}".strip("\n")
+        lead = f"{label} {summary}"
         blocks.insert(0, _LabelledText("", lead, lead))
     elif summary:
         blocks = _placed(blocks, _LabelledText("", summary, summary))

@@ -19,6 +19,7 @@ _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
 STRUCK = re.compile(r"~~[^~]*~~")
+PAST = re.compile(rf"{STRUCK.pattern}|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
 
 
 class Page:
@@ -78,9 +79,9 @@ class Page:
 
     @cached_property
     def claims(self) -> str:
-        """All text without what is struck out: what the page itself says."""
+        """All text without what is struck out or told as past: what the page itself says."""
         text = self.says()
-        return STRUCK.sub(" ", text) if "~~" in text else text
+        return PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
     @cached_property
     def words(self) -> frozenset[str]:

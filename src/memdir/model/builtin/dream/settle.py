@@ -115,7 +115,7 @@ class Settling:
         if amendment is None:
             return False
         page = Page(older.key, amendment.topic.data, older.mtime)
-        data = fused(page, newer, label=update_label(evidence), struck=amendment.leftover)
+        data = fused(page, newer, label=update_label(evidence))
         reason = f"corrected by {newer.key} ({evidence.day}), which it takes in: {'; '.join(amendment.corrected)}"
         change_set = PageChange(
             {older.key: data, newer.key: None}, reason, (older.key, newer.key), times={older.key: newer.mtime}

@@ -104,7 +104,7 @@ class Comparison:
 
     def _pool(self, page: Page) -> Pool:
         """What a page says itself; its reasons may name anything."""
-        main = "\n".join(sentence.text for sentence in page.sentences if sentence.label != "why")
+        main = "\n".join(sentence.text for sentence in page.sentences if sentence.label not in ("why", "before"))
         return Pool(self._marks.of(f"{_head(page)}\n{main}"))
 
     def _more(self, page: Page, other: Page) -> tuple[set[Mark], set[Mark]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.drafting import compose
@@ -10,13 +12,63 @@ from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, shelve
 from memdir.model.builtin.extract.silence import worth_keeping
-from memdir.model.builtin.extract.talk import MemoryDraft, Talk
-from memdir.text.phrases import anywhere
+from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.text.language import fold, language, tokens
+from memdir.text.phrases import anywhere, cues
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     """What this conversation gives to remember: usually nothing or one thing."""
-    return draft_with(conversation, shipped())
+    judge = shipped()
+    whole = draft_with(conversation, judge)
+    return _turn_by_turn(conversation, list(_turns(conversation)), whole, judge)
+
+
+def _turn_by_turn(
+    conversation: Talk, turns: Sequence[Talk], whole: Sequence[MemoryDraft], judge: SentenceJudge
+) -> tuple[MemoryDraft, ...]:
+    """What is kept does not hang on how many turns came at once, nor on what the assistant answered: each is looked at
+    by itself, too, with and without its answers, and its memory is there for the next to change. What was said together
+    explains more, unless the turn before is a memory itself."""
+    kept = {draft.file: draft for draft in whole if draft.action == "delete"}
+    was_kept = False
+    for number, turn in enumerate(turns):
+        said = {line.id for line in turn.lines if line.role == "user"}
+        together = [draft for draft in whole if draft.action != "delete" and draft.sources[-1] in said]
+        known = (*conversation.existing, *(_existing(draft) for draft in kept.values() if draft.action == "create"))
+        alone: tuple[MemoryDraft, ...] = ()
+        if not any(_takes_back(later) for later in turns[number + 1 :]):
+            heard = replace(turn, existing=known)
+            own = replace(heard, lines=tuple(line for line in turn.lines if line.role == "user"))
+            alone = draft_with(heard, judge) or draft_with(own, judge)
+        for draft in alone if alone and (was_kept or not together) else together:
+            is_new = draft.file not in {one.file for one in conversation.existing}
+            kept[draft.file] = replace(draft, action="create") if is_new and draft.action == "update" else draft
+        was_kept = bool(alone)
+    return tuple(kept.values())
+
+
+def _turns(conversation: Talk) -> Iterator[Talk]:
+    """Each message of the user with what the assistant said before and after it, as if it had come alone."""
+    lines = conversation.lines
+    starts = [at for at, line in enumerate(lines) if line.role == "user" and line.kind == "said"]
+    for start, end in pairwise([*starts, len(lines)]):
+        first = start
+        while first > 0 and lines[first - 1].role == "user" and lines[first - 1].kind != "said":
+            first -= 1
+        while first > 0 and lines[first - 1].role == "assistant":
+            first -= 1
+        yield replace(conversation, lines=lines[first:end])
+
+
+def _takes_back(turn: Talk) -> bool:
+    """Whether the user takes something back in a turn: what was said before it is judged as a whole then."""
+    said = [line.text for line in turn.lines if line.role == "user" and line.kind == "said"][-1]
+    return "retract" in {cue.meaning for cue in cues(fold(said), tokens(fold(said)), language(said))}
+
+
+def _existing(draft: MemoryDraft) -> Existing:
+    return Existing(draft.file, draft.name, draft.description, draft.type, draft.body)
 
 
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:

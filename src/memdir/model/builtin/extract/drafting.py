@@ -11,8 +11,10 @@ from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
+from memdir.store.kept import BEFORE
 from memdir.store.taxonomy import IN_OWN_WORDS
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.text.facts import facts_in
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
 from memdir.text.words import cut_at_word
@@ -45,7 +47,7 @@ def compose(
         return None
     lead = parts.lead or parts.rule[0]
     description = describe_rule(lead, [text for text in parts.rule if text != lead])
-    name = " ".join(updates.name.split()) if updates else title(lead)
+    name = " ".join(updates.name.split()) if updates and not facts_in(updates.name) else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
     body = _body(parts, candidate, updates)
@@ -143,7 +145,7 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append(IN_OWN_WORDS)
     if updates:
-        paragraphs.append(f"Before this change: {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
+        paragraphs.append(f"{BEFORE} {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
     return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
 
 

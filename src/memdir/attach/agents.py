@@ -65,7 +65,7 @@ class Agent:
     def plugin(self, program: str) -> str:
         import json
 
-        return shipped_text("hooks/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
+        return shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
 
 
 def all_agents(environment: Environment) -> dict[str, Agent]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memdir.attach.json_text import JsonText
 from memdir.errors import BadMemoryFile
-from memdir.hooks.json_text import JsonText
 
 HOOK = {"hooks": [{"type": "command", "command": "/bin/memdir hook claude Stop || true", "timeout": 10}]}
 

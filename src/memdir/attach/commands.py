@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from memdir.attach.agents import Agent, all_agents, program_path
+from memdir.attach.json_text import JsonText
+from memdir.attach.settings_edit import AttachRecord, EditPlan, FileEdit, plan_attach, plan_detach, read_settings_text
 from memdir.disk.atomic import make_folder, write_project_file
 from memdir.errors import MemdirError, UsageError
-from memdir.hooks.agents import Agent, all_agents, program_path
-from memdir.hooks.attach import Edit, Plan, Record, plan_attach, plan_detach, read_settings_text
-from memdir.hooks.json_text import JsonText
 from memdir.settings import settings_files
 
 
@@ -43,7 +43,7 @@ class Attach:
             return _switch_off_here(options, context)
         known = all_agents(context.environment)
         if options.status:
-            from memdir.hooks.status import report
+            from memdir.attach.status import report
 
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
@@ -97,11 +97,11 @@ def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list
     return found
 
 
-def _record(context: Any) -> Record:
-    return Record(context.memory.layout.attach_record)
+def _record(context: Any) -> AttachRecord:
+    return AttachRecord(context.memory.layout.attach_record)
 
 
-def _carry_out(plan: Plan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
+def _carry_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
     changes = plan.changes
     refused = 1 if plan.refused else 0
     if not options.json:
@@ -123,21 +123,21 @@ def _carry_out(plan: Plan, options: argparse.Namespace, context: Any, *, is_deta
     return refused
 
 
-def _asked(changes: Sequence[Edit], options: argparse.Namespace, context: Any) -> bool:
+def _asked(changes: Sequence[FileEdit], options: argparse.Namespace, context: Any) -> bool:
     if options.json or not sys.stdin.isatty():
         raise UsageError("nobody is there to say yes", remedy="Add --yes, or --dry-run to see what would change")
     count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
     return bool(context.ask(f"Change {count}? [y/N] "))
 
 
-def _show(edit: Edit, context: Any) -> None:
+def _show(edit: FileEdit, context: Any) -> None:
     colours = {"+": "green", "-": "red", "@": "cyan"}
     for line in _diff(edit):
         colour = colours.get(line[:1])
         context.terminal.line(context.terminal.style(line, colour) if colour else line)
 
 
-def _diff(edit: Edit) -> list[str]:
+def _diff(edit: FileEdit) -> list[str]:
     """What changes, as `git diff` shows it; of a plugin, which is ours alone, that it comes or goes."""
     if edit.path.endswith(".js"):
         return [f"{'- ' if edit.after is None else '+ '}{edit.path}"] if edit.is_change else []
@@ -145,7 +145,7 @@ def _diff(edit: Edit) -> list[str]:
     return list(difflib.unified_diff(before, after, edit.path, edit.path, n=1, lineterm=""))
 
 
-def _next_steps(agents: Sequence[Agent], plan: Plan) -> list[str]:
+def _next_steps(agents: Sequence[Agent], plan: EditPlan) -> list[str]:
     names = [agent.name for agent in agents if agent.name not in plan.refused]
     lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
     if "codex" in names:

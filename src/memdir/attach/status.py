@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memdir.attach.agents import NAME, Agent, is_ours
+from memdir.attach.json_text import JsonText
+from memdir.attach.settings_edit import read_settings_text, trust_prefix
 from memdir.errors import BadMemoryFile
-from memdir.hooks.agents import NAME, Agent, is_ours
-from memdir.hooks.attach import read_settings_text, trust_prefix
-from memdir.hooks.json_text import JsonText
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}

@@ -15,11 +15,11 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from memdir.attach.agents import NAME, Agent, is_ours
+from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile
-from memdir.hooks.agents import NAME, Agent, is_ours
-from memdir.hooks.json_text import JsonText
 
 MAX_SETTINGS = 8 << 20
 MAX_RECORD = 64 << 20
@@ -28,7 +28,7 @@ _TABLE = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
 
 
 @dataclass
-class Edit:
+class FileEdit:
     """What becomes of one file."""
 
     path: str
@@ -41,23 +41,23 @@ class Edit:
 
 
 @dataclass
-class Plan:
+class EditPlan:
     """The edits for some agents, and what is in the way of others."""
 
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[FileEdit] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # by the agent's name
 
     @property
-    def changes(self) -> list[Edit]:
+    def changes(self) -> list[FileEdit]:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(agents: Sequence[Agent], program: str) -> Plan:
+def plan_attach(agents: Sequence[Agent], program: str) -> EditPlan:
     """What attaching would write. One agent whose settings cannot be used costs no other."""
     return _planned(agents, lambda agent, files: _attach(agent, files, program))
 
 
-def plan_detach(agents: Sequence[Agent], record: Record) -> Plan:
+def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
     """What detaching would write: what was there before, or what is there now without ours."""
     plan = _planned(agents, _detach)
     for edit in plan.edits:
@@ -67,8 +67,8 @@ def plan_detach(agents: Sequence[Agent], record: Record) -> Plan:
     return plan
 
 
-def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | None]], None]) -> Plan:
-    plan = Plan()
+def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | None]], None]) -> EditPlan:
+    plan = EditPlan()
     for agent in agents:
         files: dict[str, str | None] = {}
         paths = [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file) if path]
@@ -79,7 +79,7 @@ def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | N
         except BadMemoryFile as error:
             plan.refused[agent.name] = str(error)
             continue
-        plan.edits += [Edit(path, before[path], files[path]) for path in before]
+        plan.edits += [FileEdit(path, before[path], files[path]) for path in before]
     return plan
 
 
@@ -259,7 +259,7 @@ class Earlier:
     text: str | None
 
 
-class Record:
+class AttachRecord:
     """The files that were written, as they were before, and by which sum they are known to be untouched since."""
 
     def __init__(self, path: str) -> None:
@@ -278,7 +278,7 @@ class Record:
         before = known.get("before")
         return Earlier(None if before is None else base64.b64decode(before).decode("utf-8", "replace"))
 
-    def write(self, edits: Sequence[Edit], *, is_detaching: bool = False) -> None:
+    def write(self, edits: Sequence[FileEdit], *, is_detaching: bool = False) -> None:
         """Write the files. The note of what was there comes first, so that a crash leaves both ways open."""
         for edit in edits:
             earlier = self.before(edit.path, edit.before)

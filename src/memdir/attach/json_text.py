@@ -23,14 +23,14 @@ Path = tuple[str | int, ...]
 
 
 @dataclass
-class Node:
+class JsonNode:
     """A value, where it stands in the text, and what it holds."""
 
     start: int
     end: int = 0
     key_start: int = -1  # of a member: where its key begins
     value: Any = None
-    children: dict[str | int, Node] = field(default_factory=dict)
+    children: dict[str | int, JsonNode] = field(default_factory=dict)
     bracket: str = ""
 
     @property
@@ -47,7 +47,7 @@ class JsonText:
         self._at = 0
         self._skip()
         if self._at == len(text):
-            self.root = Node(self._at, self._at, value=None)
+            self.root = JsonNode(self._at, self._at, value=None)
             return
         self.root = self._read(0)
         self._skip()
@@ -127,13 +127,13 @@ class JsonText:
 
     # Reading
 
-    def _node(self, path: Sequence[str | int]) -> Node | None:
-        node: Node | None = self.root
+    def _node(self, path: Sequence[str | int]) -> JsonNode | None:
+        node: JsonNode | None = self.root
         for part in path:
             node = node.children.get(part) if node else None
         return node
 
-    def _container(self, path: Sequence[str | int], bracket: str) -> Node:
+    def _container(self, path: Sequence[str | int], bracket: str) -> JsonNode:
         node = self._node(path)
         if node is None or node.bracket != bracket:
             what = "an object" if bracket == "{" else "a list"
@@ -141,10 +141,10 @@ class JsonText:
             raise BadMemoryFile(f"{self.name}: {where} is not {what}", remedy="Repair it by hand, then try again")
         return node
 
-    def _read(self, depth: int) -> Node:
+    def _read(self, depth: int) -> JsonNode:
         if depth > MAX_DEPTH:
             raise self._fault("it is nested too deeply")
-        node = Node(self._at)
+        node = JsonNode(self._at)
         sign = self.text[self._at : self._at + 1]
         if sign in ("{", "["):
             node.bracket = sign
@@ -158,7 +158,7 @@ class JsonText:
         node.end = self._at
         return node
 
-    def _read_children(self, node: Node, closing: str, depth: int) -> None:
+    def _read_children(self, node: JsonNode, closing: str, depth: int) -> None:
         self._at += 1
         self._skip()
         while self.text[self._at : self._at + 1] != closing:
@@ -212,7 +212,7 @@ class JsonText:
 
     # Writing
 
-    def _appended(self, parent: Node, label: str, value: object) -> JsonText:
+    def _appended(self, parent: JsonNode, label: str, value: object) -> JsonText:
         children = list(parent.children.values())
         closing = parent.end - 1
         if not children:
@@ -251,7 +251,7 @@ class JsonText:
         line = self.text[self.text.rfind("\n", 0, place) + 1 : place]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
-    def _comma_after(self, node: Node) -> int:
+    def _comma_after(self, node: JsonNode) -> int:
         """Where the comma behind a value stands; -1 where there is none."""
         at = node.end
         while True:
@@ -273,7 +273,7 @@ def _nested(keys: Sequence[str], value: object) -> object:
     return value
 
 
-def _walk(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
+def _walk(path: Path, node: JsonNode) -> Iterator[tuple[Path, JsonNode]]:
     yield path, node
     for key, child in node.children.items():
         yield from _walk((*path, key), child)

@@ -1,0 +1,87 @@
+"""A night leaves clean Markdown behind, loses nothing, and the next night finds nothing (D3, D7)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from memdir.model.builtin.dream import Night, NightFile, plan_night
+from memdir.model.builtin.dream.dream_words import tokens
+from memdir.store.topic import Topic
+
+NOW = datetime(2026, 6, 20, 3, 0, tzinfo=UTC)
+OLD, NEW = NOW.timestamp() - 40 * 86_400, NOW.timestamp() - 3 * 86_400
+# What an older memory says of a thing, and what a newer one says instead.
+CHANGES = (
+    ("The request timeout of the gateway is 30 s", "The request timeout of the gateway is 45 s now (was 30 s)"),
+    (
+        "Nothing is shown under 200 ms in the search page",
+        "Nothing is shown under 150 ms in the search page now (was 200 ms)",
+    ),
+    (
+        "Deploys of the billing service go out on Tuesday",
+        "Deploys of the billing service go out on Thursday now, not Tuesday",
+    ),
+    ("The gateway cache holds 500 entries", "The gateway cache holds 800 entries now instead of 500 entries"),
+    ("Das Zeitlimit des Gateways ist 30 s", "Das Zeitlimit des Gateways ist jetzt 45 s statt 30 s"),
+    ("Le délai de la passerelle est de 30 s", "Le délai de la passerelle est maintenant de 45 s au lieu de 30 s"),
+)
+SHAPES = (
+    "{old}.\n",
+    "# {old}\n\n{old}.\n",
+    "- {old}.\n- Ask Ana before a change.\n",
+    "Ask Ana first; {lower}; the board is at https://b.example/7.\n",
+    "{old}.\n\n**Why:** the load test of 2026-03-01.\n\n**How to apply:** tell Ana (room 7).\n",
+    "{old}. Bob wrote it.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+    "~~An old remark by hand.~~ {old}.\n",
+)
+
+
+def memory(name: str, description: str, body: str) -> bytes:
+    return f"---\nname: {name}\ndescription: {description}\ntype: project\n---\n\n{body}".encode()
+
+
+def night_after(files: list[NightFile]) -> tuple[list[NightFile], list[str]]:
+    """The files after a night, and which of them it changed."""
+    plan = plan_night(Night(tuple(files), (), NOW))
+    edits = {edit.key: edit for edit in plan.edits}
+    kept = [file for file in files if file.key not in edits]
+    written = [NightFile(one.key, one.data, one.mtime or NEW) for one in plan.edits if one.data is not None]
+    return [*kept, *written], sorted(edits)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=[old[:24] for old, _ in CHANGES])
+def test_a_night_leaves_clean_markdown_and_nothing_for_the_next(old: str, new: str, shape: str) -> None:
+    body = shape.format(old=old, lower=old[:1].lower() + old[1:])
+    files = [
+        NightFile("project_older.md", memory(old, old, body), OLD),
+        NightFile("project_newer.md", memory(new[:30], new, f"{new}.\n\n**Why:** Noor measured it.\n"), NEW),
+    ]
+    after, _ = night_after(files)
+    topics = {file.key: Topic(file.data) for file in after if file.key != "MEMORY.md"}
+    text = "\n".join(f"{topic.name}\n{topic.description}\n{topic.body}" for topic in topics.values())
+    assert text.count("~~") == body.count("~~")
+    assert not re.search(r"^\s*(?:[-*]|\*\*[^*]+\*\*)\s*$|\n\n\n|;\s*;|\s[.;]\s", text, re.MULTILINE), text
+    assert all(not topic.problems() and topic.name for topic in topics.values())
+    before = b"\n".join(Topic(file.data).data for file in files).decode()
+    assert set(tokens(before)) - set(tokens("\n".join(topic.data.decode() for topic in topics.values()))) == set()
+    assert night_after(after)[1] == []
+
+
+def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None:
+    """The title too; nothing is struck out."""
+    old, new = CHANGES[0]
+    files = [
+        NightFile("project_a.md", memory("Gateway timeout 30 s", old, f"# Gateway timeout 30 s\n\n{old}.\n"), OLD),
+        NightFile("project_b.md", memory("Gateway timeout", new, f"{new}.\n"), NEW),
+    ]
+    after, changed = night_after(files)
+    assert "project_a.md" in changed
+    [topic] = [Topic(file.data) for file in after if file.key == "project_a.md"]
+    today = topic.body.partition("**Before 2026-06-17:**")
+    assert "30 s" in today[2]
+    assert "The request timeout of the gateway is 45 s." in today[0]
+    assert (topic.name, "# Gateway timeout 45 s" in topic.body) == ("Gateway timeout 45 s", True)
