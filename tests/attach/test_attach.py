@@ -273,3 +273,45 @@ def test_settings_that_cannot_be_written_are_told(run: Run, user_home: Path) -> 
     else:
         (user_home / ".qwen").chmod(0o500)
     assert ".qwen/settings.json" in run("attach", "qwen", "--yes", code=1 if os.geteuid() == 0 else 9).stderr
+
+
+def test_an_agent_s_own_memory_is_told_and_switched_off_on_request(run: Run, user_home: Path) -> None:
+    before = snapshot(user_home)
+    run("attach", "claude", "qwen", "--yes")
+    notes = {one["agent"]: one["notes"] for one in json.loads(run("attach", "--status", "--json").stdout)["agents"]}
+    assert "--own-memory off" in str(notes["claude"]) and "--own-memory off" in str(notes["qwen"])
+    assert not notes["gemini"]
+    run("attach", "claude", "qwen", "--own-memory", "off", "--yes")
+    assert json.loads((user_home / ".claude/settings.json").read_text())["autoMemoryEnabled"] is False
+    assert json.loads((user_home / ".qwen/settings.json").read_text())["memory"] == {"enableManagedAutoMemory": False}
+    assert not any(one["notes"] for one in json.loads(run("attach", "--status", "--json").stdout)["agents"])
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+def test_past_sessions_are_learned_from_when_the_user_says_so(run: Run, user_home: Path, project: Path) -> None:
+    told = "Please never mock the database in our tests, we got burned by that last quarter."
+    slug = "".join(c if c.isalnum() else "-" for c in str(project))
+    transcript = user_home / ".claude/projects" / slug / "0a1b2c3d-0000-4000-8000-000000000001.jsonl"
+    transcript.parent.mkdir(parents=True)
+    base = {"sessionId": transcript.stem, "cwd": str(project), "isSidechain": False, "version": "2.1.325"}
+    records: list[dict[str, Any]] = [
+        {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": told}},
+        {
+            "type": "assistant",
+            "uuid": "u2",
+            "parentUuid": "u1",
+            "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": "I will."}]},
+        },
+    ]
+    lines = [json.dumps({**base, **one, "timestamp": "2026-11-01T10:00:00.000Z"}) for one in records]
+    transcript.write_text("\n".join(lines) + "\n")
+    run("attach", "claude", "--yes")
+    assert json.loads(run("list", "--json").stdout)["memories"] == []
+    assert "1 past session of this project" in run("attach", "claude", "--yes", "--past").stderr
+    for _ in range(600):
+        found = json.loads(run("list", "--scope", "all", "--json").stdout)["memories"]
+        if found:
+            break
+    assert "mock" in found[0]["description"]
+    assert "past session" not in run("attach", "claude", "--yes", "--past").stderr

@@ -33,6 +33,7 @@ class Agent:
     servers_file: str  # where MCP servers stand
     servers_key: str  # under which name
     events: tuple[str, ...] = ()
+    own_memory: tuple[str, ...] = ()  # the setting that switches its own memory off
     is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
     timeout: int = _SECONDS
 
@@ -89,6 +90,7 @@ def all_agents(environment: Environment) -> dict[str, Agent]:
             environment.claude_state,
             "mcpServers",
             (*named, "PreCompact", "SessionEnd"),
+            own_memory=("autoMemoryEnabled",),
             is_strict=True,
         ),
         Agent(
@@ -119,6 +121,7 @@ def all_agents(environment: Environment) -> dict[str, Agent]:
             os.path.join(qwen, "settings.json"),
             "mcpServers",
             named,
+            own_memory=("memory", "enableManagedAutoMemory"),
         ),
         Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
     )

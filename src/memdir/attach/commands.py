@@ -7,6 +7,7 @@ import difflib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from memdir.attach.agents import Agent, all_agents, program_path
@@ -36,6 +37,13 @@ class Attach:
         parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
         parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
         parser.add_argument("--status", action="store_true", help="what is attached, and whether it works")
+        parser.add_argument(
+            "--own-memory",
+            choices=("keep", "off"),
+            default="keep",
+            help="the memory that Claude Code and Qwen Code keep themselves: beside this one (default), or off",
+        )
+        parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
         parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
@@ -47,11 +55,13 @@ class Attach:
 
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
-        plan = plan_attach(agents, program_path())
+        plan = plan_attach(agents, program_path(), is_own_memory_off=options.own_memory == "off")
         code = _carry_out(plan, options, context, is_detaching=False)
         if code == 0 and plan.changes and not options.dry_run and not options.json:
             for line in _next_steps(agents, plan):
                 context.note(line)
+        if code == 0 and not options.dry_run:
+            _learn_from_past(options, context)
         return code
 
 
@@ -151,6 +161,20 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan) -> list[str]:
     if "codex" in names:
         lines.append("Codex asks you to trust the hooks when you start it next: without that it runs none of them")
     return lines
+
+
+def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
+    """Only what the user says yes to: reading old sessions takes time and, with a model that is paid for, money."""
+    memory = context.memory
+    is_asking = sys.stdin.isatty() and not options.json and not options.yes
+    if not memory.settings.enabled or not (options.past or is_asking):
+        return
+    past: Any = import_module("memdir.hooks.past_sessions").PastSessions.of(memory)  # surfaces do not import each other
+    who = "the built-in model, here" if memory.settings.model_provider == "auto" else memory.settings.model_provider
+    told = f"{past.estimate}, by {who}"
+    if past.refs and (options.past or context.ask(f"Learn from {told}? [y/N] ")):
+        past.learn(memory)
+        context.note(f"learning from {told}, in the background")
 
 
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:

@@ -52,9 +52,18 @@ class EditPlan:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(agents: Sequence[Agent], program: str) -> EditPlan:
-    """What attaching would write. One agent whose settings cannot be used costs no other."""
-    return _planned(agents, lambda agent, files: _attach(agent, files, program))
+def plan_attach(agents: Sequence[Agent], program: str, *, is_own_memory_off: bool = False) -> EditPlan:
+    """What attaching would write, on request with the agent's own memory switched off. One agent whose settings cannot
+    be used costs no other."""
+
+    def change(agent: Agent, files: dict[str, str | None]) -> None:
+        _attach(agent, files, program)
+        if is_own_memory_off and agent.own_memory:
+            *path, name = agent.own_memory
+            text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
+            files[agent.hooks_file] = text.with_member(path, name, False).text
+
+    return _planned(agents, change)
 
 
 def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:

@@ -16,6 +16,9 @@ from memdir.attach.agents import NAME, Agent, is_ours
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import read_settings_text, trust_prefix
 from memdir.errors import BadMemoryFile
+from memdir.layout import Layout
+from memdir.store.scan import iso_time
+from memdir.transcript.attended import Attended, attended_times
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
@@ -30,7 +33,9 @@ class Attachment:
     is_installed: bool
     events: list[str] = field(default_factory=list)  # for which hooks of ours are there
     has_server: bool = False
+    fired: str = ""  # when a hook of it was last called in this project
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what may be meant so
 
     @property
     def state(self) -> str:
@@ -43,7 +48,10 @@ class Attachment:
 
 def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
     """Print how each agent stands; 1 where something needs attention."""
+    fired = _fired(context.memory.layout)
     found = [look_at(agent, is_installed=agent.is_installed(context.environment)) for agent in agents]
+    for one in found:
+        one.fired = fired.get(one.agent, "")
     if any(one.has_server for one in found):
         found = _with_servers_tried(agents, found)
     bad = any(one.problems for one in found)
@@ -52,10 +60,21 @@ def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
         return int(context.print_json({"agents": answer})) or int(bad)
     for one in found:
         colour = "yellow" if one.problems else "green" if one.state == "attached" else "dim"
-        context.terminal.line(f"{one.title:<12} {context.terminal.style(one.state, colour)}")
-        for problem in one.problems:
-            context.terminal.line(f"  {problem}")
+        seen = f"  last seen here {one.fired}" if one.fired else ""
+        context.terminal.line(f"{one.title:<12} {context.terminal.style(one.state, colour)}{seen}")
+        for told in (*one.problems, *one.notes):
+            context.terminal.line(f"  {told}")
     return int(bad)
+
+
+def _fired(layout: Layout) -> dict[str, str]:
+    """When each agent last called a hook in this project, by what the hooks noted of its sessions."""
+    times: dict[str, float] = {}
+    for session, moment in attended_times(layout.project_home).items():
+        noted = Attended.load(layout, session)
+        name = noted.agent.removesuffix("-code") if noted else ""
+        times[name] = max(times.get(name, 0.0), moment)
+    return {name: iso_time(moment) for name, moment in times.items()}
 
 
 def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
@@ -70,6 +89,9 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     for program in dict.fromkeys(commands):
         if not os.access(program, os.X_OK):
             found.problems.append(f"{program} is gone: `memdir attach {agent.name}` writes the path of this memdir")
+    if found.events and agent.own_memory and not _is_own_memory_off(agent):
+        how = f"`memdir attach {agent.name} --own-memory off` switches it off"
+        found.notes.append(f"{agent.title} keeps a memory of its own beside this one: {how}")
     if found.has_server != bool(found.events):
         missing = "the hooks are" if found.has_server else "the MCP server is"
         found.problems.append(f"{missing} missing: `memdir attach {agent.name}` adds what is")
@@ -98,6 +120,11 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
     commands = [text.get("hooks", event, ours[event][0])["hooks"][0]["command"] for event in found.events]
     return [shlex.split(command)[0] for command in commands]
+
+
+def _is_own_memory_off(agent: Agent) -> bool:
+    text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
+    return text.get(*agent.own_memory) is False
 
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
