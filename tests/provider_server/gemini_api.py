@@ -16,7 +16,11 @@ ERRORS: dict[Trouble, tuple[int, str, str]] = {
     "wrong_key": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
     "no_credit": (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing."),
     "unknown_model": (404, "NOT_FOUND", "models/no-such-model is not found for API version v1beta."),
-    "context_too_long": (400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number of tokens allowed."),
+    "context_too_long": (
+        400,
+        "INVALID_ARGUMENT",
+        "The input token count exceeds the maximum number of tokens allowed.",
+    ),
     "rate_limit": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
     "overloaded": (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
     "server_error": (500, "INTERNAL", "An internal error has occurred."),
@@ -77,9 +81,7 @@ class GeminiApi:
         return event(json.loads(self.error(refusal)[1]))
 
 
-def _chunk(
-    parts: list[dict[str, Any]], answer: Answer, body: Body, use: CacheUse, *, is_last: bool
-) -> dict[str, Any]:
+def _chunk(parts: list[dict[str, Any]], answer: Answer, body: Body, use: CacheUse, *, is_last: bool) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
     if is_last:
         candidate["finishReason"] = "SAFETY" if answer.is_refusal else "MAX_TOKENS" if answer.is_cut else "STOP"

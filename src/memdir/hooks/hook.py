@@ -49,6 +49,7 @@ MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
+_START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 # A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
 # environment is used (R3).
@@ -161,14 +162,16 @@ def fits(call: HookCall, answer: HookAnswer) -> bool:
 
 
 def _start(memory: MemDir, call: HookCall) -> HookAnswer:
-    """Behaviour and index, once a session: not again when one is resumed that has them."""
+    """Behaviour and index, once a session: not again when one is resumed that has them. Qwen puts them into its system
+    prompt, which it does not keep. Gemini makes one text of them and the first prompt, and resumes without that prompt:
+    there they come beside it (`_begun_late`)."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    if is_known and source not in _EMPTIED:
+    if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return HookAnswer(message=_saved(memory))
     from memdir.hooks.session_start import start_context
 
@@ -183,7 +186,27 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     from memdir.hooks.prompt_recall import recalled
 
     saved = _saved(memory)
-    return HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    answer = HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    return _begun_late(memory, call, answer) if call.host == "gemini" else answer
+
+
+def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
+    """A prompt's answer with what the session should have begun with, unless that came already; where both do not fit
+    it waits for the next prompt."""
+    shown = memory.shown_in(call.session)
+    if shown.keys(_START):
+        return answer
+    from memdir.hooks.session_start import start_context
+
+    def with_start(text: str) -> HookAnswer:
+        return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
+
+    both = with_start(start_context(memory, lambda text: fits(call, with_start(text))))
+    if not fits(call, both):
+        return answer
+    shown.add(_START, "", 0)
+    shown.save()
+    return both
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
