@@ -51,9 +51,8 @@ MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
 _START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
-# A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
-# environment is used (R3).
-_FLAGS = {"recall.selector": "local", "recall.encoder": "words"}
+# This machine chooses: no key that happens to lie in the client's environment is used (R3).
+_FLAGS = {"recall.selector": "local"}
 
 
 class HookCall:
@@ -107,9 +106,14 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         from memdir.hooks.worker import work
 
         return work(words[1])
+    if words[:1] == ["--daemon"]:
+        from memdir.hooks.daemon import serve
+
+        return serve(words[1])
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
+    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
     if host not in HOSTS or event not in _STEPS:
         return None
@@ -123,7 +127,18 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
     if memory.settings.enabled:
         _print(rendered(call, _STEPS[event](memory, call)))
+        if event == "start":
+            from memdir.hooks.daemon_client import bring_up
+
+            bring_up(memory)  # the host has its answer
     return None
+
+
+def _caller() -> str:
+    """Who calls the hooks of our plugin, one file for three agents."""
+    from memdir.settings import Environment
+
+    return Environment.read().caller
 
 
 def _limit_time() -> None:
@@ -215,7 +230,7 @@ def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
 
     _attend(memory, call)
     WorkQueue(memory.layout).add(call.session)
-    detach(memory.layout.work_tree)
+    detach("--work", memory.layout.work_tree)
     return HookAnswer()
 
 
