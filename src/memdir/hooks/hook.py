@@ -52,6 +52,7 @@ MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: 
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
 _OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
+_START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 # This machine chooses: no key that happens to lie in the client's environment is used (R3).
 _FLAGS = {"recall.selector": "local"}
@@ -116,6 +117,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
+    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
     if host not in HOSTS or event not in _STEPS:
         return None
@@ -134,6 +136,13 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
 
             bring_up(memory)  # the host has its answer
     return None
+
+
+def _caller() -> str:
+    """Who calls the hooks of our plugin, one file for three agents."""
+    from memdir.settings import Environment
+
+    return Environment.read().caller
 
 
 def _limit_time() -> None:
@@ -177,14 +186,16 @@ def fits(call: HookCall, answer: HookAnswer) -> bool:
 
 
 def _start(memory: MemDir, call: HookCall) -> HookAnswer:
-    """Behaviour and index, once a session: not again when one is resumed that has them."""
+    """Behaviour and index, once a session: not again when one is resumed that has them. Qwen puts them into its system
+    prompt, which it does not keep. Gemini makes one text of them and the first prompt, and resumes without that prompt:
+    there they come beside it (`_begun_late`)."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    if is_known and source not in _EMPTIED:
+    if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return HookAnswer(message=_saved(memory))
     from memdir.hooks.session_start import start_context
 
@@ -199,7 +210,27 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     from memdir.hooks.prompt_recall import recalled
 
     saved = _saved(memory)
-    return HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    answer = HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    return _begun_late(memory, call, answer) if call.host == "gemini" else answer
+
+
+def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
+    """A prompt's answer with what the session should have begun with, unless that came already; where both do not fit
+    it waits for the next prompt."""
+    shown = memory.shown_in(call.session)
+    if shown.keys(_START):
+        return answer
+    from memdir.hooks.session_start import start_context
+
+    def with_start(text: str) -> HookAnswer:
+        return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
+
+    both = with_start(start_context(memory, lambda text: fits(call, with_start(text))))
+    if not fits(call, both):
+        return answer
+    shown.add(_START, "", 0)
+    shown.save()
+    return both
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
