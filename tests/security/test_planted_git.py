@@ -40,6 +40,8 @@ WORDS = {
     "recall": ("open src/old_name.py, the loader", "--render"),
     "edit": ("loader",),
     "forget": ("spare",),
+    "move": ("loader", "--scope", "user", "--dry-run"),
+    "attach": ("--dry-run", "claude"),
     "restore": ("spare",),
     "why": ("loader",),
     "sessions search": ("loader",),

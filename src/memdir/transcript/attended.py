@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import read_plain
-from memdir.layout import ATTENDED_NAME
+from memdir.errors import PathEscape
+from memdir.layout import ATTENDED_NAME, is_session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Attended:
             text = read_plain(layout.attended(session), max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")
             agent, transcript, begun, place, *_ = text.split("\n")
             return Attended(session, agent, transcript, begun=float(begun), place=int(place))
-        except (OSError, ValueError):
+        except (OSError, ValueError, PathEscape):
             return None
 
     def save(self, layout: Layout) -> None:
@@ -54,7 +55,7 @@ def attended_times(folder: str) -> dict[str, float]:
         names = os.listdir(folder)
     except OSError:
         return {}
-    for name in names:
+    for name in filter(is_session_id, names):
         try:
             found[name] = os.lstat(os.path.join(folder, name, ATTENDED_NAME)).st_mtime
         except OSError:
