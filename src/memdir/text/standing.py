@@ -44,10 +44,10 @@ _KIND_OF_DAY = re.compile(r"\b\w*(?:day|tag|jour|día|dia|giorno|dag)s?\b(?!\w)"
 def one_day_each(sentence: str, spans: Iterable[DateSpan], language: str, *, is_rule: bool = False) -> list[DateSpan]:
     """Those dates of a sentence that plainly are one day; of a rule less is plain than of a fact."""
     found = list(spans)
-    return [span for span in found if _Place(sentence, span, language, found).is_one_day(is_rule=is_rule)]
+    return [span for span in found if _DayInSentence(sentence, span, language, found).is_one_day(is_rule=is_rule)]
 
 
-class _Place:
+class _DayInSentence:
     """A date in its sentence, and what the words around it say."""
 
     def __init__(self, sentence: str, span: DateSpan, language: str, others: list[DateSpan]) -> None:
