@@ -294,6 +294,7 @@ def test_a_hook_loads_nothing_heavy(agent: Agent, event: str, memdir: Callable[.
     memdir("remember", "Deploys are frozen until 2099-12-01")
     agent.start("clear")
     agent.prompt("hello")
+    agent.hook("PreToolUse")  # the first of a session looks for guards
     command = [sys.executable, "-X", "importtime", agent.command]
     agent = Agent("claude", agent.home, agent.project, "", agent.session, agent.environment)
     words = [*command, "hook", "claude", {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event, event)]

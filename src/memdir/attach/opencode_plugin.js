@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process"
 
 const MEMDIR = "MEMDIR"
 const LIMIT_MS = 10000
+const GUARDED = false // whether a guard holds anywhere: only then memdir is asked before a tool runs
 const MAX_TOOLS = 20
 const NAMES_A_SESSION = /^You are a title generator/ // a request of opencode's own, under the session's id
 
@@ -19,6 +20,8 @@ export const MemdirPlugin = async (ctx) => {
       return {}
     }
   }
+
+  const told = new Map() // what a call's result gets, by the call's id
 
   const tell = (message) => {
     try {
@@ -48,9 +51,19 @@ export const MemdirPlugin = async (ctx) => {
       const session = sessions.get(session_id) || begin(session_id, "clear")
       hear(session, "chat.message", { session_id, prompt, recent_tools: session.tools })
     },
-    "tool.execute.before": async (input) => {
+    "tool.execute.before": async (input, output) => {
       const session = sessions.get(input.sessionID)
       if (session) session.tools = [input.tool, ...session.tools.filter((tool) => tool !== input.tool)].slice(0, MAX_TOOLS)
+      if (!GUARDED) return
+      const call = { session_id: input.sessionID, tool_name: input.tool, tool_input: output.args }
+      const { context, refusal } = ask("tool.execute.before", call)
+      if (refusal) throw new Error(refusal) // the one thing that is meant to stop opencode: a guard of the user
+      if (context) told.set(input.callID, context)
+    },
+    "tool.execute.after": async (input, output) => {
+      const text = told.get(input.callID)
+      told.delete(input.callID)
+      if (text && typeof output?.output === "string") output.output += `\n\n${text}`
     },
     "experimental.chat.system.transform": async (input, output) => {
       const session = sessions.get(input.sessionID)

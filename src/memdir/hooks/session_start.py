@@ -28,7 +28,7 @@ def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
     kept = _kept(memory.place, state)
     if kept and fits(kept):
         return kept
-    behaviour = memory.prompt()
+    behaviour = "\n\n".join(filter(None, (memory.prompt(), memory.guards_told())))
     text, room = behaviour, 10_000
     while room > 0:
         text = "\n\n".join([behaviour, *_indexes(memory, room)])
