@@ -435,3 +435,26 @@ def test_nobody_climbs_into_a_home_or_a_folder_of_all(
         above.chmod(0o1777)
     assert names(open_memory(above / "notes")) == []
     assert names(open_memory(above)) == ["Not of the notes"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "garbled", "a folder"])
+def test_a_damaged_identity_loses_no_store_and_gives_it_to_nobody_else(
+    damage: str, tmp_path: Path, memdir: Callable[..., Ran]
+) -> None:
+    """Two projects whose paths give one name: whose the store is must not hang on one file (S3)."""
+    first, second = tmp_path / "a-b", tmp_path / "a" / "b"
+    for folder in (first, second):
+        folder.mkdir(parents=True)
+    memdir("remember", "We plan to acquire Initech", cwd=first)
+    file = Path(open_memory(first).place.identity)
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "a folder":
+        file.mkdir()
+    else:
+        file.write_bytes({"cut": data[:20], "emptied": b"", "garbled": data[::-1]}[damage])
+    assert "Initech" not in memdir("list", cwd=second).out
+    memdir("remember", "Something else", cwd=second)
+    assert "Initech" not in memdir("list", cwd=second).out
+    assert "Initech" in memdir("list", cwd=first).out
+    assert "Something else" not in memdir("list", cwd=first).out
