@@ -63,6 +63,19 @@ def test_a_clone_elsewhere_adopts_only_when_the_original_is_gone(repository: Pat
     assert open_memory(tmp_path / "clone").store.scan().headers == []
 
 
+def test_a_checkout_without_remotes_gets_no_store_of_a_project_that_had_one(
+    repository: Path, tmp_path: Path, git: Git
+) -> None:
+    """Anybody has the first commit of a public project: a stranger's checkout must not get what was remembered of it."""
+    git("remote", "add", "origin", "git@git.example.org:a/app.git", cwd=repository)
+    opened(repository, "Private")
+    git("clone", "--quiet", str(repository), str(tmp_path / "strange"), cwd=tmp_path)
+    git("remote", "remove", "origin", cwd=tmp_path / "strange")
+    shutil.rmtree(repository)
+    adoption = open_memory(tmp_path / "strange").start()
+    assert adoption is None or (adoption.adopted is None and not adoption.candidates)
+
+
 def test_two_orphans_are_reported_never_merged(repository: Path, tmp_path: Path, git: Git) -> None:
     copies = [tmp_path / "one", tmp_path / "two"]
     for copy in copies:

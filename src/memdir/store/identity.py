@@ -48,12 +48,13 @@ class Identity:
         self.mark = mark  # of its folder, which a copy does not have
 
     def is_same_project(self, other: Identity) -> bool:
-        """Whether both are one project: one folder, or a common first commit and no remotes that contradict it."""
+        """Whether both are one project: one folder, or a common first commit and no remotes that contradict it. The
+        first commit of what has a remote is known to others: a checkout without one is not believed."""
         if self.is_same_folder(other):
             return True
         if not set(self.root_commits) & set(other.root_commits):
             return False
-        return not (self.remotes and other.remotes) or bool(set(self.remotes) & set(other.remotes))
+        return not other.remotes or bool(set(self.remotes) & set(other.remotes))
 
     def is_same_folder(self, other: Identity) -> bool:
         """Whether both are one folder, moved or reached by another path."""
