@@ -66,7 +66,7 @@ def test_a_clone_elsewhere_adopts_only_when_the_original_is_gone(repository: Pat
 def test_a_checkout_without_remotes_gets_no_store_of_a_project_that_had_one(
     repository: Path, tmp_path: Path, git: Git
 ) -> None:
-    """Anybody has the first commit of a public project: a stranger's checkout must not get what was remembered of it."""
+    """Anybody has the first commit of a public project: a stranger must not get what was remembered of it."""
     git("remote", "add", "origin", "git@git.example.org:a/app.git", cwd=repository)
     opened(repository, "Private")
     git("clone", "--quiet", str(repository), str(tmp_path / "strange"), cwd=tmp_path)
