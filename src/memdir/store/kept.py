@@ -106,7 +106,7 @@ class _Held:
         return unit.flat in (self._flat if unit.is_prose else self._text)
 
 
-class _Told:
+class _TextWindows:
     """What a text says, sentence by sentence: a claim is in it only where one sentence, or two neighbours, have all of
     its words. Scattered over a text they say something else."""
 
@@ -137,7 +137,7 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
-    told = _Told([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))])
+    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))])
     fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
@@ -156,7 +156,7 @@ def is_another(before: Topic, after: Topic) -> bool:
 
 
 def _fates(
-    lost: Sequence[_Unit], news: Sequence[_Unit], told: _Told, *, is_lead: bool
+    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, *, is_lead: bool
 ) -> dict[_Unit, tuple[Fate, _Unit | None]]:
     """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one."""
     fates: dict[_Unit, tuple[Fate, _Unit | None]] = {}
