@@ -159,3 +159,33 @@ def test_line_ends_stay_as_they_were() -> None:
     found = kept(before, after).topic.data
     assert b"Lives in Bonn." in found
     assert found.count(b"\n") == found.count(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    ("lost", "others"),
+    [
+        ("Alice reviews billing.", "Alice is on leave. Bob looks after billing. Nobody reviews on Fridays."),
+        ("Maria owns the database.", "Maria plans the release. Tom owns the queue. The database is old."),
+        ("Backups run at night.", "Backups are kept for a year. Tests run in the morning. The night shift is small."),
+        ("Die Tests laufen nachts.", "Die Tests sind langsam. Builds laufen morgens. Nachts ist niemand da."),
+    ],
+)
+def test_words_that_stand_scattered_over_a_text_do_not_say_what_one_sentence_said(lost: str, others: str) -> None:
+    before = Topic.compose(name="Team", description="who does what", kind=None, body=f"{lost} The office is small.")
+    after = before.with_body(f"\nThe office is small. {others}\n")
+    assert lost in kept(before, after).topic.body
+    assert lost in kept(before, before.with_body("\nThe office is small.\n"), elsewhere=others).topic.body
+
+
+def test_a_sentence_that_is_said_in_another_order_or_elsewhere_may_go() -> None:
+    before = Topic.compose(
+        name="Team", description="d", kind=None, body="Maria owns the database. The office is small."
+    )
+    for text, elsewhere in (
+        ("The database is what Maria owns. The office is small.", ""),
+        ("The office is small.", "There is more. The database? Maria owns it."),
+    ):
+        assert (
+            "Maria owns the database"
+            not in kept(before, before.with_body(f"\n{text}\n"), elsewhere=elsewhere).topic.body
+        )

@@ -108,6 +108,25 @@ class _Held:
         return unit.flat in (self._flat if unit.is_prose else self._text)
 
 
+class _TextWindows:
+    """What a text says, sentence by sentence: a claim is in it only where one sentence, or two neighbours, have all of
+    its words. Scattered over a text they say something else."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        terms = [terms_in(text) for text in sentences]
+        windows = [one | other for one, other in zip(terms, [*terms[1:], frozenset()], strict=True)]
+        self.said = frozenset().union(*terms)
+        self._places: dict[str, set[int]] = {}
+        for at, window in enumerate(windows):
+            for term in window:
+                self._places.setdefault(term, set()).add(at)
+
+    def tells(self, unit: _Unit) -> bool:
+        wanted = unit.terms.union(*(terms_in(fact) for fact in unit.facts))
+        found = sorted((self._places.get(term, set()) for term in wanted), key=len)
+        return bool(found) and bool(set.intersection(*found))
+
+
 def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
     """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
     that was `seen` can be left out; what is said `elsewhere` now has moved."""
@@ -120,7 +139,8 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
-    fates = _fates(lost, news, text, is_lead=_leads(old, new, before, after))
+    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))])
+    fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
     topic = _with_fields(after.with_body(body) if lines else after, before, seen or before)
@@ -141,20 +161,18 @@ def is_another(before: Topic, after: Topic) -> bool:
 
 
 def _fates(
-    lost: Sequence[_Unit], news: Sequence[_Unit], text: str, *, is_lead: bool
+    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, *, is_lead: bool
 ) -> dict[_Unit, tuple[Fate, _Unit | None]]:
     """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one."""
-    said = terms_in(text)
     fates: dict[_Unit, tuple[Fate, _Unit | None]] = {}
     for unit in lost:
-        fates[unit] = ("kept", None)
-        if unit.is_prose and unit.terms and unit.terms <= said and not _missing(unit.facts, said):
-            fates[unit] = ("gone", None)  # in other words, or in another order
+        is_said = unit.is_prose and unit.terms and told.tells(unit)  # in other words, or in another order
+        fates[unit] = ("gone" if is_said else "kept", None)
     pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
     free = set(news)
     for _, at, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
         if fates[unit][0] == "kept" and other in free:
-            fate = _replaced(unit, other, said)
+            fate = _replaced(unit, other, told.said)
             if fate == "kept" and is_lead and at == 0 and other is news[0]:
                 fate = "past"  # the rule itself, under the same name, in words that have nothing in common
             if fate != "kept":
