@@ -113,6 +113,9 @@ class Environment:
         )
         beside = variables.get("CLAUDE_CONFIG_DIR") or "~"
         self.claude_state = _expand(os.path.join(beside, ".claude.json"), variables)  # where Claude Code keeps servers
+        # Which agent calls a hook, by the mark that it leaves; Codex leaves none.
+        marks = {"GEMINI_SESSION_ID": "gemini", "QWEN_CODE_CLI": "qwen", "CLAUDECODE": "claude"}
+        self.caller = next((agent for mark, agent in marks.items() if variables.get(mark)), "codex")
         self.search_path = variables.get("PATH", "")
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
