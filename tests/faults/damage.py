@@ -37,6 +37,7 @@ PATIENCE_SECONDS = 20  # a command that takes longer waits for somebody who neve
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{2}/[0-9a-f]{38}")  # how git names objects and packs
 CUT_SHORT = "cut_short.md"
 CUT_SHORT_TEXT = b"---\nname: Cut short\ndescription: a change that was cut short\n---\n\nText\n"
+LEARNED = "We decided to use PostgreSQL 17 for the invoices because of the audit rules."
 TEXTS = (
     "The staging database is rebuilt every night at two",
     "Never mock the database in integration tests",
@@ -121,12 +122,13 @@ class DamagedHome:
                     raise
         else:
             self.agent.hook(event, prompt="When is the staging database rebuilt?")
-        return log.read_text() if log.exists() else ""
+        told = log.read_text().strip() if log.exists() else ""
+        return "" if told.rpartition("\n")[2].startswith("memdir.errors.") else told  # those say what is wrong
 
     @property
     def has_learned(self) -> bool:
         folders = (self.layout.default_memory, self.layout.user_memory.root)
-        return any(b"makefiles" in data for folder in folders for data in files_of(folder).values())
+        return any(b"PostgreSQL 17" in data for folder in folders for data in files_of(folder).values())
 
     @property
     def has_to_learn(self) -> bool:
@@ -186,7 +188,7 @@ def live_in(folder: str) -> DamagedHome:
 def _attend(home: DamagedHome) -> None:
     """A turn of a coding agent that waits to be learned from, and a memory that its user is to be told of."""
     home.agent.hook("prompt", prompt="hello")
-    home.agent.say("Never use spaces in the makefiles of the compiler")
+    home.agent.say(LEARNED)
     queue = WorkQueue(home.layout)
     queue.add(home.agent.session)
     queue.tell(["project_told.md"])

@@ -281,7 +281,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
-    try:
+    try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
         Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
