@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +17,7 @@ from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import open_descriptor, read_plain
+from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, messages_after
@@ -25,6 +28,7 @@ from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 MAX_UNLEARNED_BYTES = 64 << 20
+_DIGITS = 32  # enough that no two messages are ever taken for each other
 
 
 @dataclass
@@ -41,6 +45,7 @@ class SessionState:
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
     unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
+    unheard_words: tuple[str, ...] = ()  # the same by their words: a host may send them again under other ids
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -56,6 +61,7 @@ class SessionState:
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
                 unheard=frozenset(map(str, found.get("unheard", ()))),
+                unheard_words=tuple(map(str, found.get("unheardWords", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -79,13 +85,23 @@ class SessionState:
     def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
         """A turn was said while memory was off: nothing is learned from it, now or later."""
         self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
+        self.unheard_words += tuple(_by_words(message) for message in turn.own if message.text.strip())
         self.extract_cursor = turn.reply.id
         if is_saved:
             self.move_cursor(turn.reply.id)
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Messages, with the mark of those that were said while memory was off."""
-        return tuple(replace(one, is_off=True) if one.id in self.unheard else one for one in messages)
+        """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
+        are known by their words, as often as they were said then."""
+        is_known = any(one.id in self.unheard for one in messages)
+        left = Counter(() if is_known else self.unheard_words)
+        found = []
+        for one in messages:
+            words = _by_words(one) if left else ""
+            is_off = one.id in self.unheard or left[words] > 0
+            left[words] -= is_off
+            found.append(replace(one, is_off=True) if is_off else one)
+        return tuple(found)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -110,6 +126,7 @@ class SessionState:
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
             "unheard": sorted(self.unheard),
+            "unheardWords": list(self.unheard_words),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -144,7 +161,7 @@ class Unlearned:
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
         # As durable as a transcript: the end of a turn waits for no disk.
-        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]), durably=False)
+        write_bytes_atomic(self.path, b"".join([encode(self._fields(turn)) + b"\n" for turn in turns]), durably=False)
 
     def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)
@@ -155,16 +172,35 @@ class Unlearned:
         """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
         any more."""
         try:
-            found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
-            turns = [_turn_from(request, fields) for fields in found if fields["messages"]]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            data = read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES)
+        except OSError:
             return []
+        turns, is_damaged = [], not data.endswith(b"\n")
+        for line in data.splitlines():
+            try:
+                fields = json.loads(line.decode("utf-8", "surrogatepass"))
+                turns += [_turn_from(request, fields)] if fields["messages"] else []
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                is_damaged = True
+        if is_damaged:
+            self._set_aside(data)
         return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
+
+    def _set_aside(self, data: bytes) -> None:
+        """What cannot be read is not thrown away: a person may know what it was."""
+        with suppress(DiskError):
+            write_bytes_atomic(f"{self.path}.damaged", data)
 
     def close(self) -> None:
         if self._let_go is not None:
             self._let_go()
             self._let_go = None
+
+
+def _by_words(message: Message) -> str:
+    """What knows a message again, and tells nobody what it said."""
+    text = f"{message.role} {' '.join(message.text.split())}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
 def unlearned_sessions(layout: Layout) -> list[str]:
@@ -202,6 +238,7 @@ def fork_session(
     before = SessionState.load(origin, layout)
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
+    fork.unheard, fork.unheard_words = before.unheard, before.unheard_words
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
     if before.summarized_up_to in ids:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_errand
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_errand, is_plain_rule
 from memdir.model.builtin.extract.features import UserTurn
-from memdir.model.builtin.extract.same_memory import Shelf
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
 from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import without_secrets
 from memdir.text.language import stems
@@ -116,7 +116,9 @@ def refused(
 
 def _taken_back(turns: Sequence[UserTurn], candidate: MemoryCandidate, spoken: set[int]) -> bool:
     """The user revoked it in a later turn that brings no rule of its own, or says nothing but that."""
-    if all("retract" in one.seen.meanings for one in candidate.core) and not candidate.turn.first:
+    says = [one.seen.meanings for one in candidate.core]
+    is_back = any("retract" in one for one in says) and not candidate.turn.first
+    if is_back and all("retract" in one or not one & (_LASTING | {"always", "change"}) for one in says):
         return True
     later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
     return any("retract" in seen.meanings for turn in later for seen in turn.seen)
@@ -142,8 +144,12 @@ def _instructed(candidate: MemoryCandidate, shelf: Shelf) -> bool:
 def _known_already(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core):
         return False
-    topic = _core_topic(candidate)
-    return any(topic and len(topic & known) >= DUPLICATE_SHARE * len(topic) for known in shelf.topics)
+    if restated(candidate, shelf):
+        return False
+    topic, share = _core_topic(candidate) - RULE_STEMS, DUPLICATE_SHARE
+    if any(is_plain_rule(one.seen, candidate.turn.language) for one in candidate.core):
+        share = 1.0  # "prefix commits with feat" is not known from "prefix branches with feat"
+    return any(topic and len(topic & known) >= share * len(topic) for known in shelf.topics)
 
 
 def _looked_up(conversation: Talk, candidate: MemoryCandidate) -> bool:
