@@ -155,7 +155,8 @@ class Dreamer:
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.sessions)
         )
-        workspace = Workspace(self.plan.stores, DreamRules(forgotten).rule)
+        rules = DreamRules(forgotten)
+        workspace = Workspace(self.plan.stores, rules.rule)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
@@ -165,7 +166,7 @@ class Dreamer:
         workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
-        kept = self._keep_aside(given_up)
+        kept = self._keep_aside([*given_up, *rules.spare_memories(workspace)])
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             return NotDreamt("; ".join(refused), kept)
@@ -182,7 +183,8 @@ class Dreamer:
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]
         deleted = sum(draft.after is None for draft in topics)
-        subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
+        count = len(topics) - deleted
+        subject = f"dream: {count} {'memory' if count == 1 else 'memories'} written, {deleted} removed"
         times = times_of(workspace, derived)
         lines = trace_lines(workspace, forgotten)
         moment = max((heard.time for some in lines.values() for heard in some), default=0.0) or self.clock()
