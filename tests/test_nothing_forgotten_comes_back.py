@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.agent.forgotten import MAX_ALIKE, _ByWord, _Told
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
@@ -402,3 +403,12 @@ def test_what_a_dream_made_leads_to_the_lines(life: Life, memdir: Callable[..., 
     [dreamt] = [commit for commit in life.memory.why("deploys.md")["deploys.md"] if commit.source == "dream"]
     said = Conversation.resume(life.memory.transcript("tuesday")).messages[0].id
     assert dreamt.lines_of("deploys.md") == {"tuesday": [said]}
+
+
+def test_what_a_claim_is_compared_with_does_not_grow_with_all_that_was_said() -> None:
+    """The time of a dream must not grow with the square of its messages."""
+    said = _ByWord(_Told(f"fact {number} until the release of the billing service") for number in range(5000))
+    near = said.like(_Told("fact 17 until the release of the billing service")).keys()
+    assert len(near) <= MAX_ALIKE
+    assert len(said.like(_Told("fact 4990 until the release of the billing service"))) <= MAX_ALIKE
+    assert any("fact 4990 " in one.sentence.text for one in said.like(_Told("fact 4990 until the release")))

@@ -9,6 +9,7 @@ line of the conversation that it and the forgotten sentence both came from.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another wor
 CALLED = 4  # a title or a label has fewer topic words
 NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
 MAX_LOGS = 100  # daily logs that are read beside the memories, the newest
+MAX_SHARING = 1000  # sentences with a word in common that are counted, the last: a dream's time must not grow with
+MAX_ALIKE = 60  # the square of what was said; and of these those that are compared closely
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
 
@@ -120,10 +123,12 @@ class _ByWord:
         return iter(self._all)
 
     def like(self, told: _Told) -> dict[_Told, None]:
-        found = {one: None for term in told.sentence.terms for one in self._by_term.get(term, ())}
+        """Those that share most words with it, of as many the last."""
+        shared = Counter(one for term in told.sentence.terms for one in self._by_term.get(term, [])[-MAX_SHARING:])
+        found = dict.fromkeys(sorted(shared, key=shared.__getitem__)[-MAX_ALIKE:])
         for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
             if tongue not in (told.tongue, UNKNOWN):
-                found |= dict.fromkeys(some)
+                found |= dict.fromkeys(some[-MAX_SHARING:])
         return found
 
     def nearest(self, told: _Told) -> float:
