@@ -190,6 +190,10 @@ class Layout:
         """What is noted of another agent's session."""
         return os.path.join(self.session_folder(session_id), ATTENDED_NAME)
 
+    def switched(self, session_id: str) -> str:
+        """When memory was switched off and on again in another agent's session."""
+        return os.path.join(self.session_folder(session_id), "switched")
+
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -32,11 +32,10 @@ from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, written_since
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import attended_times
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message
-from memdir.transcript.session_list import all_sources
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.session_list import AttendedSession, all_sources
 from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -443,13 +442,14 @@ class Session:
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
         others = tuple(self._sessions_of_others(sessions))
-        of_others = {ref.id for ref, _ in others}
+        of_others = {other.attended.session for other in others}
         plan = DreamPlan(
             memory.stores(),
             memory.layout.work_tree,
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
             others=others,
+            attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,
             max_lost_share=memory.settings.dream_max_lost_percent / 100,
         )
@@ -457,15 +457,11 @@ class Session:
         model: Model = memory.model_for("dream", at_cap="raise")
         return Dreamer(plan, model, memory.sink, memory.clock, confirm)
 
-    def _sessions_of_others(self, names: Sequence[str]) -> Iterator[tuple[SessionRef, TranscriptSource]]:
-        """Those of the sessions that other agents had, and how to read them."""
+    def _sessions_of_others(self, names: Iterable[str]) -> Iterator[AttendedSession]:
+        """Those of the sessions that other agents had."""
         sources = all_sources(self._memory.environment)
-        for name in names:
-            attended = Attended.load(self._memory.layout, name)
-            source = sources.get(attended.agent) if attended is not None else None
-            ref = source.session(name, attended.transcript) if source and attended else None
-            if source is not None and ref is not None:
-                yield ref, source
+        found = (AttendedSession.of(name, self._memory.layout, sources) for name in names)
+        return (one for one in found if one is not None)
 
     def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
         """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of

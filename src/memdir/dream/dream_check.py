@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.workspace import Draft, Ruling, Workspace
@@ -25,9 +26,12 @@ from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
 from memdir.transcript.reader import read_records
+from memdir.transcript.sources.source import transcripts_in
+
+if TYPE_CHECKING:
+    from memdir.transcript.session_list import AttendedSession
 
 MAX_TOLD = 3  # claims that a refusal names
-MAX_SESSION_BYTES = 32 << 20  # of one transcript
 FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
     "and has not said it since. Leave that out, in whatever words"
@@ -65,14 +69,16 @@ class DreamRules:
         return Ruling(f"{FORGOTTEN}: {told}" if back else "", is_quiet=True)
 
 
-def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
-    """What the user said in these sessions; a transcript too large to be read at once says nothing."""
-    for session in sessions:
-        path = os.path.join(folder, f"{session}.jsonl")
+def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterator[Heard]:
+    """What the user said in every session of a project, memdir's own and other agents'."""
+    attended = {other.attended.session: other for other in others}
+    for session, other in attended.items():
+        yield from heard_in(other.messages(), session)
+    for path in transcripts_in(folder):
+        session = os.path.basename(path).removesuffix(".jsonl")
         with suppress(OSError):
-            if os.stat(path).st_size <= MAX_SESSION_BYTES:
-                records = (record for record in read_records(path) if not record.is_sidechain)
-                yield from heard_in((record.message for record in records if record.message is not None), session)
+            records = (record for record in read_records(path) if not record.is_sidechain and session not in attended)
+            yield from heard_in((record.message for record in records if record.message is not None), session)
 
 
 def _strange_claims(workspace: Workspace, draft: Draft) -> list[str]:
