@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.rankings import Encoders
-from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, is_installed
+from memdir.search import MODEL_PATH, has_sentence_model
+from memdir.search.minilm import PairEncoder, SentenceModel
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
@@ -75,7 +76,7 @@ class Sentences(SentenceModel):
 def encoders() -> Encoders:
     """The default install's encoder, and with the extra both of them."""
     table = open_table()
-    if not is_installed():
+    if not has_sentence_model():
         return Encoders(WordEncoder(table))
     sentences = Sentences()
     return Encoders(WordEncoder(table), PairEncoder(table, sentences), sentences)

@@ -44,6 +44,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user-home"))
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("MEMDIR_NO_DAEMON", "1")  # nothing outlives a test that does not ask for it
 
 
 @pytest.fixture

@@ -74,6 +74,11 @@ def request_refused(*, what: str, reason: str) -> Event:
     return Event("memory.refused", what=what, reason=reason)
 
 
+def guard_breached(*, file: str, scope: str, action: str, host: str) -> Event:
+    """A call of a tool went against a guard, and was refused or told so (Q1)."""
+    return Event("guard.breached", file=file, scope=scope, action=action, host=host)
+
+
 def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
     """An extraction ran, or was skipped and why (X11). `work`: tokens, cache hit, turns, files, refusals, quoted."""
     return Event("memory.extract", **work, prompt_hash=prompt_hash, skipped=skipped)

@@ -106,6 +106,7 @@ class Layout:
     ledger = _Below("logs", "ledger.jsonl")
     attach_record = _Below("home", "attached.json")  # the settings of coding agents as they were before we wrote there
     mcp_token = _Below("home", "mcp-token")  # what a client of `memdir mcp --http` has to send
+    daemon = _Below("home", "memdir-daemon")  # what keeps the sentence model; the home may be another agent's
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
@@ -131,12 +132,13 @@ class Layout:
     def _slug_of(self, project: str) -> str:
         """The name of a project's folder. Where another project was first to have that name, it gets a hash (S3)."""
         plain = slug_of(nfc(project))
-        known = root_of_store(os.path.join(self.projects, plain, "memory"))
+        folder = os.path.join(self.projects, plain)
+        known = root_of_store(os.path.join(folder, "memory"))
         if known is not None and is_same_folder(known, project):
             return plain
         apart = slug_of(nfc(project), is_taken=True)
-        is_apart = known is not None or os.path.isdir(os.path.join(self.projects, apart))
-        return apart if is_apart else plain
+        is_taken = known is not None and is_named_after(folder, known)
+        return apart if is_taken or os.path.isdir(os.path.join(self.projects, apart)) else plain
 
     @property
     def project_home(self) -> str:
@@ -249,6 +251,12 @@ def slug_of(path: str, *, is_taken: bool = False) -> str:
         return slug
     digest = _sha256()(path.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{slug[:MAX_SLUG]}-{digest[:SLUG_HASH_DIGITS]}"
+
+
+def is_named_after(folder: str, project: str) -> bool:
+    """Whether a folder below `projects` has its name from this project; one that was moved there has another's."""
+    names = (slug_of(nfc(project), is_taken=is_taken) for is_taken in (False, True))
+    return any(is_same_folder(os.path.join(os.path.dirname(folder), name), folder) for name in names)
 
 
 def root_of_store(memory: str) -> str | None:

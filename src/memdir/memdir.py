@@ -7,6 +7,7 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
+from memdir.disk.safe_path import is_inside
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.recall.recall import ShownBySession
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
     from memdir.session import Session
+    from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
     from memdir.store.memories import Added
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from memdir.store.move import Moved, Side
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
+    from memdir.store.topic import Topic
     from memdir.store.undo import Undone
     from memdir.transcript.transcript import Transcript
 
@@ -241,6 +244,28 @@ class MemDir:
                     earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
         return earlier
 
+    def guard_of(self, memory: Topic | Header, key: str, *, scope: str = "project") -> Guard | None:
+        """The guard that a memory carries: what is checked before a tool runs (Q1). None where it has none that a
+        person set for themselves; what lies in the project's own folder came with it."""
+        from memdir.store.guard import GUARD_FIELD, guard_of
+
+        if GUARD_FIELD not in memory.fields or not self.is_own_place(scope):
+            return None
+        return guard_of(memory, key=key, scope=scope)
+
+    def has_guards(self) -> bool:
+        """Whether the person set a guard in any project: only then their agents have to ask before a tool runs."""
+        from memdir.store.guard import any_guard
+
+        own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
+        projects = os.listdir(self.layout.projects) if os.path.isdir(self.layout.projects) else []
+        return any_guard([*own, *(os.path.join(self.layout.projects, name, "memory") for name in projects)])
+
+    def is_own_place(self, scope: str) -> bool:
+        """Whether the memories of a scope lie with the person, and not in the project, where others may put some."""
+        root = self.place_of(scope).root
+        return is_inside(root, self.layout.home) or not is_inside(root, self.layout.work_tree)
+
     # Conversations
 
     def session(
@@ -399,8 +424,27 @@ class MemDir:
 
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
-        user's own memories for all projects; empty when there is none."""
-        if not self.settings.enabled or self.settings.skip_index:
+        user's own memories for all projects, and the guards; empty when there is none."""
+        if not self.settings.enabled:
+            return ""
+        return "\n\n".join(filter(None, (self._indexes_told(), self.guards_told())))
+
+    def guards_told(self) -> str:
+        """The rules that the user has checked before a tool runs, for a model to mind; empty without one (Q1)."""
+        from memdir.prompts.compose import load_prompt
+        from memdir.prompts.listing import guards_listed
+
+        listed = [
+            (guard, header)
+            for scope in (("project", "user") if self.learns_for_all_projects else ("project",))
+            for header in self.store_for(scope).scan(limit=None).headers
+            if (guard := self.guard_of(header, header.key, scope=scope))
+        ]
+        prompt = load_prompt("behaviour/guards.md", overrides=self.layout.prompts) if listed else None
+        return prompt.render(guards=guards_listed(listed)).strip() if prompt else ""
+
+    def _indexes_told(self) -> str:
+        if self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
         from memdir.prompts.listing import index_of

@@ -93,6 +93,8 @@ class Environment:
         self.disabled = _is_on(variables, "MEMDIR_DISABLE")
         self.remote = self.remote and not storage
         self.bare = bare
+        self.no_daemon = _is_on(variables, "MEMDIR_NO_DAEMON")
+        self.runtime = variables.get("XDG_RUNTIME_DIR", "")
         self.is_forgiving = False  # for who tells what is wrong with the settings, and must not stop at it
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
@@ -111,6 +113,9 @@ class Environment:
         )
         beside = variables.get("CLAUDE_CONFIG_DIR") or "~"
         self.claude_state = _expand(os.path.join(beside, ".claude.json"), variables)  # where Claude Code keeps servers
+        # Which agent calls a hook, by the mark that it leaves; Codex leaves none.
+        marks = {"GEMINI_SESSION_ID": "gemini", "QWEN_CODE_CLI": "qwen", "CLAUDECODE": "claude"}
+        self.caller = next((agent for mark, agent in marks.items() if variables.get(mark)), "codex")
         self.search_path = variables.get("PATH", "")
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")

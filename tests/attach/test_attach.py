@@ -275,6 +275,38 @@ def test_settings_that_cannot_be_written_are_told(run: Run, user_home: Path) -> 
     assert ".qwen/settings.json" in run("attach", "qwen", "--yes", code=1 if os.geteuid() == 0 else 9).stderr
 
 
+TOOLS = {
+    ".claude/settings.json": ["PreToolUse"],
+    ".codex/hooks.json": ["PreToolUse"],
+    ".gemini/settings.json": ["BeforeTool", "AfterTool"],
+    ".qwen/settings.json": ["PreToolUse", "PostToolUse"],
+}
+
+
+def test_agents_ask_before_their_tools_only_when_something_is_guarded(
+    run: Run, user_home: Path, tmp_path: Path
+) -> None:
+    """Q1: a guard of any project counts, since the settings are for all of them; detaching takes it out again."""
+    before = {name: (user_home / name).read_bytes() for name in TOOLS}
+    plugin = user_home / ".config/opencode/plugins/memdir.js"
+    run("attach", "--yes")
+    assert not any(event in (user_home / name).read_text() for name, events in TOOLS.items() for event in events)
+    assert "const GUARDED = false" in plugin.read_text()
+    other = tmp_path / "another"
+    other.mkdir()
+    run("remember", "Never push with --force.", "--type", "feedback", "--name", "Force", "--project", str(other))
+    run("guard", "add", "feedback_force", "block shell(git push --force)", "--project", str(other))
+    assert "PreToolUse" in run("attach", "--status", "claude", code=1).stdout, "the status tells what is missing"
+    run("attach", "--yes")
+    for name, events in TOOLS.items():
+        text = (user_home / name).read_text()
+        assert all(f"memdir hook {name[1:].partition('/')[0]} {event} || true" in text for event in events), name
+    assert "const GUARDED = true" in plugin.read_text()
+    assert run("attach", "--yes").stdout == "Everything is attached already.\n"
+    run("detach", "--yes")
+    assert {name: (user_home / name).read_bytes() for name in TOOLS} == before
+
+
 def test_an_agent_s_own_memory_is_told_and_switched_off_on_request(run: Run, user_home: Path) -> None:
     before = snapshot(user_home)
     run("attach", "claude", "qwen", "--yes")

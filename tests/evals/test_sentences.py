@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from memdir.search.minilm import is_installed
+from memdir.search import has_sentence_model
 
 TEXTS = ["the vehicle will not start", "a recipe for onion soup"]
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra minilm is not installed")
+@pytest.mark.skipif(not has_sentence_model(), reason="the extra minilm is not installed")
 def test_vectors_are_the_same_when_made_and_when_read_again(tmp_path: Path) -> None:
     from evals.sentences import Sentences
 

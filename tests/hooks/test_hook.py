@@ -50,22 +50,50 @@ def test_what_is_told_to_one_agent_is_known_to_the_next_and_said_once(
     [name] = memories()
     start = second.start()
     assert message(start) == f"Memory saved: {name} (`memdir undo`)"
-    assert name in context(start) and len(start.stdout) <= MAX_ANSWER
+    assert len(start.stdout) <= MAX_ANSWER
     shown = second.prompt(QUESTION)
+    assert name in context(start if second.host != "gemini" else shown)
     assert "never mock the database" in context(shown) and message(shown) == ""
-    assert "<system-reminder>" not in shown.stdout, "the hosts wrap it themselves, and escape ours"
+    recalled = context(shown).partition("Memory (saved")[2]
+    assert recalled and "<system-reminder>" not in recalled, "the hosts wrap it themselves, and escape ours"
     assert answer(second.prompt(QUESTION)) == {}, "once a session"
     assert answer(make_agent("qwen", session="other").prompt("Please go on with the next step.")) == {}
+
+
+def begun(agent: Agent, source: str = "startup") -> str:
+    """What a session begins with: Gemini gets it beside its next prompt."""
+    start = agent.start(source)
+    return context(start) or context(agent.prompt("hello"))
 
 
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)
 def test_a_session_begins_with_behaviour_and_index_and_has_them_once(agent: Agent, memdir: Callable[..., Ran]) -> None:
     memdir("remember", "Deploys are frozen until 2099-12-01")
-    told = context(agent.start())
+    told = begun(agent)
     assert told.startswith("# Memory") and "Deploys are frozen" in told
     assert Path(agent.project / "x").parent.is_dir()
-    assert answer(agent.start("resume")) == {}, "a session that is resumed has it"
-    assert "Deploys are frozen" in context(agent.start("clear"))
+    again = begun(agent, "resume")
+    assert again == (told if agent.host == "qwen" else ""), "Qwen keeps no system prompt, the others have it"
+    assert "Deploys are frozen" in begun(agent, "clear")
+
+
+def test_what_gemini_begins_with_comes_beside_a_prompt_and_never_before_it(
+    make_agent: MakeAgent, memdir: Callable[..., Ran]
+) -> None:
+    """It makes one text of a start's context and the first prompt, and resumes the session without that prompt."""
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    memdir("remember", "Never mock the database in our tests")
+    agent = make_agent("gemini")
+    assert answer(agent.start()) == {}
+    first = agent.prompt(QUESTION)
+    assert context(first).startswith("# Memory") and "Deploys are frozen" in context(first)
+    assert "type: feedback" in context(first) and len(first.stdout) <= MAX_ANSWER
+    long = "\n".join(f"Block {number} of the parser holds {number} KiB." for number in range(200))
+    memdir("remember", "-", "--name", "How the parser reads blocks", "--type", "project", stdin=long)
+    full = make_agent("gemini", session="another-1")
+    told = context(full.prompt("How does the parser read blocks?"))
+    assert told.startswith("Memory (saved") and "How the parser reads blocks" in told
+    assert context(full.prompt("hello")).startswith("# Memory"), "what did not fit comes next"
 
 
 def test_an_index_that_is_too_long_is_cut_by_usefulness_and_says_so(agent: Agent, layout: Layout) -> None:
@@ -116,7 +144,7 @@ def test_what_gemini_puts_before_a_prompt_is_no_part_of_it(
     """L4: it hands our own context from the session's start over with the first prompt, and writes it down with it."""
     memdir("remember", "The staging database listens on port 5433")
     agent = make_agent("gemini")
-    put_in = f"<hook_context>{context(agent.start())} The staging database?</hook_context>\n\n"
+    put_in = f"<hook_context>{begun(agent)} The staging database?</hook_context>\n\n"
     assert answer(agent.prompt(f"{put_in}Please go on with the next step.")) == {}
     assert "5433" in context(agent.prompt(f"{put_in}Which port does the staging database listen on?"))
     agent.say(f"{put_in}Please go on with the next step.")
@@ -141,7 +169,7 @@ def test_the_notes_of_a_session_go_into_its_compaction(agent: Agent, layout: Lay
         assert agent.host == "opencode" or not done.stdout.startswith("{"), "Claude Code takes plain words"
     else:
         assert done.stdout == ""
-        assert "The flaky migration" in context(agent.start("compact"))
+        assert agent.host == "gemini" or "The flaky migration" in context(agent.start("compact"))
 
 
 def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:
@@ -266,6 +294,7 @@ def test_a_hook_loads_nothing_heavy(agent: Agent, event: str, memdir: Callable[.
     memdir("remember", "Deploys are frozen until 2099-12-01")
     agent.start("clear")
     agent.prompt("hello")
+    agent.hook("PreToolUse")  # the first of a session looks for guards
     command = [sys.executable, "-X", "importtime", agent.command]
     agent = Agent("claude", agent.home, agent.project, "", agent.session, agent.environment)
     words = [*command, "hook", "claude", {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event, event)]

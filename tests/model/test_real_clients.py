@@ -12,11 +12,11 @@ from memdir.errors import ModelError
 from memdir.model.command import CommandModel
 from memdir.model.model import ModelSettings, Request, SystemBlock
 from memdir.transcript.message import Message, ToolResult, user
+from tests.clients.coding_agents import INSTALLED, skip_unless_wanted
 from tests.model.providers import READ
 from tests.provider_server import KEY, Answer, Call, ProviderServer, says
 from tests.provider_server.script import Body, Outcome
 
-INSTALLED = Path(__file__).parents[2] / ".clients" / "node_modules" / ".bin"
 SETTINGS = ModelSettings(longest_seconds=90)
 REQUEST = Request("", (SystemBlock("Answer in one word."),), (READ,), (user("Read a.md, please."),), SETTINGS)
 TOLD = {"text": "I look.", "tool_calls": [{"name": "Read", "arguments": '{"file_path": "a.md"}'}]}
@@ -26,10 +26,8 @@ pytestmark = pytest.mark.timeout(180)
 
 
 def program(name: str) -> str:
-    path = INSTALLED / name
-    if not path.exists():
-        pytest.skip(f"{name} is not installed below .clients: `make test-clients` installs and runs it")
-    return str(path)
+    skip_unless_wanted()
+    return str(INSTALLED / name)
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def claude_step(body: Body) -> Outcome:
     """Claude Code asks for structured output with a tool of that name; what it answers depends on what it was told."""
     if "StructuredOutput" not in [tool["name"] for tool in body.get("tools") or ()]:
         return says("Done.")
-    told = DONE if "(result of" in json.dumps(body["messages"]) else TOLD
+    told = DONE if r"\"result\":" in json.dumps(body["messages"]) else TOLD
     return Answer((Call("StructuredOutput", told, "toolu_1"),))
 
 

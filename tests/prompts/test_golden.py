@@ -25,6 +25,13 @@ OWN_MANIFEST = "- [user] ann.md (2026-10-01T08:00:00Z): new to React"
 HELLO = '{"role": "user", "content": [{"text": "Hello!"}]}'
 CALL = '{"role": "assistant", "content": [{"call": "c1", "tool": "Read", "arguments": {}}]}'
 
+GUARDED = {
+    "file": "feedback_no_force_push.md",
+    "guard": "block shell(git push --force)",
+    "rule": "Never push with --force.",
+    "why": "It threw away a week of work.",
+}
+
 VALUES: dict[str, dict[str, str]] = {
     "behaviour.md": {
         "directory": f"{HOME}/memory",
@@ -79,6 +86,9 @@ VALUES: dict[str, dict[str, str]] = {
     "recall/answer.md": {},
     "recall/select.md": {},
     "hooks/compact.md": {"notes": "# Session Title\nDatabase tests"},
+    "hooks/guard_block.md": GUARDED,
+    "hooks/guard_warn.md": GUARDED,
+    "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",

@@ -1,7 +1,7 @@
 """A model provider for tests: real HTTP on this machine, replies from a script, prompt caching by the documented rules.
 
-It speaks Anthropic Messages, OpenAI chat completions and OpenAI responses, streamed and whole, is as strict about
-requests as the providers are, and misbehaves when the script says so.
+It speaks Anthropic Messages, OpenAI chat completions, OpenAI responses and Gemini, streamed and whole, is as strict
+about requests as the providers are, and misbehaves when the script says so.
 
 with ProviderServer([says("Hello."), Hang(says("never"), after_events=3)]) as server: ...
 """

@@ -144,6 +144,12 @@ def responses_prompt(body: Body) -> bytes:
     return b"\n".join(exact(value) for value in (*first, *(_spelled_out(item) for item in items)))
 
 
+def gemini_prompt(body: Body) -> bytes:
+    """A prompt of Gemini's in its order: it caches the beginnings of prompts as OpenAI does."""
+    first = [body.get("tools"), body.get("systemInstruction")]
+    return b"\n".join(exact(value) for value in (*first, *body["contents"]))
+
+
 def _spelled_out(item: dict[str, Any]) -> dict[str, Any]:
     if isinstance(item.get("content"), str):
         kind = "output_text" if item.get("role") == "assistant" else "input_text"

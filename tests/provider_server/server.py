@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.provider_server.anthropic_api import AnthropicApi
 from tests.provider_server.dialect import BadRequest, Dialect, Issued
+from tests.provider_server.gemini_api import GeminiApi, named_in_path
 from tests.provider_server.openai_api import ChatApi, ResponsesApi
 from tests.provider_server.prompt_cache import AnthropicCache, CacheUse, OpenAICache
 from tests.provider_server.script import (
@@ -52,7 +53,7 @@ class Recorded:
     @property
     def body(self) -> Body:
         found: Body = json.loads(self.raw)
-        return found
+        return {**found, **named_in_path(self.path)}
 
 
 @dataclass
@@ -73,6 +74,7 @@ class ProviderServer:
         self._stopping = threading.Event()
         self._released = threading.Event()
         issued, cache = Issued(), OpenAICache(self.clock)
+        self._gemini = GeminiApi(cache)
         self._dialects: dict[str, Dialect] = {
             "/v1/messages": AnthropicApi(AnthropicCache(self.clock), issued),
             "/v1/chat/completions": ChatApi(cache),
@@ -130,12 +132,13 @@ class ProviderServer:
             self._lock.notify_all()
 
     def dialect(self, path: str) -> Dialect | None:
-        return self._dialects.get(path.partition("?")[0])
+        return self._gemini if named_in_path(path) else self._dialects.get(path.partition("?")[0])
 
     def judge(self, recorded: Recorded, dialect: Dialect) -> tuple[Outcome, CacheUse | None]:
         """What to answer. A refused request takes no step of the script and leaves nothing in the cache."""
         headers = recorded.headers
-        key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        named = headers.get("x-api-key") or headers.get("x-goog-api-key")
+        key = named or headers.get("authorization", "").removeprefix("Bearer ")
         body = recorded.body
         with self._lock:
             self.requests.append(recorded)

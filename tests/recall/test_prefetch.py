@@ -12,9 +12,9 @@ import pytest
 from memdir.memdir import MemDir, open_memory
 from memdir.model.model import Reply, Request
 from memdir.recall.prefetch import Prefetch, RecallThreads
-from memdir.recall.recall import MAX_RECALLED, Recaller, RecallRequest
+from memdir.recall.recall import MAX_RECALLED, Recaller, RecallRequest, Selection
 from memdir.recall.recall_log import LOG_NAME, RecallLog
-from memdir.recall.selection import LocalChooser, LocalSelector, Selection
+from memdir.recall.selection import LocalChooser, LocalSelector
 from memdir.settings import Environment
 from memdir.transcript.message import Message
 from tests.conftest import Events

@@ -21,9 +21,9 @@ from memdir.recall import recall as recall_module
 from memdir.recall.inject import MAX_SESSION_CHARACTERS
 from memdir.recall.model_select import ModelChooser
 from memdir.recall.prefetch import RecallThreads
-from memdir.recall.recall import Recaller, RecallRequest, Shown, ShownBySession
+from memdir.recall.recall import Recaller, RecallRequest, Selection, Shown, ShownBySession
 from memdir.recall.recall_log import Injection, Pin, RecallLog
-from memdir.recall.selection import LocalChooser, LocalSelector, Selection
+from memdir.recall.selection import LocalChooser, LocalSelector
 from memdir.recall.warm_selector import WarmSelector
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore

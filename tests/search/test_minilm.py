@@ -14,13 +14,14 @@ from memdir import open_memory
 from memdir.recall.prefetch import RecallThreads
 from memdir.recall.selection import LocalSelector, Recalled
 from memdir.recall.warm_selector import WarmSelector, open_selector
-from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, WordPiece, is_installed
+from memdir.search import has_sentence_model
+from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, WordPiece
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 
 MAX_MODEL_BYTES = 25_000_000
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "deploy", "##ing", "on", "friday", "!", "東", "uber", "-"]
-needs_runtime = pytest.mark.skipif(not is_installed(), reason="the extra minilm is not installed")
+needs_runtime = pytest.mark.skipif(not has_sentence_model(), reason="the extra minilm is not installed")
 
 
 def tokens(text: str, limit: int = 20) -> list[str]:

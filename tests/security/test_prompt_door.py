@@ -24,8 +24,7 @@ from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
 from memdir.recall.inject import render_memory
 from memdir.recall.model_select import select_request, selected
-from memdir.recall.recall import RecallRequest
-from memdir.recall.selection import Selection
+from memdir.recall.recall import RecallRequest, Selection
 from memdir.recall.verify import Verifier
 from memdir.remember.compaction import Compacted
 from memdir.remember.extract import Extracted

@@ -116,6 +116,34 @@ def test_an_adoption_that_was_cut_short_is_completed(repository: Path) -> None:
     assert [header.name for header in opened(renamed).store.scan().headers] == ["Kept"]
 
 
+def test_whoever_comes_after_an_adoption_that_was_cut_short_has_the_whole_store(repository: Path) -> None:
+    """The state stands under the new name and says the old root, the memory still stands under the old one."""
+    old = opened(repository, "Kept")
+    renamed = repository.rename(repository.with_name("renamed"))
+    place = Place(Layout(os.environ["MEMDIR_HOME"], str(renamed)).default_memory)
+    os.makedirs(os.path.dirname(place.root))
+    os.rename(old.place.state, place.state)
+    assert names(open_memory(renamed)) == ["Kept"]
+    assert open_memory(renamed).place.root == place.root
+    assert not os.path.exists(old.layout.project_home)
+
+
+@pytest.mark.parametrize("is_old_root_there", [False, True])
+def test_a_store_that_stands_under_the_projects_name_is_its_own(project: Path, *, is_old_root_there: bool) -> None:
+    """Moved there by hand, or by another process that has yet to write down whose it is."""
+    old = opened(project, "Kept")
+    new = project.with_name("new")
+    new.mkdir() if is_old_root_there else project.rename(new)
+    place = Place(Layout(os.environ["MEMDIR_HOME"], str(new)).default_memory)
+    os.rename(old.layout.project_home, os.path.dirname(place.root))
+    assert names(open_memory(new)) == ["Kept"]
+    memory = open_memory(new)
+    memory.add("More of it")
+    assert memory.place.root == place.root
+    identity = read_identity(place.identity)
+    assert identity is not None and identity.root == str(new)
+
+
 def test_adopting_beside_existing_sessions_keeps_them(repository: Path) -> None:
     opened(repository, "Kept")
     renamed = repository.rename(repository.with_name("renamed"))

@@ -20,6 +20,7 @@ from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed
+from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
 from memdir.store.taxonomy import guess_type
@@ -93,6 +94,9 @@ class _Commands:
     def delete(self, path: str) -> str:
         store = self._store()
         keys = self._keys_at(store, path)
+        for key in keys:
+            if guard_of(Topic(_read(store, key)), key=key, scope=store.scope):
+                raise BadMemoryFile(f"{_shown(key)} stays: the user set a guard on it")
         with store.changing(self._origin, f"forget {', '.join(keys)}") as change:
             for key in keys:
                 change.delete(key)

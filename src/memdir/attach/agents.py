@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
@@ -19,6 +19,13 @@ from memdir.settings import Environment
 
 NAME = "memdir"  # of our server and plugin in other people's settings
 _SECONDS = 10
+# Gemini and Qwen drop what a hook says before a tool, short of a refusal, and take it after (ADR 0062).
+_OF_TOOLS = {
+    "claude": ("PreToolUse",),
+    "codex": ("PreToolUse",),
+    "gemini": ("BeforeTool", "AfterTool"),
+    "qwen": ("PreToolUse", "PostToolUse"),
+}
 _OURS = re.compile(r"""(?:^|[/\\"'])memdir(?:\.exe)?["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
 
 
@@ -33,6 +40,7 @@ class Agent:
     servers_file: str  # where MCP servers stand
     servers_key: str  # under which name
     events: tuple[str, ...] = ()
+    is_guarded: bool = False  # whether it asks before its tools run
     own_memory: tuple[str, ...] = ()  # the setting that switches its own memory off
     is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
     timeout: int = _SECONDS
@@ -66,11 +74,12 @@ class Agent:
     def plugin(self, program: str) -> str:
         import json
 
-        return shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
+        text = shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
+        return text.replace("GUARDED = false", "GUARDED = true") if self.is_guarded else text
 
 
-def all_agents(environment: Environment) -> dict[str, Agent]:
-    """Every agent that can be attached, by its name."""
+def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[str, Agent]:
+    """Every agent that can be attached, by its name. It asks before its tools run where something `is_guarded`."""
     claude, codex, gemini, qwen, opencode = (
         environment.claude_home,
         environment.codex_home,
@@ -125,7 +134,10 @@ def all_agents(environment: Environment) -> dict[str, Agent]:
         ),
         Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
     )
-    return {agent.name: agent for agent in found}
+    if not is_guarded:
+        return {agent.name: agent for agent in found}
+    tools = {agent.name: (*agent.events, *_OF_TOOLS.get(agent.name, ())) for agent in found}
+    return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
 
 
 def is_ours(group: object) -> bool:

@@ -49,7 +49,7 @@ class Attach:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.not_here:
             return _switch_off_here(options, context)
-        known = all_agents(context.environment)
+        known = all_agents(context.environment, is_guarded=context.memory.has_guards())
         if options.status:
             from memdir.attach.status import report
 

@@ -3,9 +3,13 @@ import { spawnSync } from "node:child_process"
 
 const MEMDIR = "MEMDIR"
 const LIMIT_MS = 10000
+const GUARDED = false // whether a guard holds anywhere: only then memdir is asked before a tool runs
+const MAX_TOOLS = 20
+const NAMES_A_SESSION = /^You are a title generator/ // a request of opencode's own, under the session's id
 
 export const MemdirPlugin = async (ctx) => {
-  const pending = new Map() // what a session's next request gets, by its id
+  const sessions = new Map() // what the requests of a session carry: opencode keeps no system text, so each gets it all
+  const subagents = new Set() // nobody talks there
 
   const ask = (event, told) => {
     try {
@@ -17,34 +21,64 @@ export const MemdirPlugin = async (ctx) => {
     }
   }
 
-  const started = new Set()
+  const told = new Map() // what a call's result gets, by the call's id
+
+  const tell = (message) => {
+    try {
+      Promise.resolve(ctx.client.tui.showToast({ body: { title: "memdir", message, variant: "info" } })).catch(() => {})
+    } catch {}
+  }
+
+  const hear = (session, event, told) => {
+    const { context, message } = ask(event, told)
+    if (context) session.texts.push(context)
+    if (message) tell(message)
+  }
+
+  const begin = (session_id, source) => {
+    const session = { texts: [], tools: [] }
+    sessions.set(session_id, session)
+    hear(session, "session.created", { session_id, source })
+    return session
+  }
 
   return {
     "chat.message": async (input, output) => {
       const session_id = input.sessionID
+      if (subagents.has(session_id)) return
       const prompt = (output.parts || []).filter((part) => part.type === "text").map((part) => part.text).join("\n")
-      const texts = []
-      if (!started.has(session_id)) {
-        started.add(session_id)
-        texts.push(ask("session.created", { session_id, source: "startup" }).context)
-      }
-      texts.push(ask("chat.message", { session_id, prompt }).context)
-      const context = texts.filter(Boolean).join("\n\n")
-      if (context) pending.set(session_id, context)
+      // What was shown before this process began went with the one before.
+      const session = sessions.get(session_id) || begin(session_id, "clear")
+      hear(session, "chat.message", { session_id, prompt, recent_tools: session.tools })
+    },
+    "tool.execute.before": async (input, output) => {
+      const session = sessions.get(input.sessionID)
+      if (session) session.tools = [input.tool, ...session.tools.filter((tool) => tool !== input.tool)].slice(0, MAX_TOOLS)
+      if (!GUARDED) return
+      const call = { session_id: input.sessionID, tool_name: input.tool, tool_input: output.args }
+      const { context, refusal } = ask("tool.execute.before", call)
+      if (refusal) throw new Error(refusal) // the one thing that is meant to stop opencode: a guard of the user
+      if (context) told.set(input.callID, context)
+    },
+    "tool.execute.after": async (input, output) => {
+      const text = told.get(input.callID)
+      told.delete(input.callID)
+      if (text && typeof output?.output === "string") output.output += `\n\n${text}`
     },
     "experimental.chat.system.transform": async (input, output) => {
-      const context = pending.get(input.sessionID)
-      if (context) output.system.push(context)
+      const session = sessions.get(input.sessionID)
+      if (session && !NAMES_A_SESSION.test(output.system[0] || "")) output.system.push(...session.texts)
     },
     "experimental.session.compacting": async (input, output) => {
       const notes = ask("experimental.session.compacting", { session_id: input.sessionID }).context
       if (notes && Array.isArray(output.context)) output.context.push(notes)
     },
     event: async ({ event }) => {
-      if (event.type !== "session.idle") return
-      const session_id = event.properties.sessionID
-      pending.delete(session_id)
-      ask("session.idle", { session_id })
+      const { sessionID: session_id, info } = event.properties || {}
+      if (event.type === "session.created" && info && info.parentID) subagents.add(info.id)
+      if (!sessions.has(session_id)) return
+      if (event.type === "session.compacted") begin(session_id, "compact")
+      if (event.type === "session.idle") ask("session.idle", { session_id })
     },
   }
 }

@@ -71,6 +71,8 @@ class Import:
         )
         for key, target in result.renamed.items():
             terminal.line(f"  {clean(key)} became {clean(target)}: another memory has that name")
+        for key in result.unguarded:
+            context.note(f"{key} came with a guard, which was left out: `memdir guard add` sets one")
         for reason in result.refused.values():
             terminal.line(terminal.style(f"  {clean(reason)}", "yellow"))
         return 1 if result.refused else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from memdir.cli.context import add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.errors import UsageError
-from memdir.recall.recall import RecallRequest, Shown
+from memdir.recall.recall import RecallRequest, Selection, Shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
     from memdir.recall.decide import Judgement
     from memdir.recall.recall_log import Injection
-    from memdir.recall.selection import Recalled, Selection
+    from memdir.recall.selection import Recalled
 
 EXAMPLES = (
     'memdir recall "can we release on Friday?"',

@@ -15,6 +15,7 @@ from memdir.doctor.index_checks import check_index, own_headers
 from memdir.doctor.memory_checks import (
     check_claims,
     check_duplicates,
+    check_guards,
     check_memory,
     check_repeats,
     check_scopes,
@@ -78,6 +79,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_memory(one, memory.clock())
         findings += check_claims(one, verifier)
     findings += check_duplicates(memories)
+    findings += check_guards(store, memories, is_own=memory.is_own_place(store.scope))
     findings += check_repeats(memories, _instructions(memory))
     findings += _in_scopes(memory, store, memories)
     if not store.skip_index:

@@ -11,6 +11,7 @@ from datetime import date
 
 from memdir.doctor import Finding
 from memdir.recall.verify import Verifier
+from memdir.store.guard import GUARD_FIELD, proposals, why_not
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
@@ -66,6 +67,21 @@ def check_memory(memory: Memory, now: float) -> Iterator[Finding]:
     for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
         yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
+
+
+def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool) -> Iterator[Finding]:
+    """Guards that do not hold, and rules that were said again and could have one (Q1)."""
+    for memory in memories:
+        if GUARD_FIELD in memory.topic.fields:
+            reason = why_not(memory.topic, key=memory.key, scope=store.scope)
+            reason = reason or ("" if is_own else "its directory lies in the project, where others may put memories")
+            if reason:
+                remedy = "`memdir guard add` sets one on a feedback memory of yours; else take the line out"
+                yield Finding("guard", "warning", f"its guard does not hold: {reason}", memory.key, remedy)
+    for proposal in proposals(store) if is_own and store.scope in ("project", "user") else ():
+        message = f"you said it {proposal.times} times: a guard would have it checked before a tool runs"
+        remedy = f'`memdir guard add {proposal.key} "{proposal.guard}"`, if you want that'
+        yield Finding("guard", "note", message, proposal.key, remedy)
 
 
 def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:

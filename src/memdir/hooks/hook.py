@@ -44,15 +44,18 @@ EVENTS = {
     "PreToolUse": "tool",
     "BeforeTool": "tool",
     "tool.execute.before": "tool",
+    "PostToolUse": "tool done",
+    "AfterTool": "tool done",
 }
 MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
 MAX_TOLD = 5  # files that a line names
+_OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
+_START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
-# A hook is one process a prompt: ranking is by words on this machine, and no key that happens to lie in the client's
-# environment is used (R3).
-_FLAGS = {"recall.selector": "local", "recall.encoder": "words"}
+# This machine chooses: no key that happens to lie in the client's environment is used (R3).
+_FLAGS = {"recall.selector": "local"}
 
 
 class HookCall:
@@ -89,13 +92,14 @@ class HookCall:
 
 
 class HookAnswer:
-    """What a host gets: text for the model, and a line for the user."""
+    """What a host gets: text for the model, a line for the user, and why a tool must not run."""
 
-    __slots__ = ("context", "message")
+    __slots__ = ("context", "message", "refusal")
 
-    def __init__(self, context: str = "", message: str = "") -> None:
+    def __init__(self, context: str = "", message: str = "", refusal: str = "") -> None:
         self.context = context
         self.message = message
+        self.refusal = refusal
 
 
 def run(words: Sequence[str], *, is_process: bool) -> None:
@@ -106,15 +110,20 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         from memdir.hooks.worker import work
 
         return work(words[1])
+    if words[:1] == ["--daemon"]:
+        from memdir.hooks.daemon import serve
+
+        return serve(words[1])
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
+    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
     if host not in HOSTS or event not in _STEPS:
         return None
     told = decode(_given())
     call = HookCall(host, name, told if isinstance(told, dict) else {})
-    if not call.is_ours:
+    if not call.is_ours and event not in _OF_ANYBODY:
         return None
     from memdir.memdir import open_memory
 
@@ -127,7 +136,18 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
     if is_on:
         _print(rendered(call, _STEPS[event](memory, call)))
+        if event == "start":
+            from memdir.hooks.daemon_client import bring_up
+
+            bring_up(memory)  # the host has its answer
     return None
+
+
+def _caller() -> str:
+    """Who calls the hooks of our plugin, one file for three agents."""
+    from memdir.settings import Environment
+
+    return Environment.read().caller
 
 
 def _limit_time() -> None:
@@ -148,9 +168,14 @@ def rendered(call: HookCall, answer: HookAnswer) -> str:
         return answer.context
     fields: dict[str, object] = {}
     if call.host == "opencode":  # our own plugin puts it where it belongs
-        fields = {"context": answer.context, "message": answer.message}
+        fields = {"context": answer.context, "message": answer.message, "refusal": answer.refusal}
         return encode(fields) if any(fields.values()) else ""
-    if answer.context:
+    if answer.refusal and call.host == "gemini":
+        fields |= {"decision": "deny", "reason": answer.refusal}
+    elif answer.refusal:
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": answer.refusal}
+        fields["hookSpecificOutput"] = {"hookEventName": call.name, **decision}
+    elif answer.context:
         fields["hookSpecificOutput"] = {"hookEventName": call.name, "additionalContext": answer.context}
     if answer.message:
         fields["systemMessage"] = answer.message
@@ -166,14 +191,16 @@ def fits(call: HookCall, answer: HookAnswer) -> bool:
 
 
 def _start(memory: MemDir, call: HookCall) -> HookAnswer:
-    """Behaviour and index, once a session: not again when one is resumed that has them."""
+    """Behaviour and index, once a session: not again when one is resumed that has them. Qwen puts them into its system
+    prompt, which it does not keep. Gemini makes one text of them and the first prompt, and resumes without that prompt:
+    there they come beside it (`_begun_late`)."""
     if not os.path.isdir(memory.place.root) or not os.path.exists(memory.place.identity):
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    if is_known and source not in _EMPTIED:
+    if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return HookAnswer(message=_saved(memory))
     from memdir.hooks.session_start import start_context
 
@@ -188,7 +215,27 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     from memdir.hooks.prompt_recall import recalled
 
     saved = _saved(memory)
-    return HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    answer = HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    return _begun_late(memory, call, answer) if call.host == "gemini" else answer
+
+
+def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
+    """A prompt's answer with what the session should have begun with, unless that came already; where both do not fit
+    it waits for the next prompt."""
+    shown = memory.shown_in(call.session)
+    if shown.keys(_START):
+        return answer
+    from memdir.hooks.session_start import start_context
+
+    def with_start(text: str) -> HookAnswer:
+        return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
+
+    both = with_start(start_context(memory, lambda text: fits(call, with_start(text))))
+    if not fits(call, both):
+        return answer
+    shown.add(_START, "", 0)
+    shown.save()
+    return both
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -197,7 +244,7 @@ def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
 
     _attend(memory, call)
     WorkQueue(memory.layout).add(call.session)
-    detach(memory.layout.work_tree)
+    detach("--work", memory.layout.work_tree)
     return HookAnswer()
 
 
@@ -206,8 +253,16 @@ def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
     return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call))
 
 
-def _tool(memory: MemDir, call: HookCall) -> HookAnswer:  # noqa: ARG001 - where guards will look at the call
-    return HookAnswer()
+def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
+    """A tool is about to run: what the user's guards say to that (Q1)."""
+    from memdir.guard.held import held_guards
+
+    guards = held_guards(memory, call.session)
+    if not guards:
+        return HookAnswer()
+    from memdir.hooks.breach import answer_to
+
+    return answer_to(memory, call, guards)
 
 
 _STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
@@ -217,6 +272,7 @@ _STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
     "compact": _compact,
     "end": _stop,
     "tool": _tool,
+    "tool done": _tool,
 }
 
 

@@ -44,4 +44,4 @@ class PastSessions:
             Attended(ref.id, ref.agent, ref.path, begun=FROM_THE_BEGINNING).save(memory.layout)
             queue.add(ref.id)
         if self.refs:
-            detach(memory.layout.work_tree)
+            detach("--work", memory.layout.work_tree)

@@ -1,11 +1,13 @@
 """What a prompt brings back: the recall of every other way in, in the form that goes into another host's prompt (R1).
 
-`ranked` is the step that a process which stays could answer, with the sentence model in its memory.
+The daemon chooses, with the sentence model in its memory; where there is none, or it is late, words do.
 """
 
 from __future__ import annotations
 
 import os
+
+from memdir.hooks.daemon_client import SCOPES, chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +15,7 @@ if TYPE_CHECKING:
 
     from memdir.hooks.hook import HookCall
     from memdir.memdir import MemDir
-    from memdir.recall.recall import Recaller, RecallRequest
-    from memdir.recall.selection import Selection
+    from memdir.recall.recall import RecallRequest, Selection
 
 MAX_CHARACTERS = 9_000  # of memories at one prompt: what a host shows whole, less what it is wrapped in
 MAX_PROMPT = 20_000  # characters that are looked at: the user's words are at the ends of a paste
@@ -28,12 +29,14 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     text = _asked(call)
     if not text or text.startswith("/"):
         return ""
-    from memdir.recall.recall import RecallRequest
+    from memdir.recall.recall import Recaller, RecallRequest
 
     shown = memory.shown_in(call.session)
     request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
-    recaller = memory.recaller()
-    texts = recaller.show(recaller.prepare(request, ranked(recaller, request)))
+    answers: dict[str, tuple[list[str], int]] = {}
+    project, user = (_HookChooser(memory, scope, answers) for scope in SCOPES)
+    recaller = Recaller(project, [user], memory.place_of, memory.layout.work_tree, sink=memory, clock=memory.clock)
+    texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     if not texts:
         return ""
     from memdir.recall.inject import untagged
@@ -44,15 +47,39 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     return found
 
 
-def ranked(recaller: Recaller, request: RecallRequest) -> list[Selection]:
-    return recaller.choose(request)
+class _HookChooser:
+    """Chooses among the memories of one scope as the daemon says, which is asked once for all of them; else by words,
+    which is all that a process can load that a prompt waits for."""
+
+    def __init__(self, memory: MemDir, scope: str, answers: dict[str, tuple[list[str], int]]) -> None:
+        self.scope = scope
+        self.root = memory.place_of(scope).root
+        self._memory = memory
+        self._answers = answers
+
+    def choose(self, request: RecallRequest) -> Selection:
+        from memdir.recall.recall import Selection
+
+        if self.scope == SCOPES[0]:
+            self._answers.update(chosen(self._memory, request))
+        if self.scope in self._answers:
+            keys, documents = self._answers[self.scope]
+            selection = Selection(self.scope, keys, "sentences")
+            selection.scanned = documents
+            return selection
+        from memdir.recall.selection import LocalChooser, LocalSelector
+
+        place = self._memory.place_of(self.scope)
+        selector = LocalSelector(place.root, place.derived)
+        return LocalChooser(place, self.scope, selector, clock=self._memory.clock).choose(request)
 
 
 def _asked(call: HookCall) -> str:
-    from memdir.text.words import unquoted
-
     text = _without_context(call.text("prompt")).strip()
-    text = unquoted(text) if call.host == "opencode" else text
+    if call.host == "opencode":
+        from memdir.text.words import unquoted
+
+        text = unquoted(text)
     return text if len(text) <= MAX_PROMPT else f"{text[: MAX_PROMPT // 2]}\n{text[-MAX_PROMPT // 2 :]}"
 
 

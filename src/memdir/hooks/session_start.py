@@ -28,7 +28,7 @@ def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
     kept = _kept(memory.place, state)
     if kept and fits(kept):
         return kept
-    behaviour = memory.prompt()
+    behaviour = "\n\n".join(filter(None, (memory.prompt(), memory.guards_told())))
     text, room = behaviour, 10_000
     while room > 0:
         text = "\n\n".join([behaviour, *_indexes(memory, room)])
@@ -36,7 +36,8 @@ def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
             break
         room = room * 4 // 5 if room > 500 else 0
     text = text if fits(text) else behaviour
-    _keep(memory.place, state, text)
+    if not kept:  # one that had to share its room is no measure for the others
+        _keep(memory.place, state, text)
     return text
 
 

@@ -93,9 +93,9 @@ class WorkQueue:
             return []
 
 
-def detach(project: str) -> None:
-    """Start the worker in a process session of its own, with nothing open that is the host's: it goes on when the host
-    has ended, and the host does not wait for it."""
+def detach(what: str, told: str) -> None:
+    """Start `memdir hook WHAT TOLD` in a process session of its own, with nothing open that is the host's: it goes on
+    when the host has ended, and the host does not wait for it."""
     ready, child = os.pipe()
     if os.fork():
         os.close(child)
@@ -110,8 +110,8 @@ def detach(project: str) -> None:
         os.closerange(3, _LAST_DESCRIPTOR)
         os.chdir(os.sep)
         # -P: nothing is loaded from the folder that it is started in.
-        command = [sys.executable, "-P", "-m", "memdir.cli.entry", "hook", "--work", project]
+        command = [sys.executable, "-P", "-m", "memdir.cli.entry", "hook", what, told]
         environment = {name: value for name, value in os.environ.items() if name not in _OF_CLAUDE}
-        os.execve(command[0], command, environment)  # noqa: S606 - this process is the worker
+        os.execve(command[0], command, environment)  # noqa: S606 - this process is the other one
     finally:
         os._exit(0)

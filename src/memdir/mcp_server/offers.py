@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memdir.memdir import MemDir
+    from memdir.store.guard import Guard
     from memdir.store.scan import Header
     from memdir.store.topic import Topic
 
@@ -85,7 +86,7 @@ class MemoryOffers:
     def _search(self, arguments: Arguments) -> tuple[str, Result]:
         limit = arguments.get("limit", 10)
         matches = self._memory.search(arguments["query"], limit=limit, scope=arguments.get("scope", "all"))
-        found = [_about(match.key, match.topic, match.scope, match.snippet) for match in matches]
+        found = [self._about(match.key, match.topic, match.scope, match.snippet) for match in matches]
         return _lines(found) or "No memory fits that.", {"memories": found}
 
     def _recall(self, arguments: Arguments) -> tuple[str, Result]:
@@ -116,6 +117,9 @@ class MemoryOffers:
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
         self._require_unpinned(arguments["memory"])
+        memory = self._memory.get(arguments["memory"])
+        if self._memory.guard_of(memory.topic, memory.key):
+            raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
         key = self._memory.forget(arguments["memory"])
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
 
@@ -128,12 +132,17 @@ class MemoryOffers:
         headers, after = _page(
             self._memory.list(arguments.get("type"), scope=scope), arguments.get("cursor", ""), limit
         )
-        found = [_about(header.key, header, scope) for header in headers]
+        found = [self._about(header.key, header, scope) for header in headers]
         more = f"\nMore with cursor {after!r}" if after else ""
         return (_lines(found) or "There is none.") + more, {
             "memories": found,
             **({"nextCursor": after} if after else {}),
         }
+
+    def _about(self, key: str, memory: Topic | Header, scope: str, snippet: str = "") -> Result:
+        """With the guard that the user set: a client without hooks has its model mind it (Q1)."""
+        guard = self._memory.guard_of(memory, key, scope=scope)
+        return {**_about(key, memory, scope, snippet), **({"guard": _shown_guard(guard)} if guard else {})}
 
     def _why(self, arguments: Arguments) -> tuple[str, Result]:
         from memdir.prompts.door import shown_line
@@ -248,12 +257,19 @@ def _about(key: str, memory: Topic | Header, scope: str, snippet: str = "") -> R
     }
 
 
+def _shown_guard(guard: Guard) -> str:
+    from memdir.prompts.door import shown_line
+
+    return shown_line(str(guard))
+
+
 def _lines(found: Sequence[Result]) -> str:
     lines = []
     for one in found:
         whose = " (the user's own, for all projects)" if one["scope"] == "user" else ""
         more = f"\n  {one['snippet']}" if one.get("snippet") and one["snippet"] != one["description"] else ""
-        lines.append(f"- {one['file']}{whose}: {one['description'] or one['name']}{more}")
+        guard = f"\n  The user set a guard: {one['guard']}" if "guard" in one else ""
+        lines.append(f"- {one['file']}{whose}: {one['description'] or one['name']}{more}{guard}")
     return "\n".join(lines)
 
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from memdir.store.guard import Guard
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
 
     Runs = frozenset[tuple[str, ...]]
 
+MAX_GUARDS = 20  # that a prompt names
 LISTED_CHARACTERS = 400  # of a description in a manifest, whoever wrote it
 
 
@@ -34,6 +36,12 @@ def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mappin
         lines.append(f"- {kind}{shown_line(header.key)} ({iso_time(header.mtime)}){': ' + told if told else ''}")
         lines[-1] += f" [{ended[header.key]}]" if ended and header.key in ended else ""
     return "\n".join(lines)
+
+
+def guards_listed(guards: Iterable[tuple[Guard, Header]]) -> str:
+    """One line a guard, with the rule that it checks."""
+    told = [f"- `{shown_line(str(guard))}`: {_told(header, 'project')}" for guard, header in guards]
+    return "\n".join(told[:MAX_GUARDS])
 
 
 def ended_among(store: MemoryStore, headers: Iterable[Header], now: float) -> dict[str, str]:

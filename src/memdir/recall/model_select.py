@@ -21,8 +21,8 @@ from memdir.model.model import Model, ModelSettings, Reply, Request, SystemBlock
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown, shown_line
 from memdir.prompts.listing import ended_among, keys_by_name, manifest, more_than_listed, told_today
-from memdir.recall.recall import MAX_RECALLED, RecallRequest, Stopped
-from memdir.recall.selection import LocalChooser, Selection, is_readable
+from memdir.recall.recall import MAX_RECALLED, RecallRequest, Selection, Stopped
+from memdir.recall.selection import LocalChooser, is_readable
 from memdir.search.index_store import nearest_headers
 from memdir.store.scan import Header
 from memdir.store.store import MemoryStore

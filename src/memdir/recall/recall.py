@@ -16,16 +16,17 @@ from memdir.layout import holds_memories
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from memdir.events import Sink
     from memdir.layout import Place
     from memdir.model.model import Model, Reply, Request
-    from memdir.recall.selection import LocalChooser, Selection
+    from memdir.recall.selection import Recalled
     from memdir.recall.verify import Missing, Verifier
     from memdir.search.index_store import OnProgress
     from memdir.store.memory_file import Memory
 
+    ChosenBy = Literal["words", "sentences", "model"]
     AskModel = Callable[[Model, Request, float], Reply]  # the last is how many seconds it may take
 
     class Chooser(Protocol):
@@ -181,6 +182,31 @@ class RecallRequest:
             self.on_progress(0, 0)
 
 
+class Selection:
+    """The memories of one scope that were chosen: by the table of words, by the sentence model beside it, or by a
+    model. `explained` is there when this machine chose."""
+
+    __slots__ = ("by", "explained", "instead_of_model", "keys", "ms", "prompt_hash", "scanned", "scope", "tokens")
+
+    def __init__(
+        self,
+        scope: str,
+        keys: list[str],
+        by: ChosenBy,
+        *,
+        explained: Recalled | None = None,
+        prompt_hash: str = "",
+    ) -> None:
+        self.scope = scope
+        self.keys = keys
+        self.by: ChosenBy = by
+        self.explained = explained
+        self.prompt_hash = prompt_hash  # what a model was told
+        self.instead_of_model = ""  # why the model that should have chosen did not
+        self.scanned = explained.ranking.documents if explained is not None else 0
+        self.tokens, self.ms = 0, 0.0  # what a model was sent and said; how long choosing took
+
+
 class Prepared:
     """Memories that were read and checked, ready to be shown at once."""
 
@@ -200,7 +226,7 @@ class Recaller:
     def __init__(
         self,
         chooser: Chooser,
-        others: Sequence[LocalChooser],
+        others: Sequence[Chooser],
         place_of: Callable[[str], Place],
         project: str,
         *,

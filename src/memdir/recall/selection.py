@@ -1,4 +1,4 @@
-"""Who chooses memories for a message on this machine, and what a choice holds (R1, R3, O2)."""
+"""Who chooses memories for a message on this machine, and what explains the choice (R1, R3, O2)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import resolve_found
 from memdir.errors import PathEscape
+from memdir.recall.recall import Selection
 from memdir.search.document import day_of
 from memdir.search.index_store import MemoryIndex
 from memdir.search.ranking import KEPT
@@ -14,7 +15,6 @@ from memdir.search.ranking import KEPT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from typing import Literal
 
     from memdir.layout import Place
     from memdir.recall.decide import Calibration, Decision
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from memdir.search.document import Question
     from memdir.search.ranking import Ranking
     from memdir.search.vectors import Encoder
-
-    ChosenBy = Literal["words", "sentences", "model"]
 
 MAX_ROUNDS = 4  # of choosing again because something chosen cannot be read
 
@@ -42,31 +40,6 @@ class Recalled:
     @property
     def keys(self) -> list[str]:
         return self.decision.chosen
-
-
-class Selection:
-    """The memories of one scope that were chosen: by the table of words, by the sentence model beside it, or by a
-    model. `explained` is there when this machine chose."""
-
-    __slots__ = ("by", "explained", "instead_of_model", "keys", "ms", "prompt_hash", "scanned", "scope", "tokens")
-
-    def __init__(
-        self,
-        scope: str,
-        keys: list[str],
-        by: ChosenBy,
-        *,
-        explained: Recalled | None = None,
-        prompt_hash: str = "",
-    ) -> None:
-        self.scope = scope
-        self.keys = keys
-        self.by: ChosenBy = by
-        self.explained = explained
-        self.prompt_hash = prompt_hash  # what a model was told
-        self.instead_of_model = ""  # why the model that should have chosen did not
-        self.scanned = explained.ranking.documents if explained is not None else 0
-        self.tokens, self.ms = 0, 0.0  # what a model was sent and said; how long choosing took
 
 
 class LocalSelector(MemoryIndex):

@@ -68,10 +68,11 @@ class WarmSelector:
 
 def open_selector(root: str, place: str, *, check: Check | None = None) -> LocalSelector | None:
     """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
-    from memdir.search.minilm import PairEncoder, SentenceModel, is_installed
+    from memdir.search import has_sentence_model
+    from memdir.search.minilm import PairEncoder, SentenceModel
     from memdir.text.embedding import open_table
 
-    if not is_installed():
+    if not has_sentence_model():
         return None
     encoder = PairEncoder(open_table(), SentenceModel(check=check))
     return LocalSelector(root, os.path.join(place, "minilm"), encoder=encoder)

@@ -11,7 +11,8 @@ import unicodedata
 from math import sqrt
 from zlib import crc32
 
-from memdir.disk.shipped import shipped_bytes, shipped_path, shipped_text
+from memdir.disk.shipped import shipped_bytes, shipped_text
+from memdir.search import MODEL_PATH
 from memdir.search.vectors import doc_vector, query_vector
 from memdir.text.embedding import DIMENSIONS
 
@@ -29,7 +30,6 @@ MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the ta
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
 BATCH = 32  # texts of about one length at a time
-MODEL_PATH = shipped_path("search/data/minilm.onnx")
 VOCABULARY = "search/data/minilm.vocab.txt"
 
 MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
@@ -96,13 +96,6 @@ class PairEncoder:
         vectors = self._model.embed([text for text, _ in parts])
         pairs = zip(parts, vectors, strict=True)
         return [doc_vector(_beside(self.table.document_sum(words), vector)) for (_, words), vector in pairs]
-
-
-def is_installed() -> bool:
-    """Whether the runtime and the weights are there; looks without loading."""
-    from importlib.util import find_spec
-
-    return os.path.isfile(MODEL_PATH) and all(find_spec(name) for name in ("onnxruntime", "numpy"))
 
 
 def _beside(total: WordSum | None, sentence: Sequence[float]) -> list[float]:

@@ -10,6 +10,7 @@ from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, writ
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
 from memdir.errors import ImportRefused, MemoryNotFound, PathEscape, SecretRefused
+from memdir.store.guard import GUARD_FIELD
 from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name
@@ -38,6 +39,7 @@ class Imported:
     same: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    unguarded: list[str] = field(default_factory=list)  # whose guard stayed out: it is for a person here to set (Q1)
 
     def refuse(self, key: str, data: bytes, reason: str) -> None:
         """Leave a file out, under a name that tells no secret; two that may not be named are still two."""
@@ -112,15 +114,18 @@ def _why_not(key: str, data: bytes) -> str:
 
 
 def _take_in(change: ChangeSet, key: str, data: bytes, result: Imported) -> None:
-    stem, number, target = key[:-3], 1, key
+    stem, number, target, given = key[:-3], 1, key, data
+    data = Topic(given).without_field(GUARD_FIELD).data
     while (present := change.read(target)) is not None:
-        if present == data:
+        if present in (data, given):
             result.same.append(target)
             return
         number += 1
         target = f"{stem}_{number}.md"
     change.write(target, data)
     change.put_entry(target, Topic(data))
+    if data != given:
+        result.unguarded.append(target)
     if target == key:
         result.added.append(key)
     else:

@@ -18,6 +18,7 @@ from memdir.layout import (
     Place,
     folders_above,
     holds_memories,
+    is_named_after,
     is_same_folder,
     slug_of,
 )
@@ -146,9 +147,14 @@ def remember_identity(place: Place, layout: Layout) -> None:
     # Whoever holds the lock may sweep temporary files out of the state folder; while it is busy, the next start writes.
     with suppress(LockBusy), locked(place.lock, wait_seconds=SHORT_WAIT_SECONDS):
         known = read_identity(place.identity)
-        if known is not None and not is_same_folder(known.root, layout.project):
+        if known is not None and _is_others(place, known, layout.project):
             raise MemdirError(f"{known.root} has just taken the place {place.root}", remedy="Try again")
         _write_identity(place, identity)
+
+
+def _is_others(place: Place, known: Identity, project: str) -> bool:
+    """Whether a place is another project's; a store that was moved here is not, whatever it says of where it was."""
+    return not is_same_folder(known.root, project) and is_named_after(os.path.dirname(place.root), known.root)
 
 
 def _is_settled(known: Identity | None, root: str) -> bool:
@@ -260,7 +266,7 @@ def adopt(layout: Layout, record: StoreRecord) -> None:
                 f"cannot move the store {record.folder} to {target}: {os.strerror(error.errno or 0)}",
                 remedy="Move its folders memory and memory.state there by hand",
             ) from error
-    _write_identity(Place(layout.default_memory), identify(layout.project, layout.work_tree))
+    remember_identity(Place(layout.default_memory), layout)
 
 
 def _move_into(source: str, target: str) -> None:

@@ -49,6 +49,11 @@ def _mark_of(memory: Topic | Header) -> str | None:
     return _SAME.get(word, word)
 
 
+def has_mark(memory: Topic | Header) -> bool:
+    """Whether a file says of itself how far it is trusted."""
+    return _mark_of(memory) is not None
+
+
 def marked_trust(memory: Topic | Header) -> Trust:
     """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
     mark = _mark_of(memory)

@@ -9,6 +9,7 @@ import re
 from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
+from memdir.store.guard import GUARD_FIELD
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
@@ -59,6 +60,8 @@ class Page:
         """Why this page must stay as it is, in words; empty when it may be changed."""
         if self.topic.is_pinned:
             return "it is pinned"
+        if GUARD_FIELD in self.topic.fields:
+            return "it carries a guard"
         problems = self.topic.problems()
         if problems:
             return problems[0]

@@ -1,0 +1,187 @@
+"""The commands `memdir guard`: a person sets guards, sees them, tries them, takes them away (Q1)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from memdir.errors import BadMemoryFile, MemoryNotFound
+from memdir.guard.held import SCOPES, breached, forget_kept, held_guards
+from memdir.guard.tool_call import ToolCall
+from memdir.memdir import MemDir
+from memdir.prompts.door import shown_line
+from memdir.store.guard import GUARD_FIELD, parse_guard, proposals, why_not
+from memdir.store.history import Origin
+from memdir.store.memories import save_memory
+from memdir.store.memory_file import Memory
+
+
+class GuardAdd:
+    """Set a guard on a feedback memory: a rule that is checked before a tool of your coding agents runs. The first word
+    is `warn` (the agent is told, the call goes on) or `block` (the call is refused); then a tool and a pattern.
+
+    Tools: shell (a command), write (the file that is changed), text (what is written), read, web, or the name that an
+    agent gives a tool; `Bash` and `Edit` mean shell and write in all of them. In a pattern, `*` stands for anything;
+    a command has its words one after another, its options anywhere."""
+
+    EXAMPLES = (
+        'memdir guard add feedback_force_push "block shell(git push --force)"',
+        'memdir guard add feedback_migrations "warn write(db/migrations/*)"',
+        'memdir guard add "no prints" "warn text(console.log*)" --scope user',
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memory", metavar="MEMORY", help="file, name, or a part that fits only one")
+        parser.add_argument("words", metavar="GUARD", nargs="+", help="as in: block shell(git push --force)")
+        _add_scope(parser)
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        guard = parse_guard(" ".join(options.words))
+        memory = context.start()
+        scope, found = _named(memory, options.memory, options.scope)
+        topic = found.topic.with_field(GUARD_FIELD, str(guard))
+        reason = why_not(topic, key=found.key, scope=scope)
+        if not reason and not memory.is_own_place(scope):
+            reason = "its directory lies in the project, where others may put memories"
+        if reason:
+            raise BadMemoryFile(
+                f"{found.key} can have no guard: {reason}", remedy="Set it on a feedback memory of yours"
+            )
+        _save(memory, scope, found, topic.data)
+        if options.json:
+            return int(context.print_json({"file": found.key, "scope": scope, "guard": str(guard)}))
+        context.terminal.line(f"{context.terminal.bold('Set')} {guard} on {shown_line(found.key)}")
+        context.note("agents ask before their tools once they are attached: `memdir attach`, again for a first guard")
+        return 0
+
+
+class GuardRemove:
+    """Take the guard off a memory. The memory stays, and `memdir undo` brings the guard back."""
+
+    EXAMPLES = ("memdir guard remove feedback_force_push",)
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memory", metavar="MEMORY", help="file, name, or a part that fits only one")
+        _add_scope(parser)
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.start()
+        scope, found = _named(memory, options.memory, options.scope)
+        if GUARD_FIELD not in found.topic.fields:
+            raise MemoryNotFound(f"{found.key} has no guard", remedy="`memdir guard list` shows what there is")
+        _save(memory, scope, found, found.topic.without_field(GUARD_FIELD).data)
+        if options.json:
+            return int(context.print_json({"file": found.key, "scope": scope, "guard": None}))
+        context.terminal.line(f"{context.terminal.bold('Removed')} the guard of {shown_line(found.key)}")
+        return 0
+
+
+class GuardList:
+    """Show the guards that hold, those that do not and why, and what could be one: a rule that you said more than once
+    was broken. A guard is only ever set by you."""
+
+    EXAMPLES = ("memdir guard", "memdir guard list --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        del parser
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.require_enabled()
+        forget_kept(memory)
+        held = [{"file": one.key, "scope": one.scope, "guard": one.line} for one in held_guards(memory)]
+        idle = list(_not_holding(memory))
+        proposed = [
+            {"file": one.key, "scope": one.scope, "guard": str(one.guard), "said": one.times}
+            for scope in SCOPES
+            if memory.is_own_place(scope)
+            for one in proposals(memory.store_for(scope))
+        ]
+        if options.json:
+            return int(context.print_json({"guards": held, "notHolding": idle, "proposed": proposed}))
+        terminal = context.terminal
+        rows = [[str(one["guard"]), str(one["file"]), str(one["scope"])] for one in held]
+        if rows:
+            terminal.table(rows, headers=("guard", "memory", "scope"), styles=("bold", "", "dim"))
+        else:
+            terminal.line("There is no guard: `memdir guard add MEMORY GUARD` sets one.")
+        for one in idle:
+            terminal.line(terminal.style(f"{shown_line(one['file'])} does not hold: {one['reason']}", "yellow"))
+        for proposal in proposed:
+            name, guard = shown_line(str(proposal["file"])), shown_line(str(proposal["guard"]))
+            terminal.line(f"You said {name} {proposal['said']} times. To have it checked:")
+            terminal.line(terminal.dim(f'  memdir guard add {name} "{guard}" --scope {proposal["scope"]}'))
+        return 0
+
+
+class GuardTest:
+    """Tell what the guards would say to a call of a tool, and run nothing: a command line, a path for write and read,
+    a line for text. Exit status 1 when it would be refused."""
+
+    EXAMPLES = (
+        'memdir guard test "git push --force"',
+        "memdir guard test --tool write db/migrations/0001_first.sql",
+        "memdir guard test --tool mcp__github__merge main",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("words", metavar="WORDS", nargs="+", help="what the tool would be given, in quotes")
+        parser.add_argument("--tool", metavar="NAME", default="shell", help="shell (default), write, text, read, web …")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.require_enabled()
+        forget_kept(memory)
+        call = _call(options.tool, " ".join(options.words), root=memory.layout.work_tree)
+        found = breached(held_guards(memory), call)
+        is_refused = any(one.action == "block" for one in found)
+        if options.json:
+            told = [{"file": one.key, "scope": one.scope, "guard": one.line, "answer": one.answer} for one in found]
+            context.print_json({"refused": is_refused, "breached": told})
+            return 1 if is_refused else 0
+        for one in found:
+            context.terminal.line(f"{context.terminal.bold(one.line)} ({shown_line(one.key)})\n{one.answer}\n")
+        if not found:
+            context.terminal.line("No guard minds that.")
+        return 1 if is_refused else 0
+
+
+def _add_scope(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scope", choices=SCOPES, default="all", help="project or user (default: the project's, else yours)"
+    )
+
+
+def _named(memory: MemDir, name: str, scope: str) -> tuple[str, Memory]:
+    """The memory that a name means: the project's, else the person's own."""
+    first, *others = SCOPES if scope == "all" else (scope,)
+    try:
+        return first, memory.get(name, scope=first)
+    except MemoryNotFound:
+        if not others:
+            raise
+        return _named(memory, name, others[0])
+
+
+def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> None:
+    origin = Origin("cli", trust="user")
+    save_memory(memory.store_for(scope), found.key, data, origin=origin, base=found.topic.data)
+    forget_kept(memory)
+
+
+def _not_holding(memory: MemDir) -> list[dict[str, str]]:
+    """What a file says of a guard and why that does not hold."""
+    found = []
+    for scope in SCOPES:
+        foreign = "" if memory.is_own_place(scope) else "its directory lies in the project"
+        for header in memory.list(scope=scope):
+            if GUARD_FIELD in header.fields:
+                reason = foreign or why_not(header, key=header.key, scope=scope)
+                if reason:
+                    found.append({"file": header.key, "scope": scope, "reason": reason})
+    return found
+
+
+def _call(tool: str, text: str, *, root: str) -> ToolCall:
+    """A call as an agent would make it."""
+    if tool.lower() == "text":
+        return ToolCall("write", {"content": text}, root=root)
+    return ToolCall(tool, {"command": text, "path": text, "content": text}, root=root)

@@ -1,0 +1,164 @@
+"""The guards that hold in a project, and what a call that breaches one is answered (Q1, ADR 0062).
+
+A hook asks before every call of a tool, so it does not look for them: what holds is kept beside recall's derived index,
+with the times of the folders and files that it was made from. Where one of these has another time, it is made again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_json import decode, encode
+from memdir.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memdir.guard.tool_call import ToolCall
+    from memdir.memdir import MemDir
+    from memdir.store.guard import Guard
+    from memdir.store.topic import Topic
+
+MAX_KEPT_BYTES = 1 << 20
+MAX_GUARDS = 100  # that are asked before a tool; a person sets a few
+MAX_SESSIONS = 16  # that were looked for since something changed
+MAX_RULE = 600  # characters of a rule, and of its reason
+SCOPES = ("project", "user")
+_NAME = "guards"
+_ANSWERS = {"block": "hooks/guard_block.md", "warn": "hooks/guard_warn.md"}
+
+
+class HeldGuard:
+    """A guard that holds, with the memory that carries it and what a breach is answered."""
+
+    __slots__ = ("action", "answer", "key", "pattern", "scope", "tool")
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        self.scope, self.key, self.action, self.tool, self.pattern, self.answer = fields
+
+    @property
+    def line(self) -> str:
+        """As it stands in the file."""
+        return f"{self.action} {self.tool}({self.pattern})" if self.pattern else f"{self.action} {self.tool}"
+
+    @property
+    def fields(self) -> list[str]:
+        return [self.scope, self.key, self.action, self.tool, self.pattern, self.answer]
+
+
+def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
+    """The guards of this project and of the person. Once a session every file is looked at: an editor may have changed
+    one in its place, which no folder tells."""
+    path = os.path.join(memory.place.derived, _NAME)
+    kept = decode(read_if_plain(path, MAX_KEPT_BYTES) or b"")
+    kept = kept if isinstance(kept, dict) and kept.get("version") == __version__ else {}
+    sessions = [str(one) for one in kept.get("sessions", ())]
+    if kept and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
+        return [HeldGuard(fields) for fields in kept["guards"]]
+    return _found_again(memory, path, [*sessions, session][-MAX_SESSIONS:])
+
+
+def breached(guards: Sequence[HeldGuard], call: ToolCall) -> list[HeldGuard]:
+    """Those that a call goes against, what refuses it first."""
+    found = [guard for guard in guards if call.breaches(guard.tool, guard.pattern)]
+    return sorted(found, key=lambda guard: guard.action != "block")
+
+
+def forget_kept(memory: MemDir) -> None:
+    """Look at every file again with the next call that asks."""
+    path = os.path.join(memory.place.derived, _NAME)
+    if os.path.exists(path):
+        from memdir.disk.atomic import delete_file
+
+        delete_file(path)
+
+
+def _roots(memory: MemDir) -> dict[str, str]:
+    """The folders that may hold guards, with their scopes; a project's may be that of the person."""
+    return {memory.place_of(scope).root: scope for scope in reversed(SCOPES)}
+
+
+def _is_current(memory: MemDir, stamps: object) -> bool:
+    """Whether the folders, and the files that carry a guard, are as they were."""
+    if not isinstance(stamps, dict) or not all(root in stamps for root in _roots(memory)):
+        return False
+    return all(_stamp(path) == stamp for path, stamp in stamps.items())
+
+
+def _stamp(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{status.st_mtime_ns}.{status.st_size}"
+
+
+def _found_again(memory: MemDir, path: str, sessions: list[str]) -> list[HeldGuard]:
+    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+    guards: list[HeldGuard] = []
+    for root, scope in _roots(memory).items():
+        for key, place in _guarded(memory, scope, root):
+            stamps[place] = _stamp(place)
+            held = _held(memory, scope, key, place)
+            if held is not None and len(guards) < MAX_GUARDS:
+                guards.append(held)
+    if os.path.isdir(memory.place.state):
+        told = {"version": __version__, "sessions": sessions, "stamps": stamps}
+        _keep(path, encode({**told, "guards": [one.fields for one in guards]}))
+    return guards
+
+
+def _folders(root: str) -> Iterator[str]:
+    for folder, names, _ in os.walk(root):
+        names[:] = [name for name in names if name[0] != "."]
+        yield from (os.path.join(folder, name) for name in names)
+
+
+def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[tuple[str, str]]:
+    """The memories of a scope whose files say something of a guard."""
+    from memdir.store.guard import GUARD_FIELD
+    from memdir.store.scan import scan
+
+    for header in scan(root, limit=None).headers if memory.is_own_place(scope) else ():
+        if GUARD_FIELD in header.fields:
+            yield header.key, os.path.join(root, header.key)
+
+
+def _held(memory: MemDir, scope: str, key: str, path: str) -> HeldGuard | None:
+    from memdir.store.scan import MAX_MEMORY_BYTES
+    from memdir.store.topic import Topic
+
+    topic = Topic(read_if_plain(path, MAX_MEMORY_BYTES) or b"")
+    guard = memory.guard_of(topic, key, scope=scope)
+    if guard is None:
+        return None
+    return HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, _answer(memory, key, guard, topic)])
+
+
+def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:
+    """The rule and its reason, as the model gets them that breaks it."""
+    from memdir.prompts.compose import load_prompt
+    from memdir.prompts.door import shown_line
+    from memdir.text.body_text import sentences
+
+    parts: dict[str, list[str]] = {}
+    for sentence in sentences(topic.body):
+        parts.setdefault(sentence.label, []).append(sentence.text)
+    rule = " ".join(parts.get("main", ())) or topic.description
+    why = " ".join(parts.get("why", ())) or "the user gave no reason"
+    told = {"file": key, "guard": str(guard), "rule": rule, "why": why}
+    prompt = load_prompt(_ANSWERS[guard.action], overrides=memory.layout.prompts)
+    return prompt.render(**{name: shown_line(text, room=MAX_RULE) for name, text in told.items()}).strip()
+
+
+def _keep(path: str, text: str) -> None:
+    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.errors import DiskError
+
+    try:
+        make_folder(os.path.dirname(path))
+        write_bytes_atomic(path, text.encode("utf-8", "replace"))
+    except DiskError:  # it is made again next time
+        return

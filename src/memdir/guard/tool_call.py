@@ -1,0 +1,244 @@
+"""What a call of a tool does, whichever agent makes it, and whether a guard's pattern fits it (Q1).
+
+A pattern has one sign, `*`, for any run of characters. Nothing here goes back in the text: what is looked at is walked
+once for each word of the pattern, so no pattern and no text can make a call wait (ADR 0062).
+"""
+
+from __future__ import annotations
+
+import os
+
+from memdir.guard.shell_words import commands_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from memdir.guard.shell_words import ShellCommand
+
+# What agents call their tools, by what these do. A guard names a tool by either.
+_TOOLS = {
+    "shell": "bash shell shell_command run_shell_command local_shell exec_command unified_exec powershell terminal",
+    "write": "write edit multiedit notebookedit write_file edit_file create_file replace apply_patch patch str_replace",
+    "read": "read read_file read_many_files notebookread view",
+    "web": "webfetch websearch web_fetch web_search google_web_search fetch",
+    "text": "",  # what is written into files
+}
+KINDS = {name: kind for kind, names in _TOOLS.items() for name in (kind, *names.split())}
+MAX_TEXT = 65_536  # characters of a command that are read word by word: a program more than a command
+MAX_DEPTH = 12  # of lists in lists: what a tool is given is flat
+_COMMANDS = ("command", "cmd", "script")
+_PATHS = ("file_path", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename", "paths")
+_WRITTEN = ("content", "new_string", "newstring", "new_str", "new_source", "file_text", "insert_text", "new_text")
+_PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+class ToolCall:
+    """One call: the tool's name and what it is given. Paths begin in `cwd`; `root` is the project's folder."""
+
+    __slots__ = ("_given", "cwd", "name", "root")
+
+    def __init__(self, name: str, given: object, *, cwd: str = "", root: str = "") -> None:
+        self.name = name.strip().lower()
+        self._given = given if isinstance(given, dict) else {"command": given}
+        self.cwd = cwd or root
+        self.root = root
+
+    def breaches(self, tool: str, pattern: str) -> bool:
+        """Whether a guard's tool and pattern fit this call."""
+        wanted = tool.lower()
+        kind = KINDS.get(wanted)
+        if kind is None:
+            return fits(wanted, self.name) and (not pattern or _stands_in(pattern, self._texts()))
+        if kind == "shell":
+            return self._kind == "shell" and (not pattern or self._runs(pattern))
+        if kind == "text":
+            return _stands_in(pattern or "*", self._written())
+        if kind == "web":
+            return self._kind == "web" and (not pattern or _stands_in(pattern, self._texts()))
+        paths = [*self._named(), *self._patched()] if kind == "write" else list(self._named())
+        touches = paths if self._kind == kind else list(self._patched()) if kind == "write" else []
+        return any(self._leads(pattern or "*", path) for path in touches)
+
+    @property
+    def _kind(self) -> str:
+        return KINDS.get(self.name, "")
+
+    def _runs(self, pattern: str) -> bool:
+        """Whether one of the commands that a shell is given has the words of a pattern."""
+        words = pattern.split()
+        for text in self._values(_COMMANDS, is_line=True):
+            if not _may_have(words, text):
+                continue
+            # What is too long to be read as a shell does is judged by its words alone.
+            if len(text) > MAX_TEXT or any(_fits_words(words, command) for command in commands_in(text)):
+                return True
+        return False
+
+    def _leads(self, pattern: str, path: str) -> bool:
+        """Whether a path is one that a pattern names: from the project's folder or any folder in it; from the root of
+        the disk where it begins there."""
+        full = os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path)))
+        pattern = os.path.expanduser(pattern)
+        pattern += "*" if pattern.endswith("/") else ""
+        for place in dict.fromkeys((full, os.path.realpath(full))):
+            if os.path.isabs(pattern):
+                if fits(pattern, place):
+                    return True
+                continue
+            roots = (f"{root.rstrip('/')}/" for root in (self.root, os.path.realpath(self.root)) if root)
+            inside = next((place.removeprefix(root) for root in roots if place.startswith(root)), place)
+            if any(fits(pattern.removeprefix("./"), tail) for tail in _tails(inside)):
+                return True
+        return False
+
+    def _named(self) -> Iterator[str]:
+        return self._values(_PATHS)
+
+    def _patched(self) -> Iterator[str]:
+        """The files that a patch names, in the form that Codex' tool takes, also where a shell is given it."""
+        for text in self._values(("command", "cmd", "patch", "input", "patch_text", "patchtext")):
+            if "*** Begin Patch" in text:
+                for line in text.split("\n"):
+                    sign = next((sign for sign in _PATCHED if line.startswith(sign)), "")
+                    if sign:
+                        yield line.removeprefix(sign).strip()
+
+    def _written(self) -> Iterator[str]:
+        """The lines that a call writes into files."""
+        if self._kind == "write":
+            for text in self._values(_WRITTEN):
+                yield from text.split("\n")
+        for text in self._values(("command", "cmd", "patch", "input", "patch_text", "patchtext")):
+            if "*** Begin Patch" in text:
+                yield from (line[1:] for line in text.split("\n") if line.startswith("+"))
+
+    def _texts(self) -> Iterator[str]:
+        return (text for _, text in _walk(self._given))
+
+    def _values(self, names: Sequence[str], *, is_line: bool = False) -> Iterator[str]:
+        """What the call is given under these names, wherever; a list of words as the line that it is."""
+        given: Mapping[str, object] = self._given
+        for name, value in given.items() if is_line else ():
+            if name.lower() in names and isinstance(value, list):
+                yield " ".join(_quoted(word) for word in value if isinstance(word, str))
+                names = [one for one in names if one != name.lower()]
+        for name, text in _walk(given):
+            if name.lower() in names:
+                yield text
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a text is what a pattern says, `*` standing for anything. Each piece is looked for once."""
+    if "*" not in pattern:
+        return pattern == text
+    first, *middle, last = pattern.split("*")
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    return _find_pieces(middle, text, len(first), len(text) - len(last))
+
+
+def _find_pieces(pieces: Iterable[str], text: str, start: int, end: int) -> bool:
+    for piece in pieces:
+        at = text.find(piece, start, end)
+        if at < 0:
+            return False
+        start = at + len(piece)
+    return True
+
+
+def _stands_in(pattern: str, texts: Iterable[str]) -> bool:
+    """Whether a pattern is found somewhere in one of these."""
+    pieces = pattern.split("*")
+    return any(_find_pieces(pieces, text, 0, len(text)) for text in texts)
+
+
+def _may_have(words: Sequence[str], text: str) -> bool:
+    """Whether all that a command must have stands in a text at all: most have not, and need no closer look."""
+    plain = text.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
+    pieces = (piece for word in words if not _is_option(word) or word.startswith("--") for piece in word.split("*"))
+    return all(piece in plain for piece in pieces)
+
+
+def _fits_words(pattern: Sequence[str], command: ShellCommand) -> bool:
+    """Whether a command has the words of a pattern, one after another from its program on, and the options of the
+    pattern wherever they stand. Between the words there may be other options, each with a value; a lone `*` is any
+    number of words."""
+    wanted = [word for word in pattern if not _is_option(word)]
+    options = [word for word in pattern if _is_option(word)]
+    return all(_has_option(option, command.words) for option in options) and _has_words(wanted, command)
+
+
+def _has_words(wanted: Sequence[str], command: ShellCommand) -> bool:
+    """All ways to read the command are followed at once: `at` holds how many of the wanted words each has seen."""
+    at: set[int] = set()
+    after_option = False
+    for number, word in enumerate(command.words):
+        if number in command.starts:
+            at |= _past_stars({0}, wanted)
+        if len(wanted) in at:
+            break
+        seen: set[int] = set()
+        for place in at:
+            if place < len(wanted) and fits(wanted[place], _program(word, wanted[place]) if place == 0 else word):
+                seen.add(place + 1)
+            is_skipped = place > 0 and (_is_option(word) or after_option)
+            if is_skipped or (place < len(wanted) and wanted[place] == "*"):
+                seen.add(place)
+        at = _past_stars(seen, wanted)
+        after_option = _is_option(word) and "=" not in word
+    return len(wanted) in at
+
+
+def _past_stars(places: set[int], wanted: Sequence[str]) -> set[int]:
+    found = set(places)
+    for place in places:
+        at = place
+        while at < len(wanted) and wanted[at] == "*":
+            at += 1
+            found.add(at)
+    return found
+
+
+def _program(word: str, wanted: str) -> str:
+    """A program by its name, wherever it lies, unless the pattern says where."""
+    return word if "/" in wanted else word.rpartition("/")[2]
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and word != "--"
+
+
+def _has_option(option: str, command: Sequence[str]) -> bool:
+    """A long one by its name, with a value or without; of short ones every letter, however they are put together."""
+    if any(fits(option, word) or fits(f"{option}=*", word) for word in command):
+        return True
+    if option.startswith("--") or not option[1:].isalnum():
+        return False
+    given = {letter for word in command if _is_option(word) and word[1] != "-" for letter in word[1:]}
+    return set(option[1:]) <= given
+
+
+def _tails(path: str) -> Iterator[str]:
+    """A path, and what is left of it behind each of its folders."""
+    path = path.lstrip("/")
+    yield path
+    while "/" in path:
+        path = path.partition("/")[2]
+        yield path
+
+
+def _walk(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every text in what a tool is given, with the name that it stands under."""
+    if isinstance(value, str):
+        yield name, value
+    elif depth < MAX_DEPTH and isinstance(value, dict):
+        for key, one in value.items():
+            yield from _walk(one, str(key), depth + 1)
+    elif depth < MAX_DEPTH and isinstance(value, list):
+        for one in value:
+            yield from _walk(one, name, depth + 1)
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"

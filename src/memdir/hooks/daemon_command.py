@@ -1,0 +1,123 @@
+"""`memdir daemon`: what a person sees of the daemon, which comes and goes by itself (ADR 0063)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from memdir.disk.lock import locked
+from memdir.errors import LockBusy, MemdirError
+from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at, start, stores_of
+from memdir.search import has_sentence_model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
+START_SECONDS = 60.0  # loading takes about one; on a machine that has much else to do, longer
+END_SECONDS = 15.0  # what is being indexed is kept first
+PAUSE_SECONDS = 0.05
+
+
+class DaemonStatus:
+    """Show whether the daemon runs that keeps the sentence model ready for the hooks of coding agents.
+
+    A session start brings it up where the extra `minilm` is installed, and it ends by itself when nobody asked for 15
+    minutes. Without it hooks choose by words. The exit code is 1 where none runs."""
+
+    EXAMPLES = ("memdir daemon status", "memdir daemon status --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        return _show(options, context, ask(DaemonPlace.of(context.memory), {"do": "status"}, seconds=ANSWER_SECONDS))
+
+
+class DaemonStart:
+    """Bring up the daemon that keeps the sentence model ready, and wait until it answers; nothing happens where one
+    runs. Hooks do this by themselves when a session starts."""
+
+    EXAMPLES = ("memdir daemon start", "memdir daemon start --json")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        if os.name == "nt" or not has_sentence_model():
+            told = "there is no daemon on Windows" if os.name == "nt" else "the sentence model is not installed"
+            raise MemdirError(told, remedy="pip install 'memdir[minilm]', on another system than Windows")
+        place = DaemonPlace.of(context.memory)
+        answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
+        if answer is None or not is_of_this_version(answer):
+            if answer is not None:
+                _stop(place)
+            start(place, stores_of(context.memory))
+            until = time.monotonic() + START_SECONDS
+            while (answer := ask(place, {"do": "status"})) is None and time.monotonic() < until:
+                time.sleep(PAUSE_SECONDS)
+        if answer is None:
+            raise MemdirError("the daemon did not come up", remedy="The reason may be in <home>/logs/crash.log")
+        return _show(options, context, answer)
+
+
+class DaemonStop:
+    """End the daemon that keeps the sentence model, if it runs; one that does not answer any more is killed. The next
+    session of a coding agent brings up another, unless `recall.encoder` is `words`."""
+
+    EXAMPLES = ("memdir daemon stop", "memdir config set recall.encoder words   # and none comes any more")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        was_running = _stop(DaemonPlace.of(context.memory))
+        if options.json:
+            context.print_json({"running": False, "wasRunning": was_running})
+        else:
+            context.terminal.line("The daemon has ended" if was_running else "No daemon is running")
+        return 0
+
+
+def _stop(place: DaemonPlace) -> bool:
+    """Whether one ran. LockBusy, which names the process, where it neither ends nor can be reached to be killed."""
+    if not os.path.exists(place.lock) or _is_free(place, 0.0):
+        return False
+    if ask(place, {"do": "stop"}, seconds=ANSWER_SECONDS) is None and (process := peer_at(place)):
+        os.kill(process, signal.SIGKILL)
+    with locked(place.lock, wait_seconds=END_SECONDS):
+        return True
+
+
+def _is_free(place: DaemonPlace, seconds: float) -> bool:
+    try:
+        with locked(place.lock, wait_seconds=seconds):
+            return True
+    except LockBusy:
+        return False
+
+
+def _show(options: argparse.Namespace, context: Any, answer: Any) -> int:
+    place = DaemonPlace.of(context.memory)
+    told = {"running": answer is not None, "installed": has_sentence_model(), "socket": place.socket}
+    if options.json:
+        own = {"protocol": PROTOCOL}
+        if answer is not None:
+            own = {**answer, "protocol": answer.get("memdir")}
+            own.pop("memdir", None)
+        context.print_json({**told, **own})
+        return 0 if answer is not None else 1
+    if answer is None:
+        missing = "" if told["installed"] else "; the sentence model is not installed (pip install 'memdir[minilm]')"
+        context.terminal.line(f"No daemon is running{missing}")
+        return 1
+    minutes = (answer["endsAfterIdleSeconds"] - answer["idleSeconds"]) / 60
+    context.terminal.line(f"The daemon is running: process {answer['pid']}, memdir {answer['version']}")
+    context.terminal.line(
+        f"  {answer['stores']} memory directories open, {answer['memoryBytes'] >> 20} MB at most so far;"
+        f" ends in {minutes:.0f} minutes when nobody asks"
+    )
+    return 0

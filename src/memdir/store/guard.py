@@ -1,0 +1,170 @@
+"""A guard: the rule that a machine can check, which a person may hang on a feedback memory (Q1).
+
+    guard: block shell(git push --force)
+
+One line of the frontmatter: `warn` or `block`, a tool, a pattern. Here is its form, and whose memory may carry one: not
+what a model wrote, nor what came from a page, the team or a repository (ADR 0062). What it fits is judged in
+`guard/tool_call.py`.
+"""
+
+from __future__ import annotations
+
+from memdir.errors import BadMemoryFile, HistoryError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from memdir.store.scan import Header
+    from memdir.store.store import MemoryStore
+    from memdir.store.topic import Topic
+
+GUARD_FIELD = "guard"
+ACTIONS = ("warn", "block")
+MAX_PATTERN = 300  # characters: a line that a person can read, and a bound on what matching costs
+MAX_WORDS = 20  # of a pattern
+TOLD_TWICE = 2  # turns in which the user said a rule: more than once, so it was broken
+LEARNED = "extract"  # what the history calls changes that came from the user's words
+FORM = "Write it as: guard: warn shell(git push --force); the first word is warn or block, then a tool and a pattern"
+
+
+class Guard:
+    """What is checked before a tool runs, and whether a breach is told or refused."""
+
+    __slots__ = ("action", "pattern", "tool")
+
+    def __init__(self, action: str, tool: str, pattern: str) -> None:
+        self.action = action
+        self.tool = tool
+        self.pattern = pattern
+
+    def __str__(self) -> str:
+        """The line as it stands in a file."""
+        return f"{self.action} {self.tool}({self.pattern})" if self.pattern else f"{self.action} {self.tool}"
+
+
+def parse_guard(text: str) -> Guard:
+    """The guard that a line stands for; BadMemoryFile for what is none. Who names no action wants to be warned."""
+    first, _, rest = text.strip().partition(" ")
+    action, told = (first.lower(), rest.strip()) if first.lower() in ACTIONS else ("warn", text.strip())
+    tool, bracket, pattern = told.partition("(")
+    pattern = " ".join(pattern.strip().removesuffix(")").split())
+    tool = tool.strip()
+    if not tool or not all(c.isalnum() or c in "_-.:*" for c in tool) or (bracket and not told.endswith(")")):
+        raise BadMemoryFile(f"{_cut(text)!r} is no guard", remedy=FORM)
+    if len(pattern) > MAX_PATTERN or len(pattern.split()) > MAX_WORDS:
+        told = f"the pattern of a guard has at most {MAX_WORDS} words and {MAX_PATTERN} characters"
+        raise BadMemoryFile(told, remedy="Name the words that make the breach, and * for what may stand between")
+    if not tool.strip("*") and not pattern.strip("* "):
+        raise BadMemoryFile(f"{_cut(text)!r} would fit every call of every tool", remedy=FORM)
+    return Guard(action, tool, pattern)
+
+
+def why_not(memory: Topic | Header, *, key: str, scope: str) -> str:
+    """Why what a file says of a guard does not hold; empty where it may."""
+    from memdir.store.trust import has_mark, is_of_team
+
+    if is_of_team(scope, key) or scope not in ("project", "user"):
+        return "a guard is a person's own, and others write here too"
+    if has_mark(memory):
+        return "nobody here vouched for this memory: it carries a mark `trust:`"
+    if memory.fields.get("type", "").strip().lower() != "feedback":
+        return "only a feedback memory can have a guard"
+    try:
+        parse_guard(memory.fields.get(GUARD_FIELD, ""))
+    except BadMemoryFile as error:
+        return error.message
+    return ""
+
+
+def guard_of(memory: Topic | Header, *, key: str, scope: str) -> Guard | None:
+    """The guard of a memory that may have one; None where there is none that holds."""
+    text = memory.fields.get(GUARD_FIELD)
+    if text is None or why_not(memory, key=key, scope=scope):
+        return None
+    return parse_guard(text)
+
+
+def any_guard(roots: Iterable[str]) -> bool:
+    """Whether a guard holds in one of these memory directories of a person."""
+    from memdir.store.scan import scan
+
+    headers = (header for root in roots for header in scan(root, limit=None).headers)
+    return any(guard_of(header, key=header.key, scope="project") for header in headers)
+
+
+def with_guard_kept(key: str, before: bytes | None, after: bytes) -> bytes:
+    """What a model wrote, with the guard that a person set: one that it left out is put back. BadMemoryFile where it
+    sets or changes one."""
+    from memdir.store.topic import Topic
+
+    stood = Topic(before).fields.get(GUARD_FIELD) if before else None
+    topic = Topic(after)
+    now = topic.fields.get(GUARD_FIELD)
+    if now is not None and now != stood:
+        what = "change the guard of a memory" if stood is not None else "set a guard"
+        raise BadMemoryFile(
+            f"{key}: only the user can {what}",
+            remedy="Write it again without the line `guard:`; they can set it with `memdir guard add`",
+        )
+    if stood is not None and now is None and topic.has_frontmatter:
+        return topic.with_field(GUARD_FIELD, stood).data
+    return after
+
+
+class ProposedGuard:
+    """A rule that was said again, and so was broken: a guard that a person may want to set."""
+
+    __slots__ = ("guard", "key", "scope", "times")
+
+    def __init__(self, key: str, scope: str, guard: Guard, times: int) -> None:
+        self.key = key
+        self.scope = scope
+        self.guard = guard  # what it could be
+        self.times = times  # turns in which the user said it
+
+
+def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
+    """The feedback of a store that the user said more than once and that names something to check. Nothing is ever set
+    by itself. What was said again word for word leaves no trace, and does not count."""
+    from contextlib import suppress  # a hook loads none of it
+
+    told: dict[str, int] = {}
+    with suppress(HistoryError):  # none, or a damaged one, tells nothing
+        for commit in store.history.log():
+            for file in commit.files if commit.source == LEARNED else ():
+                told[file.path] = told.get(file.path, 0) + 1
+    for header in store.scan(limit=None).headers:
+        times = told.get(store.place.prefix + header.key, 0)
+        if times >= TOLD_TWICE and GUARD_FIELD not in header.fields:
+            guard = _suggested(store, header)
+            if guard is not None:
+                yield ProposedGuard(header.key, store.scope, guard, times)
+
+
+def _suggested(store: MemoryStore, header: Header) -> Guard | None:
+    """The guard that the words of a memory suggest: by a command or a file in backquotes, or an option."""
+    import re
+
+    from memdir.errors import MemdirError
+    from memdir.store.trust import has_mark, is_of_team
+
+    if header.type != "feedback" or has_mark(header) or is_of_team(store.scope, header.key):
+        return None
+    try:
+        topic = store.read_found(header.key).topic
+    except MemdirError:
+        return None
+    text = f"{topic.description}\n{topic.body}"
+    spans = [span.strip() for span in re.findall(r"`([^`\n]{2,80})`", text)]
+    for span in spans:
+        if re.fullmatch(r"[\w.*~-]*/[\w./*-]*|[\w*-]+\.\w{1,5}", span):
+            return Guard("warn", "write", span)
+        if re.fullmatch(r"[a-z][\w.+-]*(?: [^()]+)?", span):
+            return Guard("warn", "shell", span)
+    options = re.findall(r"(?<![\w-])--[a-z][\w-]+", text)
+    return Guard("warn", "shell", f"* {options[0]}") if options else None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,61 @@
+"""The folder `plugin/`, which Claude Code, Codex and Gemini CLI install: what it names is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memdir.hooks.hook import EVENTS
+from memdir.settings import Environment
+from memdir.version import __version__
+
+PLUGIN = Path(__file__).parent.parent.parent / "plugin"
+
+
+def test_every_manifest_has_this_version_and_the_server() -> None:
+    for name in (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json"):
+        manifest = json.loads((PLUGIN / name).read_text())
+        assert (manifest["name"], manifest["version"]) == ("memdir", __version__), name
+    server = {"memdir": {"command": "memdir", "args": ["mcp"]}}
+    assert json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"] == server
+    assert json.loads((PLUGIN / "gemini-extension.json").read_text())["mcpServers"] == server
+
+
+def test_every_hook_is_one_that_memdir_answers_and_none_can_stop_a_turn() -> None:
+    """No timeout: Gemini counts it in milliseconds, the others in seconds; the hook has a limit of its own."""
+    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
+    assert {EVENTS[event] for event in hooks} == {"start", "prompt", "stop", "compact", "end"}
+    for event, groups in hooks.items():
+        for hook in (hook for group in groups for hook in group["hooks"]):
+            assert hook == {"type": "command", "command": f"memdir hook auto {event} || true"}
+
+
+def test_skill_and_commands_say_what_they_are_for() -> None:
+    skill = (PLUGIN / "skills/memory/SKILL.md").read_text()
+    assert re.match(r"---\nname: memory\ndescription: .{40,}\n---\n", skill)
+    for name in ("remember", "recall", "forget"):
+        assert "$ARGUMENTS" in (PLUGIN / f"commands/{name}.md").read_text()
+        assert "{{args}}" in tomllib.loads((PLUGIN / f"commands/{name}.toml").read_text())["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "host"),
+    [("GEMINI_SESSION_ID", "gemini"), ("QWEN_CODE_CLI", "qwen"), ("CLAUDECODE", "claude"), ("NOTHING", "codex")],
+)
+def test_the_hook_finds_out_who_calls(
+    mark: str, host: str, memdir_command: str, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(mark, "1")
+    assert Environment.read().caller == host
+    event = "BeforeAgent" if host == "gemini" else "UserPromptSubmit"
+    transcript = tmp_path / "0a1b2c3d-0000-4000-8000-000000000001.jsonl"
+    transcript.write_text("")
+    told = {"session_id": transcript.stem, "transcript_path": str(transcript), "cwd": str(project), "prompt": "Hello"}
+    subprocess.run([memdir_command, "hook", "auto", event], input=json.dumps(told), text=True, check=True, timeout=60)
+    (noted,) = (tmp_path / "home").rglob("attended")
+    assert noted.read_text().startswith({"claude": "claude-code"}.get(host, host) + "\n")

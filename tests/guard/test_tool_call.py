@@ -1,0 +1,272 @@
+"""What a guard's pattern fits: commands as a shell reads them, paths, texts, and tools of every agent (Q1)."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import BadMemoryFile
+from memdir.guard.shell_words import commands_in
+from memdir.guard.tool_call import MAX_TEXT, ToolCall, fits
+from memdir.store.guard import MAX_PATTERN, parse_guard
+
+FORCE = "git push --force"
+SHELLS = ("Bash", "bash", "run_shell_command", "shell", "local_shell", "exec_command")
+
+
+def runs(pattern: str, command: object, tool: str = "Bash") -> bool:
+    return ToolCall(tool, {"command": command, "description": FORCE}, root="/p").breaches("shell", pattern)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push --force",
+        "git push origin main --force",
+        "git   push\t--force",
+        "git -C sub push --force",
+        "git --no-pager -c user.name=x push --force origin",
+        "cd app && git push --force",
+        "make; git push --force",
+        "true || git push --force",
+        "git status\ngit push --force",
+        "(cd app; git push --force)",
+        "{ git push --force; }",
+        "if true; then git push --force; fi",
+        "GIT_SSH=x git push --force",
+        "sudo -u bob git push --force",
+        "env A=1 git push --force",
+        "timeout 10 git push --force",
+        "xargs -n 1 git push --force",
+        "/usr/bin/git push --force",
+        "git 'push' \"--force\"",
+        "g\\it push --force",
+        "git push \\\n  --force",
+        "bash -c 'git push --force'",
+        'sh -lc "cd x && git push --force"',
+        "bash -c \"bash -c 'git push --force'\"",
+        "eval git push --force",
+        "echo $(git push --force)",
+        'echo "done: $(git push --force)"',
+        "echo `git push --force`",
+        "ssh host 'git push --force'",
+        "bash <<EOF\ngit push --force\nEOF",
+        "git push --force # it is fine",
+        "find . -exec git push --force {} \\;",
+        "git push --force=yes",
+        ["git", "push", "--force"],
+        ["bash", "-lc", "git push --force"],
+    ],
+)
+def test_a_command_is_found_however_it_is_put(command: object) -> None:
+    assert runs(FORCE, command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git push --force-with-lease",
+        "git stash push --force",
+        'git commit -m "never git push --force"',
+        "echo 'git push --force'",
+        "grep -rn 'git push --force' .",
+        "cat > notes.md <<'EOF'\ngit push --force\nEOF\ngit push",
+        "# git push --force",
+        "git log --grep=force; git push",
+        "echo git push --force",
+        "",
+        "'",
+        "$(",
+        "<<",
+        "bash -c",
+    ],
+)
+def test_a_command_that_is_only_mentioned_is_none(command: str) -> None:
+    assert not runs(FORCE, command)
+
+
+@pytest.mark.parametrize("tool", SHELLS)
+@pytest.mark.parametrize("named", ["shell", "Bash", "run_shell_command"])
+def test_a_guard_holds_for_the_shell_of_every_agent(tool: str, named: str) -> None:
+    call = ToolCall(tool, {"command": FORCE})
+    assert call.breaches(named, FORCE)
+    assert not ToolCall("Read", {"file_path": FORCE}).breaches(named, FORCE)
+    assert call.breaches(named, ""), "a tool alone is every call of it"
+
+
+def test_options_stand_anywhere_and_short_ones_together_or_apart() -> None:
+    for command in ("rm -rf x", "rm -fr x", "rm -r -f x", "rm x -rf", "rm -rvf x"):
+        assert runs("rm -rf", command), command
+    assert not runs("rm -rf", "rm -r x")
+    assert runs("--no-verify", "git commit --no-verify -m x"), "an option alone is one of any program"
+    assert runs("* --force", "npm publish --force")
+
+
+def test_a_star_stands_for_any_words_or_letters() -> None:
+    assert runs("git push * main", "git push origin main")
+    assert runs("git push * main", "git push main")
+    assert runs("git * push main", "git push x push main")
+    assert not runs("git push main", "git push origin main")
+    assert runs("npm* install", "npm-next install left-pad")
+    assert runs("* pip install", "uv pip install x") and not runs("pip install", "uv pip install x")
+    assert runs("python* -m pip install", "python3 -m pip install x")
+
+
+def test_paths_are_named_from_the_project_whatever_way_leads_there(tmp_path: Path) -> None:
+    root = tmp_path / "tmp" / "app"
+    (root / "db" / "migrations").mkdir(parents=True)
+    (root / "way").symlink_to(root / "db")
+
+    def writes(pattern: str, path: str, tool: str = "Edit") -> bool:
+        return ToolCall(tool, {"file_path": path}, cwd=str(root / "db"), root=str(root)).breaches("write", pattern)
+
+    inside = str(root / "db" / "migrations" / "1.sql")
+    for path in (inside, "migrations/1.sql", "../db/migrations/1.sql", str(root / "way" / "migrations" / "1.sql")):
+        for pattern in ("db/migrations/*", "migrations/", "*.sql", "./db/migrations/1.sql", inside):
+            assert writes(pattern, path), (pattern, path)
+    assert not writes("tmp/*", inside), "what lies above the project is none of its folders"
+    assert not writes("migrations/*", str(root / "src" / "migrations.py"))
+    assert not writes("db/*", inside, tool="Read") and ToolCall("Read", {"file_path": inside}).breaches("read", "*.sql")
+
+
+def test_patches_and_edits_of_every_agent_name_their_files_and_texts() -> None:
+    patch = "*** Begin Patch\n*** Update File: db/migrations/1.sql\n@@\n-a\n+console.log(1)\n*** End Patch"
+    calls = [
+        ToolCall("apply_patch", {"command": patch}, root="/p"),
+        ToolCall("apply_patch", {"input": patch}, root="/p"),
+        ToolCall("shell", {"command": ["apply_patch", patch]}, root="/p"),
+        ToolCall("Write", {"file_path": "/p/db/migrations/1.sql", "content": "x\nconsole.log(1)"}, root="/p"),
+        ToolCall("replace", {"file_path": "db/migrations/1.sql", "new_string": "console.log(1)"}, root="/p"),
+        ToolCall("edit", {"filePath": "db/migrations/1.sql", "newString": "console.log(1)"}, root="/p"),
+        ToolCall("MultiEdit", {"path": "db/migrations/1.sql", "edits": [{"new_string": "console.log(1)"}]}, root="/p"),
+    ]
+    for call in calls:
+        assert call.breaches("write", "db/migrations/*") and call.breaches("text", "console.log"), call.name
+        assert not call.breaches("write", "src/*") and not call.breaches("text", "print(")
+
+
+def test_other_tools_are_known_by_their_own_names() -> None:
+    call = ToolCall("mcp__github__merge_pull_request", {"repo": "app", "base": {"ref": ["main"]}})
+    assert call.breaches("mcp__github__*", "main") and call.breaches("mcp__github__merge_pull_request", "")
+    assert not call.breaches("mcp__jira__*", "main") and not call.breaches("mcp__github__*", "release")
+    assert ToolCall("WebFetch", {"url": "https://a.example.com/x"}).breaches("web", "example.com")
+    assert call.breaches("*", "main")
+
+
+def test_what_is_no_call_at_all_breaks_nothing() -> None:
+    for given in (None, 3, [], "git push --force", {"command": None}, {"command": {"a": [[[]]]}}):
+        ToolCall("", given).breaches("shell", FORCE)
+    assert ToolCall("Bash", "git push --force").breaches("shell", FORCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("block shell(git push --force)", "block shell(git push --force)"),
+        ("Bash(rm -rf *)", "warn Bash(rm -rf *)"),
+        ("WARN  write( db/* )", "warn write(db/*)"),
+        ("block text(foo(bar))", "block text(foo(bar))"),
+        ("block WebSearch", "block WebSearch"),
+    ],
+)
+def test_a_guard_is_one_line(text: str, line: str) -> None:
+    assert str(parse_guard(text)) == line
+    assert str(parse_guard(line)) == line
+
+
+@pytest.mark.parametrize(
+    "text", ["", "block", "block (x)", "block shell(git push", "two words(x)", "*", "block *(*)", f"shell({'x' * 400})"]
+)
+def test_what_is_no_guard_is_refused_with_the_form(text: str) -> None:
+    with pytest.raises(BadMemoryFile) as refused:
+        parse_guard(text)
+    assert refused.value.remedy
+
+
+def test_no_pattern_and_no_text_make_a_call_wait() -> None:
+    """Linear: a hundred times what is usual takes no more than a moment, whatever stands in it."""
+    stars = "*".join("a" * (MAX_PATTERN // 2))
+    parts = [
+        "a",
+        "a ",
+        "-a ",
+        "$(",
+        "'",
+        "`a`",
+        "<<a\n",
+        "-exec a ",
+        "env ",
+        "bash -c ",
+        "eval ",
+        "((((",
+        "git push a\n",
+    ]
+    texts = [part * (MAX_TEXT // len(part)) for part in parts]
+    texts += ["a" * (8 << 20), 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
+    for text in texts:
+        for pattern in (stars, "* a " * 5 + "a*a", "a " * 19 + "a", "-abc --d*e*f* * x", "env * bash", FORCE):
+            begun = time.process_time()
+            ToolCall("Bash", {"command": text}).breaches("shell", pattern)
+            ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
+            assert time.process_time() - begun < 2.0, (text[:20], pattern[:20])
+
+
+def test_what_is_too_long_to_be_read_word_by_word_is_judged_by_its_words() -> None:
+    long = "echo " + "x" * MAX_TEXT
+    assert runs(FORCE, f"{long}; {FORCE}") and not runs(FORCE, long)
+
+
+def test_any_mix_of_signs_is_read_to_its_end() -> None:
+    """A thousand lines made of what a shell minds: none raises, none loses the command behind an end of line."""
+    chance = random.Random(7)
+    signs = [
+        "'",
+        '"',
+        "\\",
+        "$(",
+        ")",
+        "`",
+        "<<",
+        "EOF",
+        "\n",
+        ";",
+        "|",
+        "&",
+        "{",
+        "}",
+        "#",
+        " ",
+        "a",
+        "-b",
+        "=",
+        "*",
+        "bash",
+        "-c",
+    ]
+    for _ in range(1000):
+        line = "".join(chance.choices(signs, k=chance.randrange(40)))
+        for command in commands_in(line):
+            assert all(isinstance(word, str) for word in command.words)
+    for line in ("a; ", "a | b & ", "a\n"):
+        assert runs(FORCE, line + FORCE)
+
+
+def test_a_pattern_fits_as_a_slow_reading_says() -> None:
+    """Against a matcher that tries every way."""
+
+    def slow(pattern: str, text: str) -> bool:
+        if not pattern:
+            return not text
+        if pattern[0] == "*":
+            return any(slow(pattern[1:], text[at:]) for at in range(len(text) + 1))
+        return bool(text) and pattern[0] == text[0] and slow(pattern[1:], text[1:])
+
+    chance = random.Random(3)
+    for _ in range(3000):
+        pattern = "".join(chance.choices("ab*", k=chance.randrange(6)))
+        text = "".join(chance.choices("ab", k=chance.randrange(7)))
+        assert fits(pattern, text) == slow(pattern, text), (pattern, text)
