@@ -137,6 +137,16 @@ class Forgotten:
         last = max((one.time for one in self._heard if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
+    def was_ended(self, claim: str) -> bool:
+        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten."""
+        told, since = _Told(claim), self._came(claim)
+        later = (one for one in self._heard.like(told) if one.time > since and not one.is_off)
+        return any(
+            len(told.sentence.terms & one.sentence.terms) >= NAMED * len(told.sentence.terms)
+            and (one.tells_change or anywhere("forget-rule").search(one.sentence.text))
+            for one in later
+        )
+
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
         """Whether a person has taken back this very change of a file."""
         return any(gone.was_taken_back(path, before, after) for gone in self._histories)

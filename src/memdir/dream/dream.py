@@ -157,7 +157,8 @@ class Dreamer:
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
         )
-        workspace = Workspace(self.plan.stores, DreamRules(forgotten).rule)
+        rules = DreamRules(forgotten)
+        workspace = Workspace(self.plan.stores, rules.rule)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
@@ -167,7 +168,7 @@ class Dreamer:
         workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
-        kept = self._keep_aside(given_up)
+        kept = self._keep_aside([*given_up, *rules.spare_memories(workspace)])
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             return NotDreamt("; ".join(refused), kept)

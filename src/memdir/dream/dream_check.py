@@ -18,6 +18,7 @@ from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
+from memdir.store.kept import unsaid
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust, with_trust
@@ -37,6 +38,10 @@ FORGOTTEN = (
     "and has not said it since. Leave that out, in whatever words"
 )
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
+LOST = (
+    "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
+    "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
+)
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
@@ -57,7 +62,10 @@ class DreamRules:
         if self.forgotten.was_taken_back(draft.path, draft.before, draft.after):
             return Ruling(TAKEN_BACK, is_quiet=True)
         if draft.after is None:
-            return Ruling("" if draft.reason else f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+            if not draft.reason:
+                return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+            lost = self.lost_with(workspace, draft)
+            return Ruling(f"{draft.key} {LOST}: {'; '.join(f'“{one}”' for one in lost[:MAX_TOLD])}" if lost else "")
         if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
             told = f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out"
             return Ruling(told)
@@ -67,6 +75,39 @@ class DreamRules:
         )
         told = "; ".join(f"“{claim}”" for claim in back[:MAX_TOLD])
         return Ruling(f"{FORGOTTEN}: {told}" if back else "", is_quiet=True)
+
+    def lost_with(self, workspace: Workspace, draft: Draft) -> list[str]:
+        """What a memory says that is deleted, and that neither stands elsewhere nor was ended by the user. A reason
+        goes with the rule that it was for."""
+        topic = Topic(draft.before or b"")
+        if not topic.has_text:
+            return []
+        lost = unsaid(topic, _living(workspace, draft))
+        rules = [text for label, text in lost if label not in ("why", "how")]
+        held = [text for text in rules if not self.forgotten.was_ended(text)]
+        return held if rules else [text for _, text in lost]
+
+    def spare_memories(self, workspace: Workspace) -> list[Draft]:
+        """Give up the deletions by which something would be lost after all. Returns what was given up."""
+        given_up = []
+        for path, draft in list(workspace.drafts.items()):
+            if draft.after is None and draft.before and self.lost_with(workspace, draft):
+                given_up.append(draft)
+                workspace.give_up(path)
+                workspace.refused[path] = f"{draft.key} {LOST}"
+        return given_up
+
+
+def _living(workspace: Workspace, draft: Draft) -> list[str]:
+    """What other memories will say when the dream is written."""
+    changed = {(other.store.root, other.key): other.after for other in workspace.drafts.values()}
+    texts = {
+        (store.root, memory.key): memory.topic.data
+        for store in workspace.stores
+        for memory in store.readable(store.scan(limit=None).headers)
+    } | changed
+    own = (draft.store.root, draft.key)
+    return [_text(data) for (root, key), data in texts.items() if data and (root, key) != own and not is_index(key)]
 
 
 def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterator[Heard]:

@@ -71,6 +71,7 @@ class Extracted:
 
     files: tuple[str, ...]
     report: ForkReport
+    lost: int = 0  # drafts that were refused for their form and not written again: the same messages come again
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class Extraction:
             return False
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
-        return isinstance(outcome, Extracted) or not outcome.reason.startswith("not_finished")
+        return not outcome.lost if isinstance(outcome, Extracted) else not outcome.reason.startswith("not_finished")
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
@@ -253,10 +254,14 @@ class Extraction:
             "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
+            "lost": len(workspace.lost),
         }
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        self.session.move_cursor(new[-1].id)
-        return Extracted(tuple(draft.key for draft in topics), report)
+        if workspace.lost:
+            self._failed("form_lost", new)
+        else:
+            self.session.move_cursor(new[-1].id)
+        return Extracted(tuple(draft.key for draft in topics), report, len(workspace.lost))
 
     def _written_in(self, new: Sequence[Message]) -> tuple[str, ...] | None:
         """What the main agent wrote down itself, with whatever tool (X3); None where the history does not tell."""

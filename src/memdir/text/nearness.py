@@ -40,12 +40,16 @@ class Sentence:
 
     def nearness(self, other: Sentence, *, is_translated: bool) -> float:
         """How much of this the other says; between languages only the meaning can tell."""
-        meaning = sum(map(float.__mul__, self._direction, other._direction))
+        meaning = self.meaning(other)
         if is_translated:
             same = len(self.terms & other.terms)  # numbers, names and words of code are the same in every language
             shared = (len(self.things & other.things) + same) / max(MIN_THINGS, len(self.things) + same)
             return max(meaning, (meaning + shared) / 2)
         return (meaning + len(self.terms & other.terms) / max(1, len(self.terms))) / 2
+
+    def meaning(self, other: Sentence) -> float:
+        """How near the two are by what their words mean alone."""
+        return sum(map(float.__mul__, self._direction, other._direction))
 
 
 def _is_content(word: str) -> bool:

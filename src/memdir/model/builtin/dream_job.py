@@ -53,8 +53,12 @@ class Planned:
         return [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
 
     def writes(self) -> Reply:
-        contents = [{"file_path": self._path(edit), "content": _content(edit)} for edit in self.plan.edits]
-        return calls(ToolUse(f"write_{number}", "Write", arguments) for number, arguments in enumerate(contents))
+        """What is deleted comes last: by then its text stands elsewhere."""
+        uses = [
+            ToolUse(f"write_{number}", "Write", {"file_path": self._path(edit), "content": _content(edit)})
+            for number, edit in enumerate(self.plan.edits)
+        ]
+        return calls(sorted(uses, key=lambda use: self.plan.edits[int(use.id.removeprefix("write_"))].data is None))
 
     def _path(self, edit: Edit) -> str:
         return os.path.join(self.job.folder.root, edit.key)
