@@ -184,6 +184,10 @@ class Layout:
         """Turns of a session without a transcript that nothing was learned from yet."""
         return os.path.join(self.session_folder(session_id), "unlearned.json")
 
+    def unheard(self, session_id: str) -> str:
+        """What was said while memory was off in a session that memdir has not begun to attend to."""
+        return os.path.join(self.session_folder(session_id), "unheard.json")
+
     def shown(self, session_id: str) -> str:
         """Which memories a session was shown (R1)."""
         return os.path.join(self.session_folder(session_id), "shown.json")

@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,7 +58,11 @@ class SessionState:
                 unheard=frozenset(map(str, found.get("unheard", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return session
+            pass
+        with suppress(OSError, ValueError, TypeError, RecursionError):
+            unheard = json.loads(read_plain(layout.unheard(session_id), max_bytes=MAX_STATE_BYTES))
+            return replace(session, unheard=frozenset(map(str, unheard)))
+        return session
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
@@ -76,12 +80,22 @@ class SessionState:
         self.failures, self.failed_up_to = 0, ""
         self._save()
 
-    def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
-        """A turn was said while memory was off: nothing is learned from it, now or later."""
-        self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
-        self.extract_cursor = turn.reply.id
-        if is_saved:
-            self.move_cursor(turn.reply.id)
+    def pass_over(self, turn: FinishedTurn, heard: Collection[str], *, is_saved: bool) -> None:
+        """A turn was said while memory was off: nothing is learned from it, now or later. What was heard while memory
+        was on, and not learned from yet, is left for when it is on again."""
+        new = [message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id]
+        self.unheard |= {one for one in new if one not in heard}
+        if self.unheard.issuperset(new):
+            self.extract_cursor = turn.reply.id
+            self.failures, self.failed_up_to = 0, ""
+        if not is_saved:
+            return
+        if SessionState.was_begun(self.id, self.layout):
+            self._save()
+        else:
+            path = self.layout.unheard(self.id)
+            make_folder(os.path.dirname(path))
+            write_bytes_atomic(path, json.dumps(sorted(self.unheard)).encode("utf-8") + b"\n")
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off."""
