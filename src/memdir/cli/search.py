@@ -89,7 +89,7 @@ class SearchSessions:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
-        memory = context.memory
+        memory = context.require_enabled()
         with context.progress("indexing conversations") as on_progress:
             searched = memory.session_search(on_progress=on_progress)
         hits = searched.search(query, limit=options.limit, now=memory.clock())
