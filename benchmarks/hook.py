@@ -30,7 +30,7 @@ EVENTS = (
     ("session start", "SessionStart", 3.5),
     ("stop", "Stop", 3.5),
     ("compaction", "PreCompact", 3.5),
-    ("before a tool", "PreToolUse", 3.5),
+    ("before a tool, under a guard", "PreToolUse", 3.5),
     ("session end", "SessionEnd", 3.5),
 )
 
@@ -50,7 +50,13 @@ def main() -> int:
             shown = at == 2
             asked = f"Why do {SHOWN} belong together in the deploy?" if shown else "Please go on with the next step."
             session = f"{number}-{at}" if shown else f"same-{at}"  # a memory is shown once a session
-            fields = {"session_id": session, "cwd": str(project), "prompt": asked, "source": "startup"}
+            fields: dict[str, object] = {
+                "session_id": session,
+                "cwd": str(project),
+                "prompt": asked,
+                "source": "startup",
+            }
+            fields |= {"tool_name": "Bash", "tool_input": {"command": "git add -A && git push origin main"}}
             return json.dumps({**fields, "transcript_path": f"{place}/{session}.jsonl"}).encode()
 
         for number in range(-1, 2 * ROUNDS):  # as a host does it before the first prompt of a session
@@ -105,6 +111,8 @@ def _build(home: Path, project: Path) -> None:
     head = f"---\nname: {SHOWN}\ndescription: why {SHOWN} belong together in the deploy\ntype: project\n---\n"
     text = f"{head}\nThey share a key.\n"
     (folder / "kalomi_stotra.md").write_text(text, encoding="utf-8")
+    guarded = "---\nname: push\ndescription: no force\ntype: feedback\nguard: block shell(git push --force)\n---\n\nx\n"
+    (folder / "push.md").write_text(guarded, encoding="utf-8")
     lines = [f"- [memory {number}](memory_{number:06d}.md) — words\n" for number in range(MEMORIES)]
     (folder / "MEMORY.md").write_text("".join(lines), encoding="utf-8")
 

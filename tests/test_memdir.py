@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,29 @@ def test_what_a_person_named_keeps_its_name_when_the_text_changes(project: Path)
     changed = memory.update("Freeze", "Merges stop on Thursday.")
     assert (changed.name, changed.topic.description) == ("Freeze", "when merges stop")
     assert memory.update("Freeze", "x", description="no more").topic.description == "no more"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Nie am Freitag deployen, da ist niemand im Haus",
+        "No Friday releases",
+        "Friday is deploy day",
+        "Always send the Monday report before the Tuesday meeting.",
+        "Backups run today at night every day",
+    ],
+)
+def test_a_rule_about_a_weekday_is_kept_as_it_was_said(project: Path, said: str) -> None:
+    """T3: a date in its place would make one day of all of them."""
+    memory = open_memory(project).add(said).memory
+    assert memory.topic.body.strip() == said
+    assert "202" not in f"{memory.name} {memory.topic.description}"
+
+
+def test_the_day_of_one_event_is_written_out(project: Path) -> None:
+    """T3."""
+    text = open_memory(project).add("The demo is on Friday.").memory.topic.body
+    assert re.search(r"Friday 20\d\d-\d\d-\d\d", text)
 
 
 def test_what_cannot_be_added_is_refused_in_words(project: Path) -> None:

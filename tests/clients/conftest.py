@@ -26,12 +26,12 @@ class Desk:
     def client(self, name: str) -> CodingAgent:
         return CodingAgent(name, self.home, self.project, self.server.url)
 
-    def memdir(self, *words: str) -> str:
-        """What a command of memdir prints, which has to succeed."""
+    def memdir(self, *words: str, code: int = 0) -> str:
+        """What a command of memdir prints."""
         environment = {**self.client("claude").environment, "NO_COLOR": "1"}
         command = [str(self.program), *words]
         done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout
 
     def requests_of(self, act: Callable[[], object]) -> list[Recorded]:
@@ -77,7 +77,10 @@ def desk(tmp_path: Path, memdir_command: str, git: Callable[..., str]) -> Iterat
     program.symlink_to(memdir_command)
     with ProviderServer() as server:
         write_settings(home, server.url)
-        yield Desk(home, project, server, program)
+        desk = Desk(home, project, server, program)
+        yield desk
+        environment = desk.client("claude").environment
+        subprocess.run([memdir_command, "daemon", "stop"], env=environment, capture_output=True, timeout=60)
 
 
 @pytest.fixture

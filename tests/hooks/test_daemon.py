@@ -465,11 +465,21 @@ def test_where_it_is_not_wanted_nothing_is_tried(
         agent.environment["MEMDIR_NO_DAEMON"] = "1"
     else:
         memdir("config", "set", "recall.encoder", "words")
-    told = json.dumps(agent.fields("start"))
-    words = [*command, "hook", "claude", "SessionStart"]
-    done = subprocess.run(words, input=told, env=agent.environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "additionalContext" in done.stdout
-    assert not os.path.exists(layout.daemon)
+    os.makedirs(layout.daemon, 0o700)
+    with socket.socket(socket.AF_UNIX) as listener:  # whoever looks for a daemon would ask here first
+        listener.bind(place_of(memory).socket)
+        os.chmod(place_of(memory).socket, 0o600)
+        listener.listen()
+        listener.setblocking(False)
+        told = json.dumps(agent.fields("start"))
+        words = [*command, "hook", "claude", "SessionStart"]
+        done = subprocess.run(words, input=told, env=agent.environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and "additionalContext" in done.stdout
+        if why != "without the extra":
+            assert "PostgreSQL" in context(agent.prompt(MESSAGES[2]))
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    shutil.rmtree(layout.daemon)
     if why == "without the extra":
         words = [*command, "daemon", "start", "--project", str(agent.project)]
         done = subprocess.run(words, env=agent.environment, capture_output=True, text=True, timeout=60)

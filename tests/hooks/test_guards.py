@@ -237,6 +237,12 @@ def test_the_commands_set_show_try_and_remove_a_guard(rule: str, memdir: Memdir)
         assert refused.code == BadMemoryFile.exit_code and "guard: warn shell" in refused.err
 
 
+def test_a_reason_on_the_same_line_is_told_as_the_reason(memdir: Memdir) -> None:
+    memdir("remember", "Never force. **Why:** it cost a week.", "--name", "Force", "--type", "feedback")
+    memdir("guard", "add", "feedback_force", GUARD)
+    assert "Rule: Never force.\nWhy: it cost a week.\n" in memdir("guard", "test", "git push --force").out
+
+
 def test_a_rule_of_the_person_holds_in_every_project(
     memdir: Memdir, make_agent: MakeAgent, tmp_path: Path, rule: str
 ) -> None:

@@ -260,14 +260,12 @@ class Context:
         return memory.store_for(getattr(self._options, "scope", "project"))
 
     def state(self) -> MemoryStore:
-        """The same for commands that tell how things stand: a setting may have turned memory off, and anything may be
-        broken. Whom the caller himself told to keep off reads nothing (S5)."""
+        """The same for commands that tell how things stand."""
         return self.at_hand().store_for(getattr(self._options, "scope", "project"))
 
     def at_hand(self) -> MemDir:
-        """The memory for such commands, and for those about conversations."""
-        environment = self.environment
-        if environment.disabled or environment.bare or environment.remote:
+        """The memory, though a setting turned it off. Whom the caller himself told to keep off reads nothing (S5)."""
+        if self.environment.disabled or self.environment.bare or self.environment.remote:
             self.require_enabled()
         return self.memory
 

@@ -18,11 +18,9 @@ MAX_QUERY_BYTES = 1 << 16  # from standard input
 
 class Search:
     """Find memories, those of the team and your own for all projects too: those that hold all of the words first, then
-    those near in words or meaning. A
-    past day ("yesterday", "last Friday") speaks for what was written then.
+    those near in words or meaning. A past day ("yesterday", "last Friday") speaks for what was written then.
 
-    --sessions looks in past conversations (of other agents too) and daily logs instead, by words and by
-    meaning."""
+    --sessions looks in past conversations (of other agents too) and daily logs instead, by words and by meaning."""
 
     EXAMPLES = (
         "memdir search deploy friday",

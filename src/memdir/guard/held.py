@@ -146,8 +146,8 @@ def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:
     parts: dict[str, list[str]] = {}
     for sentence in sentences(topic.body):
         parts.setdefault(sentence.label, []).append(sentence.text)
-    rule = " ".join(parts.get("main", ())) or topic.description
-    why = " ".join(parts.get("why", ())) or "the user gave no reason"
+    rule, _, beside = (" ".join(parts.get("main", ())) or topic.description).partition("**Why:**")
+    why = " ".join((beside.strip(), *parts.get("why", ()))).strip() or "the user gave no reason"
     told = {"file": key, "guard": str(guard), "rule": rule, "why": why}
     prompt = load_prompt(_ANSWERS[guard.action], overrides=memory.layout.prompts)
     return prompt.render(**{name: shown_line(text, room=MAX_RULE) for name, text in told.items()}).strip()

@@ -57,9 +57,10 @@ def serve(told: str) -> None:
     given: Json = decode(told.encode("utf-8", "surrogateescape"))
     place = DaemonPlace(given["folder"])
     place.socket = given["socket"]
+    for folder in (place.folder, os.path.dirname(place.socket)):
+        _own(folder)
     try:
         with locked(place.lock, wait_seconds=STOP_SECONDS if given["waits"] else 0.0):
-            _own(os.path.dirname(place.socket))
             limits = {name: given[name] for name in ("idle_seconds", "max_memory_bytes") if name in given}
             Daemon(place, **limits).run(given["stores"])
     except LockBusy:

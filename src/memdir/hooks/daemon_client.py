@@ -40,7 +40,7 @@ class DaemonPlace:
         self.lock = os.path.join(folder, "lock")
         self.resting = os.path.join(folder, "resting")  # it ended by itself, and the next prompt may wake it
         self.socket = os.path.join(folder, "socket")
-        if len(os.fsencode(self.socket)) > MAX_PATH_BYTES:
+        if os.name != "nt" and len(os.fsencode(self.socket)) > MAX_PATH_BYTES:
             from zlib import crc32
 
             name = f"memdir-{os.getuid()}-{crc32(os.fsencode(folder)):08x}"

@@ -11,6 +11,7 @@ from memdir.disk.lock import locked
 from memdir.errors import LockBusy, MemdirError
 from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at, start, stores_of
 from memdir.search import has_sentence_model
+from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ def _show(options: argparse.Namespace, context: Any, answer: Any) -> int:
         return 1
     minutes = (answer["endsAfterIdleSeconds"] - answer["idleSeconds"]) / 60
     context.terminal.line(f"The daemon is running: process {answer['pid']}, memdir {answer['version']}")
+    held = counted(answer["stores"], "memory directory", "memory directories")
     context.terminal.line(
-        f"  {answer['stores']} memory directories open, {answer['memoryBytes'] >> 20} MB at most so far;"
-        f" ends in {minutes:.0f} minutes when nobody asks"
+        f"  {held} open, {answer['memoryBytes'] >> 20} MB at most so far; ends in {minutes:.0f} minutes unless asked"
     )
     return 0

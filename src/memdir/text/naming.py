@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from memdir.disk.safe_path import is_key
-from memdir.text.language import cjk_runs, common_words, fold, stems
+from memdir.text.language import cjk_runs, common_words, fold, language, stems
 from memdir.text.sentences import LINES, bounds
 from memdir.text.words import cut_at_word
 
@@ -16,6 +16,8 @@ MAX_TITLE = 60  # fits a list beside a date
 MAX_TITLE_WORDS = 7
 MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
 NAMELESS = "note"  # the file name of a memory whose title has no letter
+_FIRST_WORD = re.compile(r"[^\W\d_A-Z]+(?:['’][^\W\d_]+)?(?=[\s,;:.!?…]|$)")  # no code, and not glued to another script
+_SAID_OF = re.compile(r"\s+(?:is|are|was|has|ist|sind|est|es|è|é)\s")  # the word is the name of something
 TELLING_STEMS = 2  # a clause with fewer topic words is a lead-in ("before anything else:")
 _CLAUSES = re.compile(r"(?<=[^\d\s])[,;:](?=\s)|[。；：！？，]|(?<=\w)[.!?](?=\s|$)|\s[—–-]\s")
 
@@ -49,6 +51,20 @@ def describe_rule(lead: str, others: Iterable[str] = ()) -> str:
     return cut_at_word(text.rstrip(".。 "), MAX_DESCRIPTION)
 
 
+def with_capital(text: str) -> str:
+    """The text begun with a capital where its first word is surely no name: `npm` and `iOS` are written so."""
+    from memdir.text.phrases import anywhere, cues
+
+    found = _FIRST_WORD.match(text)
+    word = fold(found[0]) if found else ""
+    told = text[len(word) :]
+    is_plain = word in common_words() or bool(found and anywhere("opens").fullmatch(word))
+    if not is_plain and word and not _SAID_OF.match(told):
+        tongue = language(fold(text))
+        is_plain = any(cue.meaning not in ("product", "place", "people") for cue in cues(word, [word], tongue))
+    return text[:1].upper() + text[1:] if is_plain else text
+
+
 def first_words(text: str) -> str:
     """A title: a text up to its first pause, or its first words."""
     words = text.split()[:MAX_TITLE_WORDS]
@@ -65,7 +81,7 @@ def title(lead: str) -> str:
         if len(text) + len(more) + 2 > MAX_TITLE or len(set(stems(text))) > 2 * TELLING_STEMS:
             break
         text = f"{text}, {more}"
-    short = cut_at_word(text[:1].upper() + text[1:], MAX_TITLE)
+    short = cut_at_word(with_capital(text), MAX_TITLE)
     words = short.rstrip(".…,;: ").split(" ")
     while short.endswith("…") and len(words) > 2 and fold(words[-1]) in common_words():
         words.pop()  # a title does not end in "the"

@@ -55,7 +55,7 @@ def test_a_bare_yes_adopts_an_explicit_offer_and_names_it() -> None:
     assert draft.type == "feedback"
     assert "alias" in draft.body
     assert "public names" in draft.body
-    assert draft.sources == ("0.0", "1.0", "2.0")
+    assert draft.sources == ("1.0", "2.0")
 
 
 def test_a_bare_yes_to_an_ordinary_question_adopts_nothing() -> None:
@@ -159,3 +159,28 @@ def test_a_weekday_in_a_rule_stays_a_weekday() -> None:
     """)
     assert draft.type == "feedback"
     assert "2026" not in draft.description
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "From now on never deploy on Friday afternoons, the on-call team is small.",
+        "Ab jetzt nie am Freitag deployen, da ist niemand im Haus.",
+        "From now on always send the Monday report before the Tuesday meeting.",
+    ],
+)
+def test_a_weekday_in_a_rule_is_every_one_of_them(rule: str) -> None:
+    """T3."""
+    found = drafts(f"u: {rule}\na: Understood.")
+    assert found
+    assert not [draft for draft in found if "2026-" in text_of(draft)]
+
+
+def test_what_was_said_in_another_turn_is_no_context_of_a_rule() -> None:
+    found = drafts("""
+        u: The cache lives in /var/cache/app.
+        a: Noted.
+        u: From now on always run the linter before you commit, because the build broke twice last week.
+        a: Understood.
+    """)
+    assert not [draft for draft in found if "/var/cache" in draft.body and "linter" in draft.body]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.model.builtin.extract.wording import tidy
+from memdir.text.naming import title
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,21 @@ def test_a_word_that_forbids_is_never_taken_for_an_opening(said: str, language: 
 )
 def test_an_opening_that_says_nothing_is_left_out(said: str, language: str, kept: str) -> None:
     assert tidy(said, language) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [
+        ("npm is what our CI caches.", "en"),
+        ("npmはCIがキャッシュします。", "ja"),
+        ("kubectl must point at staging first.", "en"),
+        ("iOS builds need a Mac.", "en"),
+        ("feat/ is the prefix of every branch.", "en"),
+        ("`make` is run by the CI.", "en"),
+        ("pnpm ist bei uns Pflicht.", "de"),
+        ("uv gère nos environnements.", "fr"),
+    ],
+)
+def test_a_name_that_begins_a_sentence_keeps_its_case(said: str, language: str) -> None:
+    assert tidy(said, language) == said
+    assert title(said)[0] == said[0]

@@ -37,7 +37,7 @@ def _turn_by_turn(
         together = [draft for draft in whole if draft.action != "delete" and draft.sources[-1] in said]
         known = (*conversation.existing, *(_existing(draft) for draft in kept.values() if draft.action == "create"))
         alone: tuple[MemoryDraft, ...] = ()
-        if not any(_takes_back(later) for later in turns[number + 1 :]):
+        if not any(_takes_back(other) for other in turns[max(1, number) :]):
             heard = replace(turn, existing=known)
             own = replace(heard, lines=tuple(line for line in turn.lines if line.role == "user"))
             alone = draft_with(heard, judge) or draft_with(own, judge)

@@ -17,16 +17,18 @@ from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.facts import facts_in
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
+from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word
 
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
-FEW_STEMS = 7  # a statement with fewer topic words does not say on its own what it is about
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
 # A turn with one of these is not quoted even as context: it was not meant to be kept.
 _NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
+# Nor is one that says something of its own: it is a memory, or was one until now.
+_STATES = frozenset({"always", "durable", "forbid", "want", "change", "decide", "event", "owner", "self"})
 
 
 @dataclass
@@ -65,7 +67,7 @@ def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | N
     parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
     parts.lead = parts.rule[0] if parts.rule else ""
     for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number):
-        text = _safe(one, dates, candidate.type)
+        text = _safe(one, dates, candidate)
         if text:
             _place(parts, one, text, candidate)
     parts.apply.extend((*_pointed_dates(conversation, candidate), *_context(candidate)))
@@ -98,12 +100,11 @@ def _dates(
     return {one.sentence.number: found for one, found in zip(seen, spans, strict=True)}
 
 
-def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], kind: str) -> str:
+def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
-    found = dates[one.seen.sentence.number]
-    if kind == "feedback":  # "no releases on Friday" means every Friday
-        found = tuple(span for span in found if not (span.weekday and span.vague) and span.grain == "day")
-    return without_secrets(with_dates(one.seen.sentence.text, found))
+    text, found = one.seen.sentence.text, dates[one.seen.sentence.number]
+    days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
+    return without_secrets(with_dates(text, days))
 
 
 def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
@@ -117,15 +118,14 @@ def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
 
 
 def _context(candidate: MemoryCandidate) -> list[str]:
-    """What the statement leans on: the sentence before it, or what the user had asked for in the turn before."""
-    first = min(one.seen.sentence.number for one in (*candidate.core, *candidate.support))
-    opening = candidate.turn.seen[first].sentence.text
+    """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
+    spoken = sorted((one.seen.sentence.number, one.seen.sentence.text) for one in (*candidate.core, *candidate.support))
+    first, opening = spoken[0]
     if first and anywhere("leans", candidate.turn.language).match(opening):
         return _quoted("Said about", [candidate.turn.seen[first - 1]])
-    enough = FEW_STEMS if candidate.type != "feedback" or candidate.adopted else 4 * FEW_STEMS
-    if candidate.earlier is None or len(set(candidate.topic)) >= enough:
-        return []
-    return _quoted("Said when the user had asked", candidate.earlier.seen)
+    points = any(anywhere("points-at", candidate.turn.language).search(text) for _, text in spoken)
+    is_request = candidate.earlier and not any(one.meanings & _STATES or one.dates for one in candidate.earlier.seen)
+    return _quoted("Said about", candidate.earlier.seen) if candidate.earlier and points and is_request else []
 
 
 def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
@@ -154,6 +154,4 @@ def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
     lines = conversation.lines
     said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
     adopted = said[-1:] if candidate.adopted or _pointed_dates(conversation, candidate) else []
-    leaned = any("had asked" in text for text in _context(candidate))
-    earlier = [candidate.earlier.line.id] if leaned and candidate.earlier else []
-    return tuple(dict.fromkeys((*earlier, *adopted, candidate.turn.line.id)))
+    return tuple(dict.fromkeys((*adopted, candidate.turn.line.id)))

@@ -14,6 +14,7 @@ from memdir.model.builtin.extract.talk import Talk, TalkLine
 from memdir.model.builtin.extract.vetoes import WHERE_IN_CODE
 from memdir.model.builtin.extract.wording import with_dates
 from memdir.store.taxonomy import MemoryType, guess_type, parse_type
+from memdir.text.standing import one_day_each
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a document
 SURE = 0.6  # of what speaks for any type that speaks for one
@@ -54,10 +55,11 @@ def _kind(text: str, turn: UserTurn) -> MemoryType:
 
 
 def _dated(text: str, turn: UserTurn, kind: MemoryType) -> str:
-    """A weekday in a rule means every one of them; all else is meant from today."""
+    """The text with the dates that are one day written out."""
     at = 0
     for one in turn.seen:
-        dates = [d for d in one.dates if kind is not MemoryType.FEEDBACK or (not d.vague and d.grain == "day")]
+        is_rule = kind is MemoryType.FEEDBACK
+        dates = one_day_each(one.sentence.text, one.dates, turn.language, is_rule=is_rule)
         found = text.find(one.sentence.text, at)
         if found >= 0 and dates:
             dated = with_dates(one.sentence.text, dates)

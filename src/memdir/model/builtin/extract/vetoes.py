@@ -116,7 +116,9 @@ def refused(
 
 def _taken_back(turns: Sequence[UserTurn], candidate: MemoryCandidate, spoken: set[int]) -> bool:
     """The user revoked it in a later turn that brings no rule of its own, or says nothing but that."""
-    if all("retract" in one.seen.meanings for one in candidate.core) and not candidate.turn.first:
+    says = [one.seen.meanings for one in candidate.core]
+    is_back = any("retract" in one for one in says) and not candidate.turn.first
+    if is_back and all("retract" in one or not one & (_LASTING | {"always", "change"}) for one in says):
         return True
     later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
     return any("retract" in seen.meanings for turn in later for seen in turn.seen)

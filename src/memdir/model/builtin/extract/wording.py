@@ -9,6 +9,7 @@ from functools import cache
 from memdir.store.secrets import find_secrets
 from memdir.text.dates import DateSpan
 from memdir.text.language import clean
+from memdir.text.naming import with_capital
 from memdir.text.phrases import alternatives, anywhere
 
 _CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
@@ -36,13 +37,13 @@ def holds_secret(text: str) -> bool:
 
 
 def tidy(sentence: str, language: str) -> str:
-    """The sentence without opening fillers, begun with a capital and ended with a stop."""
+    """The sentence without opening fillers, begun as a sentence and ended with a stop."""
     text = re.sub(r"\s+", " ", clean(sentence)).strip()
     text = _filler(language).sub("", text).strip(" ,;:") or text
     text = text.lstrip("-–—*• ").rstrip(" ,;:-–—")
     if text and text[-1] not in ".!?…。！？":
         text += "。" if ord(text[-1]) > 0x3000 else "."
-    return text[:1].upper() + text[1:]
+    return with_capital(text)
 
 
 def without_secrets(sentence: str) -> str:

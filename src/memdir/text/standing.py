@@ -1,0 +1,122 @@
+"""Whether a date in a sentence is one day or every such day: "never deploy on Friday" speaks of all of them (T3).
+
+Only what plainly is one coming or past event may be written as a date; in doubt the person's own words stay, for a
+wrong date is worse than a relative one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from memdir.text.dates import DateSpan
+from memdir.text.language import fold, tokens
+from memdir.text.phrases import alternatives, anywhere, at_end, cues
+
+_RANGE = 16  # characters between two weekdays that are the ends of one
+_CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")
+_OPEN = frozenset(
+    ("weekday", "day number", "end", "holiday", "month day", "absolute", "in", "weekday of month", "beside")
+)
+_NAMES_ITSELF = frozenset("TXQLcY")  # next, last, this, a year: said of one day
+# English puts the kind of day before its noun: "Friday deploys", "the Monday report". After these words it does not.
+_STANDS_ALONE = re.compile(
+    r"(?:on|by|until|till|since|from|to|before|after|for|and|or|through|between)\s+$", re.IGNORECASE
+)
+_NO_NOUN = re.compile(
+    r"(?:is|was|are|were|and|or|at|to|we|i|you|they|it|he|she|the|an?|our|my|your|this|that|there|with|from|until|till|in"
+    r"|on|for|because|so|as|if|when|but|by|morning|afternoon|evening|night|noon|next|we're|i'm|it's|will|has|have|had"
+    r"|since|unless|then|instead)(?![\w'-])",
+    re.IGNORECASE,
+)
+_PLURAL = re.compile(
+    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s "
+    r"(?!(?:in|on|at|to|by|from|with|for|until|till|off|out|up|the|a|us|me|next)\b)[a-z]+[^\Ws] ",
+    re.IGNORECASE,
+)
+_PLURAL_DE = re.compile(r"(?:die |unsere )?[A-ZÄÖÜ][\w-]+ (?:sind|[a-zäöü]+en) ")
+_NO_SUBJECT_DE = re.compile(r"(?:wir|sie|die kolleg\w+|morgen|heute) ", re.IGNORECASE)
+_IS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
+_THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
+_KIND_OF_DAY = re.compile(r"\b\w*(?:day|tag|jour|día|dia|giorno|dag)s?\b(?!\w)", re.IGNORECASE)
+
+
+def one_day_each(sentence: str, spans: Iterable[DateSpan], language: str, *, is_rule: bool = False) -> list[DateSpan]:
+    """Those dates of a sentence that plainly are one day; of a rule less is plain than of a fact."""
+    found = list(spans)
+    return [span for span in found if _DayInSentence(sentence, span, language, found).is_one_day(is_rule=is_rule)]
+
+
+class _DayInSentence:
+    """A date in its sentence, and what the words around it say."""
+
+    def __init__(self, sentence: str, span: DateSpan, language: str, others: list[DateSpan]) -> None:
+        self.sentence, self.span, self.language = sentence, span, language
+        self.before, self.after = sentence[: span.start], sentence[span.end :]
+        self.lead = _CLAUSE.split(self.before)[-1]
+        self.clause = self.lead + sentence[span.start : span.end] + _CLAUSE.split(self.after)[0]
+        self.others = [one for one in others if one is not span]
+        self.is_led = bool(at_end("bound", language).search(self.before))
+
+    def is_one_day(self, *, is_rule: bool) -> bool:
+        if self.is_bound:
+            return True
+        is_open = self.span.kind in _OPEN and _NAMES_ITSELF.isdisjoint(self.span.symbols)
+        if self.says("habit", self.sentence) or (is_rule and (is_open or self.span.grain != "day")):
+            return "Y" in self.span.symbols or self.span.symbols == "K"
+        if not is_open or self.span.kind == "in":
+            return not is_open or not self.has_many
+        if self.says("repeats", self.clause) or self.has_many:
+            return False
+        if self.says("one-event", self.clause):
+            return True
+        return not (self.says("rule", self.clause) or self.is_kind or self.is_subject or self.is_range)
+
+    def says(self, meaning: str, text: str) -> bool:
+        return bool(anywhere(meaning, self.language).search(text))
+
+    @property
+    def is_bound(self) -> bool:
+        """Until Friday, as of Friday: of a range, "Monday until Friday", it may be every week's."""
+        follows = re.match(alternatives("bound-after", self.language), self.after)
+        return bool(self.is_led or follows) and not self.is_range and not self.is_kind
+
+    @property
+    def is_range(self) -> bool:
+        """From one weekday to another, with no word of an event."""
+        near = (one for one in self.others if one.weekday and one.symbols == self.span.symbols == "W")
+        if not any(max(one.start - self.span.end, self.span.start - one.end) <= _RANGE for one in near):
+            return False
+        folded = fold(self.sentence)
+        return "event" not in {cue.meaning for cue in cues(folded, tokens(folded), self.language)}
+
+    @property
+    def is_kind(self) -> bool:
+        """Friday deploys, the Monday report: a weekday before its noun, which other languages write in one word."""
+        following = re.match(r"[ -](?=[A-Za-z])", self.after)
+        if not self.span.weekday or self.span.language != "en" or not following:
+            return False
+        if _NO_NOUN.match(self.after, 1):
+            return False
+        is_alone = self.is_led or _STANDS_ALONE.search(self.before)
+        return not is_alone or self.after.startswith("-")
+
+    @property
+    def is_subject(self) -> bool:
+        """Friday is deploy day; "Friday is the demo" is one."""
+        verb = _IS.match(self.after)
+        if not self.span.weekday or not verb or len(self.lead.split()) > 1:
+            return False
+        told = self.after[verb.end() :]
+        return not _THE_EVENT.match(told) or bool(_KIND_OF_DAY.search(told))
+
+    @property
+    def has_many(self) -> bool:
+        """Deploys go out on Friday: what there are many of happens every week."""
+        clause = self.clause.lstrip() or self.sentence
+        if self.says("one-event", self.clause) and self.language == "en":
+            return False
+        if self.language == "de" and _PLURAL_DE.match(clause) and not _NO_SUBJECT_DE.match(clause):
+            return True
+        many = re.match(rf"(?:{alternatives('many-subject', self.language)})\s", clause, re.IGNORECASE)
+        return bool(many) or (self.language == "en" and bool(_PLURAL.match(clause)))

@@ -1,0 +1,39 @@
+"""A date in a sentence is one day or every such day, and only the first may be written out (T3)."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memdir.text.dates import Clock, read_dates
+from memdir.text.language import fold, language
+from memdir.text.standing import one_day_each
+
+MONDAY = date(2026, 11, 16)
+
+
+def sentences(name: str) -> list[tuple[str, str]]:
+    """The marked sentences of a file: whether one day is meant, and what is said."""
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    return [(line[0], line[2:]) for line in lines if line[:2] in ("1 ", "* ")]
+
+
+def dated(text: str) -> bool:
+    tongue = language(fold(text))
+    return bool(one_day_each(text, read_dates([text], Clock(MONDAY, tongue))[0], tongue))
+
+
+@pytest.mark.parametrize(("mark", "said"), sentences("standing_read.txt"))
+def test_a_rule_keeps_its_words_and_an_event_gets_its_date(mark: str, said: str) -> None:
+    assert dated(said) is (mark == "1")
+
+
+def test_what_nothing_was_fitted_to_is_told_apart_as_well() -> None:
+    """A wrong date is worse than a relative one: at most one in forty, and most events get theirs."""
+    unread = sentences("standing_unread.txt")
+    falsified = [said for mark, said in unread if mark == "*" and dated(said)]
+    written = [said for mark, said in unread if mark == "1" and dated(said)]
+    assert len(falsified) <= 1
+    assert len(written) >= 32
