@@ -15,7 +15,8 @@ from memdir.errors import ModelError, ModelFailure, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
 from memdir.model.scripted import says
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.turn import FinishedTurn
 from memdir.transcript import assistant, user
 from tests.conftest import Events
 
@@ -460,3 +461,23 @@ async def test_a_host_that_sends_all_of_it_keeps_its_own_request(project: Path) 
     raw = model.requests[0].raw
     assert raw is not None and raw.arguments["messages"] == [*call["messages"], use, result]
     await memory.close()
+
+
+@pytest.mark.parametrize("damage", ["last byte", "half", "garbled"])
+async def test_a_damaged_list_of_turns_costs_at_most_the_damaged_one_and_throws_nothing_away(
+    damage: str, project: Path
+) -> None:
+    """X5: what waits is a line a turn."""
+    state = SessionState.load("s1", open_memory(project).layout)
+    turns = [
+        FinishedTurn(Request("m", messages=(user(f"Tom owns service {number}.", message_id=f"u{number}"),)), reply)
+        for number, reply in enumerate([assistant("Noted.", message_id="r0"), assistant("Fine.", message_id="r1")])
+    ]
+    Unlearned(state).keep(turns)
+    path = Path(Unlearned(state).path)
+    data = path.read_bytes()
+    path.write_bytes({"last byte": data[:-1], "half": data[: len(data) * 3 // 4], "garbled": b"\xff" * 9}[damage])
+    damaged = path.read_bytes()
+    found = Unlearned(state).turns(Request("m"))
+    assert len(found) == {"last byte": 2, "half": 1, "garbled": 0}[damage]
+    assert path.with_name(path.name + ".damaged").read_bytes() == damaged

@@ -66,6 +66,7 @@ class Place:
     journal = _Below("state", "journal")
     waiting = _Below("state", "waiting")  # change sets that are on disk and wait for a history that takes them
     identity = _Below("state", "identity.json")
+    identity_copy = _Below("state", "identity.copy.json")  # for when that one is damaged: whose is a store then?
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property
@@ -265,18 +266,18 @@ def is_named_after(folder: str, project: str) -> bool:
 
 def root_of_store(memory: str) -> str | None:
     """The project that a store says it belongs to; None where it does not say."""
-    data = read_if_plain(Place(memory).identity, MAX_IDENTITY_BYTES)
-    if data is None:
+    place = Place(memory)
+    if not os.path.lexists(place.identity):
         return None
-    plain = data.partition(b'"root": "')[2].partition(b'"')[0]
-    if plain and b"\\" not in plain and plain.isascii():
-        return plain.decode("ascii")  # as nearly always: a hook loads nothing to read it
-    import json
+    return _root_in(place.identity) or _root_in(place.identity_copy)
 
-    try:
-        return str(json.loads(data.decode("utf-8", "surrogateescape"))["root"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+
+def _root_in(path: str) -> str | None:
+    from memdir.disk.plain_json import decode
+
+    found = decode(read_if_plain(path, MAX_IDENTITY_BYTES) or b"")
+    root = found.get("root") if isinstance(found, dict) else None
+    return root if isinstance(root, str) and root else None
 
 
 def holds_memories(memory: str) -> bool:

@@ -374,3 +374,24 @@ def test_where_there_is_no_index_a_fork_cannot_write_one(tmp_path: Path) -> None
     workspace.write(str(root / "a.md"), topic("A"))
     assert [draft.key for draft in workspace.commit(ORIGIN, "one")] == ["a.md"]
     assert os.listdir(root) == ["a.md"]
+
+
+def test_a_rule_that_is_written_over_another_three_times_is_one_memory_beside_it(
+    store: MemoryStore, root: Path
+) -> None:
+    """ADR 0055."""
+    branches = "---\nname: Branches\ndescription: prefixes\ntype: feedback\n---\n\nPrefix branches with feat.\n"
+    (root / "feedback_branches.md").write_text(branches)
+    store.record_outside_changes()
+    drafts = Workspace([store], keeps_lines=True)
+    for tag in ("v1", "v1.2", "v1.2.3"):
+        text = f"---\nname: Release tags\ndescription: tag form\ntype: feedback\n---\n\nRelease tags look like {tag}.\n"
+        drafts.write(str(root / "feedback_branches.md"), text.encode())
+    drafts.commit(ORIGIN, "extract")
+    assert sorted(path.name for path in root.iterdir()) == [
+        "MEMORY.md",
+        "feedback_branches.md",
+        "feedback_release_tags.md",
+    ]
+    assert "v1.2.3" in (root / "feedback_release_tags.md").read_text()
+    assert (root / "feedback_branches.md").read_text() == branches

@@ -63,6 +63,19 @@ def test_a_clone_elsewhere_adopts_only_when_the_original_is_gone(repository: Pat
     assert open_memory(tmp_path / "clone").store.scan().headers == []
 
 
+def test_a_checkout_without_remotes_gets_no_store_of_a_project_that_had_one(
+    repository: Path, tmp_path: Path, git: Git
+) -> None:
+    """Anybody has the first commit of a public project: a stranger must not get what was remembered of it."""
+    git("remote", "add", "origin", "git@git.example.org:a/app.git", cwd=repository)
+    opened(repository, "Private")
+    git("clone", "--quiet", str(repository), str(tmp_path / "strange"), cwd=tmp_path)
+    git("remote", "remove", "origin", cwd=tmp_path / "strange")
+    shutil.rmtree(repository)
+    adoption = open_memory(tmp_path / "strange").start()
+    assert adoption is None or (adoption.adopted is None and not adoption.candidates)
+
+
 def test_two_orphans_are_reported_never_merged(repository: Path, tmp_path: Path, git: Git) -> None:
     copies = [tmp_path / "one", tmp_path / "two"]
     for copy in copies:
@@ -435,3 +448,26 @@ def test_nobody_climbs_into_a_home_or_a_folder_of_all(
         above.chmod(0o1777)
     assert names(open_memory(above / "notes")) == []
     assert names(open_memory(above)) == ["Not of the notes"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "garbled", "a folder"])
+def test_a_damaged_identity_loses_no_store_and_gives_it_to_nobody_else(
+    damage: str, tmp_path: Path, memdir: Callable[..., Ran]
+) -> None:
+    """Two projects whose paths give one name: whose the store is must not hang on one file (S3)."""
+    first, second = tmp_path / "a-b", tmp_path / "a" / "b"
+    for folder in (first, second):
+        folder.mkdir(parents=True)
+    memdir("remember", "We plan to acquire Initech", cwd=first)
+    file = Path(open_memory(first).place.identity)
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "a folder":
+        file.mkdir()
+    else:
+        file.write_bytes({"cut": data[:20], "emptied": b"", "garbled": data[::-1]}[damage])
+    assert "Initech" not in memdir("list", cwd=second).out
+    memdir("remember", "Something else", cwd=second)
+    assert "Initech" not in memdir("list", cwd=second).out
+    assert "Initech" in memdir("list", cwd=first).out
+    assert "Something else" not in memdir("list", cwd=first).out

@@ -133,9 +133,59 @@ def test_another_rule_in_the_place_of_a_memory_is_no_update() -> None:
     assert not is_another(prefixes, memory("Branches start with a verb.", name="Branches", description="branch verbs"))
 
 
+@pytest.mark.parametrize(
+    "tags",
+    ["Release tags look like v1.2", "Release tags start with v, like v1.2, and are cut from branches."],
+)
+def test_another_rule_that_shares_some_words_is_no_update_either(tags: str) -> None:
+    body = "Branches start with feat/ or fix/.\n\n**Why:** the CI matches on it."
+    branches = memory(body, name="Branches", description="Branch names start with feat/ or fix/")
+    assert is_another(branches, memory(tags, name="Release tags", description=tags.partition(",")[0]))
+    news = memory(
+        "Branches start with feat/ or bug/.", name="Prefixes", description="Branches start with feat/ or bug/"
+    )
+    assert not is_another(branches, news)
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_a_line_in_somebodys_own_hand_stays_a_line(gap: str) -> None:
+    before = f"Deploys go out on Tuesdays.{gap}my own note, ask Ana about the rack\n\n**Why:** the ops team."
+    assert updated(before, "Deploys go out on Wednesdays.") == before.replace("Tuesdays", "Wednesdays")
+
+
 def test_line_ends_stay_as_they_were() -> None:
     before = Topic(memory("Likes tea.\nLives in Bonn.").data.replace(b"\n", b"\r\n"))
     after = Topic(memory("Likes tea.").data.replace(b"\n", b"\r\n"))
     found = kept(before, after).topic.data
     assert b"Lives in Bonn." in found
     assert found.count(b"\n") == found.count(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    ("lost", "others"),
+    [
+        ("Alice reviews billing.", "Alice is on leave. Bob looks after billing. Nobody reviews on Fridays."),
+        ("Maria owns the database.", "Maria plans the release. Tom owns the queue. The database is old."),
+        ("Backups run at night.", "Backups are kept for a year. Tests run in the morning. The night shift is small."),
+        ("Die Tests laufen nachts.", "Die Tests sind langsam. Builds laufen morgens. Nachts ist niemand da."),
+    ],
+)
+def test_words_that_stand_scattered_over_a_text_do_not_say_what_one_sentence_said(lost: str, others: str) -> None:
+    before = Topic.compose(name="Team", description="who does what", kind=None, body=f"{lost} The office is small.")
+    after = before.with_body(f"\nThe office is small. {others}\n")
+    assert lost in kept(before, after).topic.body
+    assert lost in kept(before, before.with_body("\nThe office is small.\n"), elsewhere=others).topic.body
+
+
+def test_a_sentence_that_is_said_in_another_order_or_elsewhere_may_go() -> None:
+    before = Topic.compose(
+        name="Team", description="d", kind=None, body="Maria owns the database. The office is small."
+    )
+    for text, elsewhere in (
+        ("The database is what Maria owns. The office is small.", ""),
+        ("The office is small.", "There is more. The database? Maria owns it."),
+    ):
+        assert (
+            "Maria owns the database"
+            not in kept(before, before.with_body(f"\n{text}\n"), elsewhere=elsewhere).topic.body
+        )

@@ -73,6 +73,7 @@ class Workspace:
     lost: dict[str, bytes] = field(
         default_factory=dict
     )  # of these, what was refused for its form and not written since
+    _apart: dict[str, str] = field(default_factory=dict)  # names of what was written over an unrelated memory
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -160,11 +161,19 @@ class Workspace:
         """The draft with every line that it left out of a memory and does not replace (X6, ADR 0055)."""
         before, after = Topic(draft.before or b""), Topic(draft.after or b"")
         if is_first and is_another(before, after):
-            key = self._free_key(draft, after)
+            key = self._key_apart(draft, after)
             told = f"{draft.key} is about something else and stays; this is {key} now: two rules are two memories"
             return Draft(draft.store, key, None, draft.after), (told,)
         result = kept(before, after, seen=Topic(draft.seen) if draft.seen else before)
         return replace(draft, after=result.topic.data), tuple(result.told())
+
+    def _key_apart(self, draft: Draft, topic: Topic) -> str:
+        """A name beside the memory that it was written over; the same one when it is written there again."""
+        known = self._apart.get(draft.path, "")
+        earlier = self.drafts.get(draft.store.path_of(known)) if known else None
+        if earlier is None or earlier.after is None or is_another(Topic(earlier.after), topic):
+            known = self._apart[draft.path] = self._free_key(draft, topic)
+        return known
 
     def _free_key(self, draft: Draft, topic: Topic) -> str:
         folder = draft.key[: draft.key.rfind("/") + 1]

@@ -15,6 +15,7 @@ from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import open_descriptor, read_plain
+from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, messages_after
@@ -158,7 +159,7 @@ class Unlearned:
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
         # As durable as a transcript: the end of a turn waits for no disk.
-        write_bytes_atomic(self.path, encode([self._fields(turn) for turn in turns]), durably=False)
+        write_bytes_atomic(self.path, b"".join([encode(self._fields(turn)) + b"\n" for turn in turns]), durably=False)
 
     def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)
@@ -169,11 +170,24 @@ class Unlearned:
         """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
         any more."""
         try:
-            found = json.loads(read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES).decode("utf-8", "surrogatepass"))
-            turns = [_turn_from(request, fields) for fields in found if fields["messages"]]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            data = read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES)
+        except OSError:
             return []
+        turns, is_damaged = [], not data.endswith(b"\n")
+        for line in data.splitlines():
+            try:
+                fields = json.loads(line.decode("utf-8", "surrogatepass"))
+                turns += [_turn_from(request, fields)] if fields["messages"] else []
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                is_damaged = True
+        if is_damaged:
+            self._set_aside(data)
         return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
+
+    def _set_aside(self, data: bytes) -> None:
+        """What cannot be read is not thrown away: a person may know what it was."""
+        with suppress(DiskError):
+            write_bytes_atomic(f"{self.path}.damaged", data)
 
     def close(self) -> None:
         if self._let_go is not None:

@@ -48,12 +48,13 @@ class Identity:
         self.mark = mark  # of its folder, which a copy does not have
 
     def is_same_project(self, other: Identity) -> bool:
-        """Whether both are one project: one folder, or a common first commit and no remotes that contradict it."""
+        """Whether both are one project: one folder, or a common first commit and no remotes that contradict it. The
+        first commit of what has a remote is known to others: a checkout without one is not believed."""
         if self.is_same_folder(other):
             return True
         if not set(self.root_commits) & set(other.root_commits):
             return False
-        return not (self.remotes and other.remotes) or bool(set(self.remotes) & set(other.remotes))
+        return not other.remotes or bool(set(self.remotes) & set(other.remotes))
 
     def is_same_folder(self, other: Identity) -> bool:
         """Whether both are one folder, moved or reached by another path."""
@@ -141,7 +142,7 @@ def _root_commits(git: ProjectGit) -> tuple[str, ...]:
 def remember_identity(place: Place, layout: Layout) -> None:
     """Write down what this store belongs to, once, and again when more of it is known. MemdirError when another project
     has taken the place in this very moment: the next call gives this one a place of its own (S3)."""
-    if _is_settled(read_identity(place.identity), layout.project):
+    if _is_settled(_read_one(place.identity), layout.project) and _read_one(place.identity_copy):
         return
     identity = identify(layout.project, layout.work_tree)
     # Whoever holds the lock may sweep temporary files out of the state folder; while it is busy, the next start writes.
@@ -175,10 +176,18 @@ def _write_identity(place: Place, identity: Identity) -> None:
         "remotes": identity.remotes,
         "mark": identity.mark,
     }
-    write_bytes_atomic(place.identity, json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n")
+    data = json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n"
+    for path in (place.identity_copy, place.identity):
+        write_bytes_atomic(path, data)
 
 
 def read_identity(path: str) -> Identity | None:
+    """Whose a store is; by the copy beside it where the file is there and damaged."""
+    found = _read_one(path)
+    return _read_one(path.removesuffix(".json") + ".copy.json") if found is None and os.path.lexists(path) else found
+
+
+def _read_one(path: str) -> Identity | None:
     try:
         found: Any = decode(read_plain(path, max_bytes=MAX_IDENTITY_BYTES))
         commits, remotes = tuple(map(str, found["rootCommits"])), tuple(map(str, found["remotes"]))

@@ -27,6 +27,7 @@ from memdir.text.words import split_words
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
 OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody's, and stay
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
+ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
 TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in words of its own,
 SAME_WORD = 0.35  # each by one that is as near as this
@@ -69,6 +70,7 @@ class _Unit:
     lead: str = ""  # what stands before it in its line: a list mark, a label
     is_prose: bool = True
     heading: str = ""  # the one that it stands under
+    gap: str = " "  # what parts it from the sentence before: a line of its own stays one
 
     @property
     def is_row(self) -> bool:
@@ -108,6 +110,25 @@ class _Held:
         return unit.flat in (self._flat if unit.is_prose else self._text)
 
 
+class _TextWindows:
+    """What a text says, sentence by sentence: a claim is in it only where one sentence, or two neighbours, have all of
+    its words. Scattered over a text they say something else."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        terms = [terms_in(text) for text in sentences]
+        windows = [one | other for one, other in zip(terms, [*terms[1:], frozenset()], strict=True)]
+        self.said = frozenset().union(*terms)
+        self._places: dict[str, set[int]] = {}
+        for at, window in enumerate(windows):
+            for term in window:
+                self._places.setdefault(term, set()).add(at)
+
+    def tells(self, unit: _Unit) -> bool:
+        wanted = unit.terms.union(*(terms_in(fact) for fact in unit.facts))
+        found = sorted((self._places.get(term, set()) for term in wanted), key=len)
+        return bool(found) and bool(set.intersection(*found))
+
+
 def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
     """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
     that was `seen` can be left out; what is said `elsewhere` now has moved."""
@@ -120,7 +141,8 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
-    fates = _fates(lost, news, text, is_lead=_leads(old, new, before, after))
+    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))])
+    fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
     topic = _with_fields(after.with_body(body) if lines else after, before, seen or before)
@@ -152,30 +174,31 @@ def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
 
 
 def is_another(before: Topic, after: Topic) -> bool:
-    """Whether a draft is no update at all, but another memory in the place of this one: not a line, not a word of its
-    name and description was known here."""
-    known = _Held(before.body)
-    if any(unit in known for unit in _units(after.body)):
+    """Whether a draft is no update at all, but another memory in the place of this one: not a line of it was known
+    here, not a word of its name, and hardly one of what it is about."""
+    known, units = _Held(before.body), _units(after.body)
+    if any(unit in known for unit in units) or terms_in(before.name) & terms_in(after.name):
         return False
-    old, new = (terms_in(f"{one.name} {one.description} {one.body}") for one in (before, after))
-    return bool(old and new) and not old & new and before.name != after.name
+    old, new = (
+        terms_in(" ".join((one.name, one.description, *(unit.text for unit in _units(one.body)[:1]))))
+        for one in (before, after)
+    )
+    return bool(old and new) and len(old & new) <= ANOTHER * min(len(old), len(new)) and before.name != after.name
 
 
 def _fates(
-    lost: Sequence[_Unit], news: Sequence[_Unit], text: str, *, is_lead: bool
+    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, *, is_lead: bool
 ) -> dict[_Unit, tuple[Fate, _Unit | None]]:
     """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one."""
-    said = terms_in(text)
     fates: dict[_Unit, tuple[Fate, _Unit | None]] = {}
     for unit in lost:
-        fates[unit] = ("kept", None)
-        if unit.is_prose and unit.terms and unit.terms <= said and not _missing(unit.facts, said):
-            fates[unit] = ("gone", None)  # in other words, or in another order
+        is_said = unit.is_prose and unit.terms and told.tells(unit)  # in other words, or in another order
+        fates[unit] = ("gone" if is_said else "kept", None)
     pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
     free = set(news)
     for _, at, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
         if fates[unit][0] == "kept" and other in free:
-            fate = _replaced(unit, other, said)
+            fate = _replaced(unit, other, told.said)
             if fate == "kept" and is_lead and at == 0 and other is news[0]:
                 fate = "past"  # the rule itself, under the same name, in words that have nothing in common
             if fate != "kept":
@@ -253,7 +276,9 @@ def _units(body: str) -> list[_Unit]:
         return above[number - 1][1] if number else ""
 
     found = [
-        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start))
+        _Unit(
+            one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start), gap=_gap(body, one)
+        )
         for one in sentences(body)
     ]
     found += [
@@ -267,6 +292,12 @@ def _lead(body: str, sentence: BodySentence) -> str:
     """The list mark or the label before the paragraph of a sentence."""
     start = body.rfind("\n", 0, sentence.paragraph) + 1
     return body[start : sentence.paragraph]
+
+
+def _gap(body: str, sentence: BodySentence) -> str:
+    before = body[: sentence.start]
+    lines = before[len(before.rstrip()) :].count("\n")
+    return "\n" * min(lines, 2) or " "
 
 
 def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate, _Unit | None]]) -> str:
@@ -297,7 +328,7 @@ def _joins(chunk: _Unit, unit: _Unit) -> bool:
 
 
 def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
-    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text} {unit.text}"
+    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text}{unit.gap}{unit.text}"
     return replace(chunk, text=text)
 
 
@@ -319,7 +350,7 @@ def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[st
     beside = [one for one in units if one.label == unit.label and one.heading == unit.heading]
     anchor = next((one for text in follows for one in beside if one.text == text), None)
     if anchor and unit.is_prose and not unit.lead.strip() and anchor.lead == unit.lead:
-        return f"{body[: anchor.end]} {unit.text}{body[anchor.end :]}"
+        return f"{body[: anchor.end]}{unit.gap}{unit.text}{body[anchor.end :]}"
     anchor = anchor or (beside[-1] if unit.heading and beside else None)
     if anchor:
         gap = "\n" if unit.is_row and anchor.is_row else "\n\n"

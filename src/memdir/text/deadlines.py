@@ -232,7 +232,10 @@ def _read_dates(sentence: str, written: str) -> str:
 
     from memdir.text.dates import last_day, may_hold_date, read_any
 
-    day = date.fromisoformat(written)
+    try:
+        day = date.fromisoformat(written)
+    except ValueError:  # a file from before the year 1, or after 9999
+        return sentence
     # One language reads a sentence, the one that sees most in it: "1 to November 30" is no Danish "2 November".
     tongues = sorted(may_hold_date(sentence)) or ["en"]
     readings = [read_any(sentence, day, (name,), is_coarse=True) for name in tongues]
