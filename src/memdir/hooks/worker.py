@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from memdir.disk.lock import locked
-from memdir.errors import BudgetReached, LockBusy, MemdirError
+from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
@@ -71,7 +71,11 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
     if not memory.settings.enabled:
         return False
     is_done = True
-    if not queue.take(name):
+    try:
+        is_ours = queue.take(name)
+    except DiskError:
+        return False
+    if not is_ours:
         memory.emit(request_refused(what="learning from a session", reason="it ended the worker too often"))
     elif attended is not None:
         try:
