@@ -70,9 +70,7 @@ class Workspace:
     keeps_lines: bool = False  # at each write; a dream moves lines between files, and keeps them at its end
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    lost: dict[str, bytes] = field(
-        default_factory=dict
-    )  # of these, what was refused for its form and not written since
+    lost: dict[str, bytes] = field(default_factory=dict)  # refused for its form, and not written since
     _apart: dict[str, str] = field(default_factory=dict)  # names of what was written over an unrelated memory
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
@@ -297,11 +295,14 @@ class Workspace:
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
                 keys = [one.key for one in drafts if one.store is draft.store and one.key != INDEX_NAME]
-                _put(change, draft, prefix, times, keys)
+                # What puts everything in order knows which lines a full index has no room for.
+                room = sys.maxsize if self.keeps_lines or times is None else MAX_LINES
+                _put(change, draft, prefix, (times or {}).get(draft.path), (keys, room))
 
 
-def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None, changed: Sequence[str]) -> None:
+def _put(change: ChangeSet, draft: Draft, prefix: str, mtime_ns: int | None, index: tuple[Sequence[str], int]) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
+    changed, room = index
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(change, draft, prefix, changed), key=index_key)
         return
@@ -310,10 +311,8 @@ def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] 
         change.delete(key)
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
         return
-    change.write(key, draft.after, base=draft.before or b"", mtime_ns=(times or {}).get(draft.path))
+    change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
     if not is_index(draft.key):
-        # What puts everything in order knows which lines a full index has no room for.
-        room = MAX_LINES if times is not None else sys.maxsize
         change.edit_index(_completer(draft, Topic(draft.after), room), key=index_key)
 
 

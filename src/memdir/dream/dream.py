@@ -185,7 +185,8 @@ class Dreamer:
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]
         deleted = sum(draft.after is None for draft in topics)
-        subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
+        count = len(topics) - deleted
+        subject = f"dream: {count} {'memory' if count == 1 else 'memories'} written, {deleted} removed"
         times = times_of(workspace, derived)
         lines = trace_lines(workspace, forgotten)
         moment = max((heard.time for some in lines.values() for heard in some), default=0.0) or self.clock()

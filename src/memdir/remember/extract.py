@@ -59,6 +59,7 @@ SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
 MAX_FAILURES = 3  # of one turn or range of messages, none of them the network's; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
+LATE_SECONDS = 600.0  # after its end that a turn is learned late
 PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
 TOLD_CHARACTERS = 80  # of a message: enough to know it again
@@ -254,7 +255,9 @@ class Extraction:
             lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
             subject = "extract " + (", ".join(lineages) or "nothing new")
             moment = tell_moment(_moment_of(dated, lineages, turn.ended))
-            written += workspace.commit(_origin(self.session.id, lineages), subject, base=base, Moment=moment)
+            times = self._times_of(turn, dated, lineages, workspace)
+            origin = _origin(self.session.id, lineages)
+            written += workspace.commit(origin, subject, times=times, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -272,6 +275,16 @@ class Extraction:
         else:
             self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report, len(workspace.lost))
+
+    def _times_of(
+        self, turn: FinishedTurn, said: Sequence[Message], lineages: dict[str, Lineage], workspace: Workspace
+    ) -> dict[str, int]:
+        """How old new memories are that are learned late: their "tomorrow" counts from the day when it was said."""
+        if not turn.is_past and self.clock() - turn.ended < LATE_SECONDS:
+            return {}
+        new = {draft.path for draft in workspace.changed() if draft.before is None}
+        moments = {path: _moment_of(said, {path: one}, turn.ended) for path, one in lineages.items() if path in new}
+        return {path: int(moment * 1e9) for path, moment in moments.items()}
 
     def _written_in(self, new: Sequence[Message]) -> tuple[str, ...] | None:
         """What the main agent wrote down itself, with whatever tool (X3); None where the history does not tell."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +28,7 @@ from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 MAX_UNLEARNED_BYTES = 64 << 20
+_DIGITS = 32  # enough that no two messages are ever taken for each other
 
 
 @dataclass
@@ -42,13 +45,16 @@ class SessionState:
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
     unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
+    unheard_words: tuple[str, ...] = ()  # the same by their words: a host may send them again under other ids
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
         """A session as a crash left it, or a new one."""
         session = SessionState(session_id, layout, memory_is_on)
+        is_begun = SessionState.was_begun(session_id, layout)
         try:
-            found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
+            path = layout.session_state(session_id) if is_begun else layout.unheard(session_id)
+            found = json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES))
             return replace(
                 session,
                 extract_cursor=str(found["extractCursor"]),
@@ -57,13 +63,10 @@ class SessionState:
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
                 unheard=frozenset(map(str, found.get("unheard", ()))),
+                unheard_words=tuple(map(str, found.get("unheardWords", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            pass
-        with suppress(OSError, ValueError, TypeError, RecursionError):
-            unheard = json.loads(read_plain(layout.unheard(session_id), max_bytes=MAX_STATE_BYTES))
-            return replace(session, unheard=frozenset(map(str, unheard)))
-        return session
+            return session
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
@@ -86,21 +89,26 @@ class SessionState:
         was on, and not learned from yet, is left for when it is on again."""
         new = [message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id]
         self.unheard |= {one for one in new if one not in heard}
+        self.unheard_words += tuple(_by_words(message) for message in turn.own if message.text.strip())
         if self.unheard.issuperset(new):
             self.extract_cursor = turn.reply.id
             self.failures, self.failed_up_to = 0, ""
-        if not is_saved:
-            return
-        if SessionState.was_begun(self.id, self.layout):
-            self._save()
-        else:
-            path = self.layout.unheard(self.id)
-            make_folder(os.path.dirname(path))
-            write_bytes_atomic(path, json.dumps(sorted(self.unheard)).encode("utf-8") + b"\n")
+        if is_saved:
+            is_begun = SessionState.was_begun(self.id, self.layout)
+            self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Messages, with the mark of those that were said while memory was off."""
-        return tuple(replace(one, is_off=True) if one.id in self.unheard else one for one in messages)
+        """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
+        are known by their words, as often as they were said then."""
+        is_known = any(one.id in self.unheard for one in messages)
+        left = Counter(() if is_known else self.unheard_words)
+        found = []
+        for one in messages:
+            words = _by_words(one) if left else ""
+            is_off = one.id in self.unheard or left[words] > 0
+            left[words] -= is_off
+            found.append(replace(one, is_off=True) if is_off else one)
+        return tuple(found)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -115,8 +123,8 @@ class SessionState:
         self.tokens_at_summary = tokens
         self._save()
 
-    def _save(self) -> None:
-        path = self.layout.session_state(self.id)
+    def _save(self, path: str = "") -> None:
+        path = path or self.layout.session_state(self.id)
         make_folder(os.path.dirname(path))
         state = {
             "extractCursor": self.extract_cursor,
@@ -125,6 +133,7 @@ class SessionState:
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
             "unheard": sorted(self.unheard),
+            "unheardWords": list(self.unheard_words),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -195,6 +204,12 @@ class Unlearned:
             self._let_go = None
 
 
+def _by_words(message: Message) -> str:
+    """What knows a message again, and tells nobody what it said."""
+    text = f"{message.role} {' '.join(message.text.split())}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
 def unlearned_sessions(layout: Layout) -> list[str]:
     """The sessions of a project that have turns left to learn from."""
     try:
@@ -230,6 +245,7 @@ def fork_session(
     before = SessionState.load(origin, layout)
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
+    fork.unheard, fork.unheard_words = before.unheard, before.unheard_words
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
     if before.summarized_up_to in ids:

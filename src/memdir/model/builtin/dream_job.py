@@ -159,5 +159,12 @@ def _written(plan: Plan, request: Request) -> list[Edit]:
 def _told(plan: Plan, written: Sequence[Edit]) -> str:
     reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in written)
     lines = list(dict.fromkeys(reasons)) or ["Nothing to repair."]
-    lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
+    groups: list[tuple[str, dict[str, None]]] = []
+    for doubt in plan.left_alone:  # twelve files that are alike are one line, and not sixty-six pairs
+        same = (keys for what, keys in groups if what == doubt.what and not keys.keys().isdisjoint(doubt.keys))
+        keys = next(same, None)
+        if keys is None:
+            groups.append((doubt.what, keys := {}))
+        keys.update(dict.fromkeys(doubt.keys))
+    lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
     return "\n".join(lines)
