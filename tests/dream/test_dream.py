@@ -78,6 +78,10 @@ def dream(store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, proj
     def run(
         steps: list[Step], *, is_dry: bool = False, task: DreamTask | None = None, stores: tuple[MemoryStore, ...] = ()
     ) -> DreamReport | NotDreamt:
+        said = {"type": "user", "uuid": "m1", "sessionId": "session-1", "timestamp": "2026-09-20T10:00:00Z"}
+        record = {**said, "message": {"role": "user", "content": "For the record: we deploy on Tuesdays only."}}
+        with (tmp_path / "session-1.jsonl").open("a") as transcript:
+            transcript.write(json.dumps(record) + "\n")
         plan = DreamPlan(stores or (store,), str(project), str(tmp_path), ("session-1",))
         dreamer = Dreamer(plan, ScriptedModel(steps), events, clock)
         return asyncio.run(dreamer.dream(PARENT, task or DreamTask(1), is_dry=is_dry))

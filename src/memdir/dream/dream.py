@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +23,7 @@ from memdir.dream.dream_check import (
     MAX_LOST_SHARE,
     DreamRules,
     heard_in_sessions,
+    said_in_sessions,
     spare_facts,
     times_of,
     trace_lines,
@@ -157,7 +158,7 @@ class Dreamer:
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
         )
-        rules = DreamRules(forgotten)
+        rules = DreamRules(forgotten, self.plan.stores, self._said)
         workspace = Workspace(self.plan.stores, rules.rule)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
@@ -172,7 +173,7 @@ class Dreamer:
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             return NotDreamt("; ".join(refused), kept)
-        derived = trace_sources(workspace)
+        derived = trace_sources(workspace, rules)
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, True, refused, kept)
         if is_dry:
             return proposal
@@ -195,6 +196,11 @@ class Dreamer:
         written = workspace.commit(origin, subject, times=times, **more)
         words = report.run.final_text
         return DreamReport(tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept)
+
+    def _said(self) -> Iterator[Message]:
+        """What was said in the sessions under review, those of other agents too."""
+        said = said_in_sessions(self.plan.sessions_folder, self.plan.sessions, self.plan.others)
+        return (message for _, message in said if not message.is_off)
 
     async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
         """Only True says yes: a host's function that breaks, or answers something else, has not."""

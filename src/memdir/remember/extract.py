@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
+from memdir.agent.judged import Lineage
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
@@ -29,8 +31,7 @@ from memdir.model.raw import plain_request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
-from memdir.remember.evidence import has_prose, heard_and_agreed
-from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.lineage import DraftJudge, weigh
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
