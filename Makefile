@@ -73,7 +73,7 @@ $(CLIENTS): tests/clients/package.json
 	else echo "npm could not install the real clients (see above), so they are not tried."; fi
 
 test-clients: $(STAMP) $(CLIENTS)  ## Install the five real coding agents below .clients and try memdir with them (minutes; needs npm)
-	$(RUN) TEST_CLIENTS=1 $(BIN)/python -m pytest -q -rs --timeout 600 tests/model/test_real_clients.py tests/clients
+	$(RUN) TEST_CLIENTS=1 $(BIN)/python -m pytest -q -rs -n 2 --timeout 600 tests/model/test_real_clients.py tests/clients
 
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered

@@ -25,6 +25,8 @@ HOOK = {"hooks": [{"type": "command", "command": "/bin/memdir hook claude Stop |
         '{\r\n    "a": 1, // one\r\n    "hooks": {"Stop": [{"x": 1}]} /* two */\r\n}\r\n',
         '\ufeff{\n  // first\n  "hooks": {\n    "Stop": [\n      {"x": 1} // theirs\n    ] // list\n  }\n}',
         '{\n  "hooks": {\n    "Other": [{}]\n  }\n}',
+        '{\n  "a": 1,\n  "hooks": {"Stop": [{"x": 1}, ], }, // last\n}\n',
+        '{\n  "hooks": {\n    "Stop": [\n      {"x": 1},\n    ],\n  },\n}\n',
     ],
 )
 def test_what_was_added_is_cut_out_again_and_nothing_else_moves(text: str) -> None:
@@ -32,7 +34,7 @@ def test_what_was_added_is_cut_out_again_and_nothing_else_moves(text: str) -> No
     with_ours = before.with_item(["hooks", "Stop"], HOOK).with_member(["mcpServers"], "memdir", {"command": "m"})
     assert with_ours.get("hooks", "Stop")[-1] == HOOK
     assert with_ours.get("mcpServers", "memdir") == {"command": "m"}
-    for comment in ("// one", "/* two */", "// first", "// theirs", "// list"):
+    for comment in ("// one", "/* two */", "// first", "// theirs", "// list", "// last"):
         assert with_ours.text.count(comment) == text.count(comment)
     after = with_ours
     for path in after.paths(lambda path, value: value in (HOOK, {"command": "m"})):

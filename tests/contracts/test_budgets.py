@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 28_700,
     "files without model/builtin": 243,  # with the surfaces that are there now: hooks, mcp_server, adapters
     "lines of model/builtin": 6_140,
-    "lines in all": 45_550,
+    "lines in all": 45_560,
 }
 
 

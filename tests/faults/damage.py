@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from memdir.cli.entry import main
 from memdir.disk import git
 from memdir.disk.git import object_id
+from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.ledger import Ledger, Spent
@@ -27,6 +29,7 @@ from memdir.store.history import Origin
 from memdir.store.journal import Journal, Operation, write_journal
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import user
+from tests.hooks.agents import Agent
 
 from .homes import Files, files_of
 
@@ -34,6 +37,7 @@ PATIENCE_SECONDS = 20  # a command that takes longer waits for somebody who neve
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{2}/[0-9a-f]{38}")  # how git names objects and packs
 CUT_SHORT = "cut_short.md"
 CUT_SHORT_TEXT = b"---\nname: Cut short\ndescription: a change that was cut short\n---\n\nText\n"
+LEARNED = "We decided to use PostgreSQL 17 for the invoices because of the audit rules."
 TEXTS = (
     "The staging database is rebuilt every night at two",
     "Never mock the database in integration tests",
@@ -98,6 +102,38 @@ class DamagedHome:
                 code = left.code if isinstance(left.code, int) else 1
         return Told(code, out.getvalue(), err.getvalue())
 
+    @property
+    def agent(self) -> Agent:
+        """A coding agent that is at work in the project."""
+        environment = {**os.environ, "HOME": self.folder, "MEMDIR_HOME": self.home, "MEMDIR_NO_DAEMON": "1"}
+        command = os.path.join(os.path.dirname(sys.executable), "memdir")
+        return Agent("claude", Path(self.folder, "agents"), Path(self.project), command, environment=environment)
+
+    def call_hook(self, event: str) -> str:
+        """Call a hook as the agent does, or do the work that one starts; gives what it has to tell of a crash."""
+        log = Path(self.layout.logs, "crash.log")
+        if event == "--work":
+            words = [self.agent.command, "hook", event, self.project]
+            with _limited("the worker"), subprocess.Popen(words, env=self.agent.environment) as process:
+                try:
+                    process.wait()
+                except AssertionError:
+                    process.kill()
+                    raise
+        else:
+            self.agent.hook(event, prompt="When is the staging database rebuilt?")
+        told = log.read_text().strip() if log.exists() else ""
+        return "" if told.rpartition("\n")[2].startswith("memdir.errors.") else told  # those say what is wrong
+
+    @property
+    def has_learned(self) -> bool:
+        folders = (self.layout.default_memory, self.layout.user_memory.root)
+        return any(b"PostgreSQL 17" in data for folder in folders for data in files_of(folder).values())
+
+    @property
+    def has_to_learn(self) -> bool:
+        return not WorkQueue(self.layout).is_empty()
+
     def files(self) -> list[str]:
         """Every file of ours below the home, memories left out: those are the person's."""
         found = []
@@ -117,9 +153,10 @@ class DamagedHome:
 
     def held(self, data: bytes) -> bool:
         """Whether a memory is on disk, or in a history, also one that was set aside."""
-        if data in self.memories.values():
+        if data in self.memories.values() or data in files_of(self.layout.user_memory.root).values():
             return True
-        folders = [path for path in self.state.iterdir() if path.name.startswith("history.git") and path.is_dir()]
+        states = (self.state, Path(self.layout.user_memory.state))
+        folders = [path for state in states for path in state.glob("history.git*") if path.is_dir()]
         return any(read_from(folder, object_id("blob", data)) == data for folder in folders)
 
 
@@ -144,7 +181,17 @@ def live_in(folder: str) -> DamagedHome:
     _converse(home)
     home.tell("dream", "--yes")
     home.tell("budget")
+    _attend(home)
     return home
+
+
+def _attend(home: DamagedHome) -> None:
+    """A turn of a coding agent that waits to be learned from, and a memory that its user is to be told of."""
+    home.agent.hook("prompt", prompt="hello")
+    home.agent.say(LEARNED)
+    queue = WorkQueue(home.layout)
+    queue.add(home.agent.session)
+    queue.tell(["project_told.md"])
 
 
 def _converse(home: DamagedHome) -> None:

@@ -17,6 +17,17 @@ from .homes import Files
 SAMPLE = 40
 ALL = 1000
 BATCH = 100  # of one test, so that several processes share the work
+READING = (
+    ("list",),
+    ("list", "--scope", "all"),
+    ("search", "staging"),
+    ("recall", "rebuild the staging database"),
+    ("prompt",),
+    ("check",),
+    ("log",),
+    ("sessions",),
+    ("dream", "--dry-run"),
+)
 
 pytestmark = pytest.mark.faults
 
@@ -63,13 +74,17 @@ def _suffer(home: DamagedHome, seed: int) -> None:
     story = f"seed {seed}: {kind} {os.path.relpath(path, home.home)}"
     told = Story(home, story)
     named = told.run("doctor", "--json", allow={})
-    for words in (("list",), ("recall", "rebuild the staging database"), ("log",), ("dream", "--dry-run")):
+    key = sorted(key for key in before if key != "MEMORY.md")[dice.randrange(len(before) - 1)]
+    for words in READING:
         told.run(*words, allow={})
+    told.run("why", key, allow={})
     told.run("remember", "A text that came after the damage", allow=None)
     told.undo_or_nothing(before)
-    key = sorted(key for key in before if key != "MEMORY.md")[dice.randrange(len(before) - 1)]
     told.run("forget", key, allow=None, but={key: before[key]})
     told.run("restore", key, allow=None, but={key: before[key]})
+    for scope in ("user", "project"):
+        told.run("move", key, "--scope", scope, allow=None, but={key: before[key]})
+    told.attend()
     told.run("doctor", "--fix", allow=None)
     told.run("settings", allow={})
     told.check_nothing_lost(before)
@@ -90,6 +105,7 @@ class Story:
         told = self.home.tell(*words)
         self.said.append(told.err)
         assert told.code != 70 and "Traceback" not in told.err, f"{self.story}: `{' '.join(words)}`: {told.err}"
+        assert "there is no command" not in told.err, told.err
         after = self.home.memories
         if allow == {}:
             assert after == before, f"{self.story}: `{' '.join(words)}` changed {_difference(before, after)}"
@@ -108,6 +124,18 @@ class Story:
         assert told.code != 70, f"{self.story}: undo: {told.err}"
         wanted = before if told.code == 0 else now
         assert after == wanted, f"{self.story}: undo ({told.code}) changed {_difference(wanted, after)}; {self.said}"
+
+    def attend(self) -> None:
+        """The hooks of a coding agent, and the worker behind them, which end well whatever happens, and say so here."""
+        before = self.home.memories
+        for event in ("start", "prompt", "--work"):
+            crash = self.home.call_hook(event)
+            assert not crash, f"{self.story}: the hook {event}: {crash}"
+        changed = {key for key, data in before.items() if self.home.memories.get(key) != data} - {"MEMORY.md"}
+        assert not changed, f"{self.story}: the worker changed {sorted(changed)}"
+        is_noted = any(name in self.story for name in ("attended", self.home.agent.session, "settings.json"))
+        is_kept = self.home.has_learned or self.home.has_to_learn
+        assert is_kept or is_noted, f"{self.story}: what the agent was told is nowhere; {self.said}"
 
     def check_nothing_lost(self, before: Files) -> None:
         for key, data in before.items():
@@ -135,5 +163,6 @@ def _difference(before: Files, after: Files) -> list[str]:
 
 def test_the_home_that_is_damaged_has_a_file_of_every_kind(lived_in: DamagedHome) -> None:
     names = {Path(path).name for path in lived_in.files()}
-    for name in ("recorded", "main", "HEAD", "config", "identity.json", "settings.json", "prices.json", "state.json"):
-        assert name in names
+    ours = ("recorded", "main", "HEAD", "config", "identity.json", "settings.json", "prices.json", "state.json")
+    of_hooks = ("attended", "saved", lived_in.agent.session)
+    assert {*ours, *of_hooks} <= names

@@ -251,3 +251,52 @@ def test_a_long_session_gets_notes_for_its_compaction(agent: Agent, layout: Layo
     work(agent)
     done = agent.hook("compact", trigger="manual")
     assert "Session Title" in done.stdout and "parser" in done.stdout
+
+
+def spoil(path: str, how: str) -> None:
+    if how == "off":
+        return
+    Path(path).unlink()
+    if how == "link":
+        os.symlink("/dev/zero", path)
+    elif how == "pipe":
+        os.mkfifo(path)
+    elif how == "garbled":
+        Path(path).write_bytes(b"\xff\x00 no note\n")
+
+
+@pytest.mark.parametrize("how", ["off", "deleted", "link", "pipe", "garbled"])
+def test_a_worker_that_cannot_learn_from_what_waits_ends(
+    agent: Agent, layout: Layout, is_idle: Callable[[], bool], how: str
+) -> None:
+    """Memory was turned off meanwhile, or the note of the session is damaged: it looked again and again for an hour."""
+    turn(agent, layout, RULE)
+    spoil(layout.attended(agent.session), how)
+    if how == "off":
+        Path(layout.user_settings).write_text('{"memoryEnabled": false}')
+    work(agent)
+    assert is_idle()
+
+
+@pytest.mark.parametrize("how", ["deleted", "link", "pipe", "garbled"])
+def test_a_session_whose_note_is_damaged_is_noted_again(
+    agent: Agent, layout: Layout, memories: Memories, how: str
+) -> None:
+    turn(agent, layout, RULE)
+    work(agent)
+    spoil(layout.attended(agent.session), how)
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert len(memories()) == 2
+
+
+def test_what_is_no_session_in_the_queue_keeps_nobody_from_learning(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    turn(agent, layout, RULE)
+    queue = Path(layout.attached, "queue")
+    (queue / "0-a-folder").mkdir()
+    (queue / ".memdir-tmp-cut-short").touch()
+    work(agent)
+    assert len(memories()) == 1
+    assert not Path(layout.logs, "crash.log").exists()

@@ -133,6 +133,26 @@ def test_another_rule_in_the_place_of_a_memory_is_no_update() -> None:
     assert not is_another(prefixes, memory("Branches start with a verb.", name="Branches", description="branch verbs"))
 
 
+@pytest.mark.parametrize(
+    "tags",
+    ["Release tags look like v1.2", "Release tags start with v, like v1.2, and are cut from branches."],
+)
+def test_another_rule_that_shares_some_words_is_no_update_either(tags: str) -> None:
+    body = "Branches start with feat/ or fix/.\n\n**Why:** the CI matches on it."
+    branches = memory(body, name="Branches", description="Branch names start with feat/ or fix/")
+    assert is_another(branches, memory(tags, name="Release tags", description=tags.partition(",")[0]))
+    news = memory(
+        "Branches start with feat/ or bug/.", name="Prefixes", description="Branches start with feat/ or bug/"
+    )
+    assert not is_another(branches, news)
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_a_line_in_somebodys_own_hand_stays_a_line(gap: str) -> None:
+    before = f"Deploys go out on Tuesdays.{gap}my own note, ask Ana about the rack\n\n**Why:** the ops team."
+    assert updated(before, "Deploys go out on Wednesdays.") == before.replace("Tuesdays", "Wednesdays")
+
+
 def test_line_ends_stay_as_they_were() -> None:
     before = Topic(memory("Likes tea.\nLives in Bonn.").data.replace(b"\n", b"\r\n"))
     after = Topic(memory("Likes tea.").data.replace(b"\n", b"\r\n"))

@@ -109,11 +109,11 @@ class JsonText:
                     children[at + 1].begin if self._only_space(after + 1, children[at + 1].begin) else after + 1,
                 )
             ]
+        elif after >= 0:  # with the comma that its owner writes behind the last, too
+            cut = [(start, after + 1)]
         elif at > 0:
             comma = self._comma_after(children[at - 1])
             cut = [(comma, comma + 1), (start, end)]
-        elif after >= 0:
-            cut = [(start, after + 1)]
         if len(children) == 1 and self._only_space(cut[-1][1], parent.end - 1):
             cut[-1] = (cut[-1][0], parent.end - 1)
         text = self.text
@@ -231,7 +231,7 @@ class JsonText:
         else:
             indent = self._indent_of(children[0].begin)
             new = f"{self._newline()}{indent}{label}{self._drawn(value, indent)}"
-        text = self.text[:place] + new + self.text[place:]
+        text = self.text[:place] + new + ("," if comma >= 0 else "") + self.text[place:]
         if comma < 0:
             text = text[: last.end] + "," + text[last.end :]
         return JsonText(text, self.name)

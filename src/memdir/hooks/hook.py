@@ -274,13 +274,17 @@ _STEPS: Mapping[str, Callable[[MemDir, HookCall], HookAnswer]] = {
 def _attend(memory: MemDir, call: HookCall) -> bool:
     """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
     whether it did already."""
+    from memdir.errors import DiskError
     from memdir.transcript.attended import Attended
 
-    if os.path.exists(memory.layout.attended(call.session)):
+    if Attended.load(memory.layout, call.session) is not None:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
-    Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
+    try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
+        Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
+    except DiskError:  # the next event tries again; this one is answered
+        pass
     return False
 
 

@@ -13,6 +13,7 @@ from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
 from memdir.errors import DiskError
+from memdir.layout import is_session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class WorkQueue:
         tries = max((int(name[-1]) for name in self._taken(session)), default=0)
         if tries < MAX_TRIES:
             write_bytes_atomic(f"{path}~{tries + 1}", b"")
-        if os.path.exists(path):
+        if os.path.lexists(path):
             delete_file(path)
         self.done(session, but=f"{session}~{tries + 1}")
         return tries < MAX_TRIES
@@ -87,10 +88,13 @@ class WorkQueue:
         return [name for name in self._names() if name.startswith(f"{session}~") and name[-1].isdecimal()]
 
     def _names(self) -> list[str]:
+        """What names a session there. A folder does not, nor what a write that was cut short has left."""
         try:
-            return sorted(os.listdir(self._folder))
+            with os.scandir(self._folder) as entries:
+                files = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
         except OSError:
             return []
+        return sorted(name for name in files if is_session_id(name.partition("~")[0]))
 
 
 def detach(what: str, told: str) -> None:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from memdir.disk.lock import locked
-from memdir.errors import BudgetReached, LockBusy, MemdirError
+from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
@@ -62,11 +62,13 @@ async def _take_up(folder: str, name: str, queue: WorkQueue) -> tuple[MemDir, Se
     attended = Attended.load(open_memory(folder).layout, name)
     memory = open_for_work(folder, attended.agent if attended else "")
     session = memory.session(name)
-    if not memory.settings.enabled or attended is None:
-        queue.done(name)
-        return memory, session
-    if not queue.take(name):
+    try:
+        is_ours = queue.take(name)
+    except DiskError:
+        return None
+    if not is_ours:
         memory.emit(request_refused(what="learning from a session", reason="it ended the worker too often"))
+    if not is_ours or not memory.settings.enabled or attended is None:
         queue.done(name)
         return memory, session
     try:

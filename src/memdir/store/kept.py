@@ -27,6 +27,7 @@ from memdir.text.words import split_words
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
 OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody's, and stay
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
+ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
 MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
 _LATER = {
@@ -67,6 +68,7 @@ class _Unit:
     lead: str = ""  # what stands before it in its line: a list mark, a label
     is_prose: bool = True
     heading: str = ""  # the one that it stands under
+    gap: str = " "  # what parts it from the sentence before: a line of its own stays one
 
     @property
     def is_row(self) -> bool:
@@ -146,13 +148,16 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
 
 
 def is_another(before: Topic, after: Topic) -> bool:
-    """Whether a draft is no update at all, but another memory in the place of this one: not a line, not a word of its
-    name and description was known here."""
-    known = _Held(before.body)
-    if any(unit in known for unit in _units(after.body)):
+    """Whether a draft is no update at all, but another memory in the place of this one: not a line of it was known
+    here, not a word of its name, and hardly one of what it is about."""
+    known, units = _Held(before.body), _units(after.body)
+    if any(unit in known for unit in units) or terms_in(before.name) & terms_in(after.name):
         return False
-    old, new = (terms_in(f"{one.name} {one.description} {one.body}") for one in (before, after))
-    return bool(old and new) and not old & new and before.name != after.name
+    old, new = (
+        terms_in(" ".join((one.name, one.description, *(unit.text for unit in _units(one.body)[:1]))))
+        for one in (before, after)
+    )
+    return bool(old and new) and len(old & new) <= ANOTHER * min(len(old), len(new)) and before.name != after.name
 
 
 def _fates(
@@ -245,7 +250,9 @@ def _units(body: str) -> list[_Unit]:
         return above[number - 1][1] if number else ""
 
     found = [
-        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start))
+        _Unit(
+            one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start), gap=_gap(body, one)
+        )
         for one in sentences(body)
     ]
     found += [
@@ -259,6 +266,12 @@ def _lead(body: str, sentence: BodySentence) -> str:
     """The list mark or the label before the paragraph of a sentence."""
     start = body.rfind("\n", 0, sentence.paragraph) + 1
     return body[start : sentence.paragraph]
+
+
+def _gap(body: str, sentence: BodySentence) -> str:
+    before = body[: sentence.start]
+    lines = before[len(before.rstrip()) :].count("\n")
+    return "\n" * min(lines, 2) or " "
 
 
 def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate, _Unit | None]]) -> str:
@@ -289,7 +302,7 @@ def _joins(chunk: _Unit, unit: _Unit) -> bool:
 
 
 def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
-    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text} {unit.text}"
+    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text}{unit.gap}{unit.text}"
     return replace(chunk, text=text)
 
 
@@ -311,7 +324,7 @@ def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[st
     beside = [one for one in units if one.label == unit.label and one.heading == unit.heading]
     anchor = next((one for text in follows for one in beside if one.text == text), None)
     if anchor and unit.is_prose and not unit.lead.strip() and anchor.lead == unit.lead:
-        return f"{body[: anchor.end]} {unit.text}{body[anchor.end :]}"
+        return f"{body[: anchor.end]}{unit.gap}{unit.text}{body[anchor.end :]}"
     anchor = anchor or (beside[-1] if unit.heading and beside else None)
     if anchor:
         gap = "\n" if unit.is_row and anchor.is_row else "\n\n"

@@ -184,3 +184,50 @@ def test_what_was_said_in_another_turn_is_no_context_of_a_rule() -> None:
         a: Understood.
     """)
     assert not [draft for draft in found if "/var/cache" in draft.body and "linter" in draft.body]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never mock the database, the migration broke.\n\nAlways use pnpm, not npm, here.\n\nI am a data scientist.",
+        "Never mock the database here. Always use pnpm instead of npm. I am a data scientist.",
+        "Nie die Datenbank mocken.\n\nImmer pnpm statt npm nehmen.\n\nIch bin Data Scientist.",
+    ],
+)
+def test_two_rules_and_a_role_in_one_message_are_three_memories(said: str) -> None:
+    found = drafts(f"u: {said}\na: Understood.")
+    assert sorted(draft.type for draft in found) == ["feedback", "feedback", "user"]
+    assert [draft.type for draft in found if "cientist" in draft.body] == ["user"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Always squash commits before merging",
+        "Commit messages must always begin with the ticket number",
+        "From now on always run the linter before you commit, because the build broke twice last week.",
+        "Never commit directly to main.",
+        "The standup moved from 9:30 to 10:00",
+        "Immer Commits squashen vor dem Mergen.",
+        "Toujours lancer les tests avant de pousser.",
+        "Nunca hagas push directo a la rama principal, que se rompe todo.",
+    ],
+)
+def test_a_plain_rule_or_a_moved_value_is_kept(said: str) -> None:
+    assert len(drafts(f"u: {said}\na: Understood.")) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never mind, it works now.",
+        "Always the same problem with this build.",
+        "Never seen that error before.",
+        "Never worked for me so far.",
+        "Should we always squash commits before merging?",
+        "I moved the handler to line 40.",
+        "Always nice to see green tests.",
+    ],
+)
+def test_what_only_begins_like_a_rule_is_none(said: str) -> None:
+    assert drafts(f"u: {said}\na: Understood.") == ()

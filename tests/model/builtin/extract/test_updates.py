@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from memdir.model.builtin.extract import Existing
+from memdir.store.kept import kept
+from memdir.store.topic import Topic
 
 from .talk import drafts, memory, only, text_of
 
@@ -138,3 +142,71 @@ def test_an_update_keeps_the_type_of_its_file() -> None:
 def test_a_rule_never_takes_the_place_of_another_rule_with_the_same_everyday_words(kept: str, said: str) -> None:
     found = drafts(f"u: {said}\na: Understood.", memory("feedback_old_rule.md", kept))
     assert [draft.action for draft in found] == ["create"]
+
+
+def by_and_by(*said: str) -> dict[str, str]:
+    """What is known after these messages, each of them learned from before the next one came."""
+    known: dict[str, Existing] = {}
+    for one in said:
+        for draft in drafts(f"u: {one}\na: Understood.", *known.values()):
+            old = known.get(draft.file)
+            new = Topic.compose(name=draft.name, description=draft.description, kind=None, body=draft.body)
+            if old:
+                new = kept(
+                    Topic.compose(name=old.name, description=old.description, kind=None, body=old.body), new
+                ).topic
+            known[draft.file] = Existing(draft.file, draft.name, draft.description, draft.type, new.body.strip())
+    return {one.file: one.body for one in known.values()}
+
+
+def at_once(*said: str) -> dict[str, str]:
+    """The same where all of them came before any was learned from."""
+    found = drafts("\n".join(f"u: {one}\na: Understood." for one in said))
+    return {draft.file: draft.body for draft in found}
+
+
+@pytest.mark.parametrize("came", [by_and_by, at_once])
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        (
+            "In this repo always prefix branches with feat/ or fix/ because the CI matches on it.",
+            "From now on always prefix branches with feat/ or bug/ in this repo.",
+            "fix/",
+            "bug/",
+        ),
+        ("Our staging database runs on port 5433.", "The staging database moved to port 5440.", "5433", "5440"),
+        (
+            "Immer Branches mit feat/ oder fix/ beginnen.",
+            "Ab jetzt Branches immer mit feat/ oder bug/ beginnen.",
+            "fix/",
+            "bug/",
+        ),
+        (
+            "Always keep the line length at 100 characters.",
+            "Always keep the line length at 120 characters.",
+            "100",
+            "120",
+        ),
+    ],
+)
+def test_a_new_value_takes_the_place_of_the_old_one_however_fast_it_came(
+    came: Callable[..., dict[str, str]], before: str, after: str, old: str, new: str
+) -> None:
+    """X6: one memory, the new value in it, and the old one only as what was before."""
+    [body] = came(before, after).values()
+    current, _, past = body.partition("**Before:**")
+    assert new in current
+    assert old not in current
+    assert old in past
+
+
+def test_an_update_in_the_same_breath_keeps_the_reason() -> None:
+    first = "In this repo always prefix branches with feat/ or fix/ because the CI matches on it."
+    [body] = at_once(first, "From now on always prefix branches with feat/ or bug/ in this repo.").values()
+    assert "**Why:** Because the CI matches on it." in body
+
+
+@pytest.mark.parametrize("came", [by_and_by, at_once])
+def test_two_rules_that_share_words_are_two_memories(came: Callable[..., dict[str, str]]) -> None:
+    assert len(came("Always prefix branches with feat/.", "Always prefix commits with feat:.")) == 2

@@ -12,17 +12,22 @@ from dataclasses import dataclass, replace
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
+from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, sentences
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
 from memdir.text.speakers import own_words
 
-SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
+SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself; so does a longer role
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 SURE = 0.5  # a sentence more likely kept than not may stand on its own
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
 DATED = 2.0  # how much a day ahead speaks for the project
+PLAIN = 0.9  # how sure a plain rule is
+RULE_WORDS = 4  # fewer are a shout
+NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
+_NUMBER = re.compile(r"\d")
 MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
@@ -64,11 +69,44 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
     found: list[MemoryCandidate] = []
     for number, turn in enumerate(turns):
         earlier = turns[number - 1] if number else None
-        judged = [Scored(seen, judge.probabilities(seen.features)) for seen in turn.seen]
+        judged = [_scored(seen, turn, judge) for seen in turn.seen]
         granted = _granted(turn, judged)
         some = [granted] if granted else _grouped(conversation, turn, judged, judge)
         found.extend(replace(one, earlier=earlier) for one in some)
     return found
+
+
+def _scored(seen: Seen, turn: UserTurn, judge: SentenceJudge) -> Scored:
+    """What the judge thinks, and more where the words leave no doubt: "always …", "the port moved to 5440"."""
+    odds = judge.probabilities(seen.features)
+    is_said = "question" not in seen.features and not seen.meanings & NOT_MEANT
+    if is_said and is_plain_rule(seen, turn.language):
+        return Scored(seen, _surely("F", odds))
+    if is_said and {"c:self@start", "c:job"} <= set(seen.features) and len(seen.words) <= SHORT_YES_WORDS:
+        return Scored(seen, _surely("U", odds))
+    if is_said and _tells_value(seen, turn.language):
+        return Scored(seen, _surely(max(TYPES, key=lambda letter: odds[letter]), odds))
+    return Scored(seen, odds)
+
+
+def is_plain_rule(seen: Seen, language: str) -> bool:
+    """A sentence that begins as a rule begins, or says that something must always or never be so."""
+    text = seen.sentence.text
+    if len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+        return False
+    return bool(anywhere("rule-begins", language).match(text) or anywhere("rule-says", language).search(text))
+
+
+def _tells_value(seen: Seen, language: str) -> bool:
+    """Where something runs or has moved to, with the number; what the user himself moved is work."""
+    text = seen.sentence.text
+    told = anywhere("value-moved", language).search(text)
+    is_own = anywhere("first-person", language).match(text)
+    return bool(told and _NUMBER.search(text, told.end())) and not is_own and len(seen.words) >= RULE_WORDS
+
+
+def _surely(letter: str, odds: dict[str, float]) -> dict[str, float]:
+    return {name: PLAIN * (name == letter) + (1 - PLAIN) * share for name, share in odds.items()}
 
 
 def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
@@ -130,14 +168,25 @@ def _begins_another(judged: list[Scored], group: list[int], at: int, language: s
     text = judged[at].seen.sentence.text
     if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.IGNORECASE):
         return True
+    theirs = [judged[other] for other in group]
+    if _is_another_rule(theirs, judged[at], language):
+        return True
     if not anywhere("adds", language).match(text) or judged[at].score < SURE:
         return False
-    theirs = [judged[other] for other in group]
     if _type(theirs) != _type([judged[at]]) and max(one.score for one in theirs) >= SURE:
         return True
     shared = set(stems(text)) & {stem for one in theirs for stem in stems(one.seen.sentence.text)}
     dated = any(one.seen.dates for one in theirs) and bool(judged[at].seen.dates)
     return dated and not shared and not anywhere("goes-on", language).search(text)
+
+
+def _is_another_rule(theirs: Sequence[Scored], one: Scored, language: str) -> bool:
+    """Two rules are two memories, and so are a rule and who the user is; a rule may be said again in other words."""
+    if not any(is_plain_rule(other.seen, language) for other in theirs):
+        return False
+    shared = set(stems(one.seen.sentence.text)) & {stem for other in theirs for stem in stems(other.seen.sentence.text)}
+    is_person = one.odds["U"] >= SURE and _type(theirs) != "user"
+    return is_person or (is_plain_rule(one.seen, language) and not shared - RULE_STEMS)
 
 
 def _support(judged: list[Scored], group: list[int], rivals: set[int], least: float) -> list[int]:

@@ -13,6 +13,8 @@ from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, shelve
 from memdir.model.builtin.extract.silence import worth_keeping
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.store.kept import kept as kept_lines
+from memdir.store.topic import Topic
 from memdir.text.language import fold, language, tokens
 from memdir.text.phrases import anywhere, cues
 
@@ -43,9 +45,17 @@ def _turn_by_turn(
             alone = draft_with(heard, judge) or draft_with(own, judge)
         for draft in alone if alone and (was_kept or not together) else together:
             is_new = draft.file not in {one.file for one in conversation.existing}
-            kept[draft.file] = replace(draft, action="create") if is_new and draft.action == "update" else draft
+            kept[draft.file] = _updated(kept[draft.file], draft) if is_new and draft.file in kept else draft
         was_kept = bool(alone)
     return tuple(kept.values())
+
+
+def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
+    """A draft of these turns changed by a later one, as it would be had it been written in between."""
+    old, new = (
+        Topic.compose(name=one.name, description=one.description, kind=None, body=one.body) for one in (before, after)
+    )
+    return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 
 def _turns(conversation: Talk) -> Iterator[Talk]:

@@ -6,6 +6,7 @@ Overlap of topic stems, weighted by how much a stem says: rare in general, and r
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from memdir.text.language import stems
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
+SAME_SUBJECT = 2  # topic words that make it the same subject
+RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
+_VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
 RECENT_TURNS = 2  # of the user before, where the topic may have been named
@@ -88,6 +92,25 @@ def best_match(
     if best is None:
         return None, -MAX_OVERLAP
     return (shelf.memories[best] if odds[best] > 0 else None), odds[best]
+
+
+def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
+    """The memory that says the same of the same thing with another value: its rule or fact is replaced."""
+    text = " ".join(one.seen.sentence.text for one in candidate.core)
+    subject, values = subject_and_values(text)
+    for number in shelf.near(subject) if values and len(subject) >= SAME_SUBJECT else ():
+        memory = shelf.memories[number]
+        theirs, known = subject_and_values(memory.description or memory.name)
+        is_same = memory.type == candidate.type and subject <= shelf.topics[number] and theirs
+        if is_same and values - known and known - values and len(theirs - subject) * 3 <= len(theirs):
+            return memory
+    return None
+
+
+def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """What a sentence is about, without the words that make a rule of it; and its values: numbers, times, code."""
+    values = frozenset(found[0].strip(".,:;`").casefold() for found in _VALUE.finditer(text))
+    return frozenset(stems(_VALUE.sub(" ", text))) - RULE_STEMS, values - {""}
 
 
 def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:

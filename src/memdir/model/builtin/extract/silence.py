@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdir.model.builtin.extract.candidates import MemoryCandidate
+from memdir.model.builtin.extract.candidates import MemoryCandidate, is_plain_rule
 from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
-from memdir.model.builtin.extract.same_memory import Shelf, best_match
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, restated, subject_and_values
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.model.builtin.extract.vetoes import planted_words, refused, usable
 
@@ -88,10 +88,23 @@ def weigh(
 ) -> Kept:
     """A candidate with the log-odds that it should be kept."""
     updates, match = best_match(conversation, candidate, shelf, judge)
+    updates = restated(candidate, shelf) or (None if updates and _is_beside(candidate, updates) else updates)
     if candidate.granted:
         return Kept(candidate, updates, MAX_ODDS)
     features = keep_features(turns, candidate, match)
     return Kept(candidate, updates, sum(judge.keeping.get(name, 0.0) * value for name, value in features.items()))
+
+
+def _is_beside(candidate: MemoryCandidate, memory: Existing) -> bool:
+    """Whether it is another rule than the memory's: each has a subject of its own, and no word of a change is said."""
+    meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
+    if candidate.type != "feedback" or memory.type != "feedback" or meanings & {"change", "durable"}:
+        return False
+    if not all(is_plain_rule(one.seen, candidate.turn.language) for one in candidate.core):
+        return False
+    text = " ".join(one.seen.sentence.text for one in candidate.core)
+    mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
+    return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
 
 
 def _logit(share: float) -> float:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_errand
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, is_errand, is_plain_rule
 from memdir.model.builtin.extract.features import UserTurn
-from memdir.model.builtin.extract.same_memory import Shelf
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
 from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import without_secrets
 from memdir.text.language import stems
@@ -144,8 +144,12 @@ def _instructed(candidate: MemoryCandidate, shelf: Shelf) -> bool:
 def _known_already(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core):
         return False
-    topic = _core_topic(candidate)
-    return any(topic and len(topic & known) >= DUPLICATE_SHARE * len(topic) for known in shelf.topics)
+    if restated(candidate, shelf):
+        return False
+    topic, share = _core_topic(candidate) - RULE_STEMS, DUPLICATE_SHARE
+    if any(is_plain_rule(one.seen, candidate.turn.language) for one in candidate.core):
+        share = 1.0  # "prefix commits with feat" is not known from "prefix branches with feat"
+    return any(topic and len(topic & known) >= share * len(topic) for known in shelf.topics)
 
 
 def _looked_up(conversation: Talk, candidate: MemoryCandidate) -> bool:
