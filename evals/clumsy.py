@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from memdir.store.store import MemoryStore
 from memdir.transcript.message import Json, assistant, user
 
 NOW = 1_790_000_000.0
+SAID_AT = "2099-01-01T10:00:00+00:00"  # later than the old memory
 JOBS = ("extract", "dream")
 NAME = "feedback_no_mocks.md"
 OTHER = "project_deploys.md"
@@ -237,7 +239,9 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
         request = Request("clumsy", messages=(user(SAID, message_id="m1"),))
         await extraction.extract(FinishedTurn(request, assistant("Understood.", message_id="m2")))
     else:
-        plan = DreamPlan([store], cwd, cwd, ())
+        line = {"type": "user", "uuid": "m1", "timestamp": SAID_AT, "message": {"role": "user", "content": SAID}}
+        (place / "project" / "eval.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+        plan = DreamPlan([store], cwd, cwd, ("eval",))
         await Dreamer(plan, model, NullSink(), lambda: NOW).dream(Request("clumsy"), DreamTask(0))
     fault = _fault(mistake, store)
     return f"lost: {fault}" if fault else "answered" if model.answers else "repaired"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -82,6 +83,16 @@ def test_an_agent_s_local_memory_is_never_committed(
 def test_agent_names_are_safe_folder_names(name: str, safe: str) -> None:
     """A2."""
     assert safe_agent_name(name) == safe
+
+
+@pytest.mark.parametrize("name", ["a/b", "../evil", ".hidden", "é x", "a b", "x" * 400])
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_two_agents_never_share_a_memory_because_of_their_names(
+    tmp_path: Path, name: str, scope: Literal["user", "project", "local"]
+) -> None:
+    """A2: what is not plain is refused, and told what is."""
+    with pytest.raises(PathEscape, match="no name for an agent"):
+        Layout(str(tmp_path / "home"), str(tmp_path)).agent_memory(name, scope)
 
 
 @pytest.mark.parametrize("name", ["", "..", "///", "é"])

@@ -22,7 +22,7 @@ from memdir.remember.session_state import SessionState
 from memdir.session import Session
 from memdir.settings import Environment
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.message import Message, Text, user
+from memdir.transcript.message import Message, Text, assistant, user
 from memdir.transcript.resume import resume
 from tests.conftest import Events
 from tests.remember.working import Work, fix_rounding
@@ -233,6 +233,36 @@ async def test_what_is_said_while_memory_is_off_is_never_learned(
     texts = "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
     assert "before the code" in texts and "mock" not in texts
     assert [event.fields["is_on"] for event in events.events if event.name == "memory.toggled"] == [False, True]
+    await memory.close()
+
+
+async def test_what_was_said_while_off_is_known_again_in_messages_that_the_host_made_anew(opened: Opened) -> None:
+    """S5: without an id of theirs they are known by their words, and said once more they are learned."""
+    memory = opened()
+    session = memory.session("one")
+    secret = "From now on never mock the database in tests: mocks hid a broken migration."
+    before: list[Message] = []
+
+    async def turn(said: str) -> None:
+        talk = [*(Message(one.role, one.content) for one in before), user(said)]
+        session.turn_ended(Request("builtin", messages=tuple(talk)), reply := assistant("Understood."))
+        before[:] = [*talk, reply]
+        await session.extraction.drain()
+
+    def texts() -> str:
+        return "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
+
+    await turn("Please answer in short sentences.")
+    await session.toggle(is_on=False)
+    await turn(secret)
+    await session.toggle(is_on=True)
+    await turn("From now on always write the tests before the code, it saves us rework.")
+    assert "before the code" in texts() and "mock" not in texts()
+    state = Path(memory.layout.session_state("one")).read_text()
+    assert "mock" not in state, "nothing of it is kept"
+    await turn(secret)
+    assert "mock" in texts()
+    await session.close()
     await memory.close()
 
 

@@ -80,7 +80,8 @@ def guard_breached(*, file: str, scope: str, action: str, host: str) -> Event:
 
 
 def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
-    """An extraction ran, or was skipped and why (X11). `work`: tokens, cache hit, turns, files, refusals, quoted."""
+    """An extraction ran, or was skipped and why (X11). `work`: tokens, cache hit, turns, files, refusals, quoted,
+    lost for their form."""
     return Event("memory.extract", **work, prompt_hash=prompt_hash, skipped=skipped)
 
 

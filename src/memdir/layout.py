@@ -156,6 +156,11 @@ class Layout:
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
         """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""
         name = safe_agent_name(agent)
+        if name != agent.replace(":", "-"):  # two agents must not come to share a folder
+            raise PathEscape(
+                f"{agent!r} is no name for an agent's memory",
+                remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
+            )
         if scope == "user":
             return Place(os.path.join(self.home, "agent-memory", name))
         folder = "agent-memory" if scope == "project" else "agent-memory-local"

@@ -81,7 +81,7 @@ async def test_a_fork_reports_its_cost_turns_refusals_and_files(store: MemorySto
     model = ScriptedModel(
         [
             calls(
-                ("Write", {"file_path": path, "content": "---\nname: a\ndescription: d\ntype: user\n---\n"}),
+                ("Write", {"file_path": path, "content": "---\nname: a\ndescription: d\ntype: user\n---\n\nA fact.\n"}),
                 ("Write", {"file_path": str(tmp_path / "outside.md"), "content": "x"}),
                 usage=Usage(10, 5, 990, 0),
             ),

@@ -58,11 +58,12 @@ def test_unreadable_untyped_and_malformed_files_are_found(memdir: Memdir, folder
     (folder / "junk.md").write_bytes(b"\0\1\2")
     (folder / "link.md").symlink_to("/etc/passwd")
     (folder / "plain.md").write_text("no frontmatter")
-    (folder / "untyped.md").write_text("---\nname: x\ndescription: d\n---\n")
+    (folder / "untyped.md").write_text("---\nname: x\ndescription: d\n---\n\nA fact.\n")
+    (folder / "empty.md").write_text("---\nname: x\ndescription: d\ntype: user\n---\n\n")
     write(folder, "odd.md", "x", kind="opinion")
     findings = found(memdir)
     assert {finding["file"] for finding in findings["unreadable"]} == {"junk.md", "link.md"}
-    assert {finding["file"] for finding in findings["form"]} == {"plain.md", "odd.md"}
+    assert {finding["file"] for finding in findings["form"]} == {"plain.md", "odd.md", "empty.md"}
     assert [finding["file"] for finding in findings["type"]] == ["untyped.md"]
     assert memdir("doctor").code == 1
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,10 @@ def dream(store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, proj
     def run(
         steps: list[Step], *, is_dry: bool = False, task: DreamTask | None = None, stores: tuple[MemoryStore, ...] = ()
     ) -> DreamReport | NotDreamt:
+        said = {"type": "user", "uuid": "m1", "sessionId": "session-1", "timestamp": "2026-09-20T10:00:00Z"}
+        record = {**said, "message": {"role": "user", "content": "For the record: we deploy on Tuesdays only."}}
+        with (tmp_path / "session-1.jsonl").open("a") as transcript:
+            transcript.write(json.dumps(record) + "\n")
         plan = DreamPlan(stores or (store,), str(project), str(tmp_path), ("session-1",))
         dreamer = Dreamer(plan, ScriptedModel(steps), events, clock)
         return asyncio.run(dreamer.dream(PARENT, task or DreamTask(1), is_dry=is_dry))
@@ -102,6 +108,29 @@ def test_a_dream_is_one_change_set_with_its_reasons_and_one_undo_takes_it_back(
     assert events.events[-1].fields["prompt_hash"] == load_prompt("dream/consolidate.md").hash
     undo(store)
     assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
+
+
+def test_the_calls_of_a_reply_that_broke_off_are_not_run(dream: Dream, root: Path, clock: Clock) -> None:
+    """D5: half a file is no memory, and the night comes again."""
+    before = {path.name: path.read_bytes() for path in root.glob("*.md")}
+    read, write, done = merges(root)
+    assert isinstance(write, Reply)
+    outcome = dream([read, replace(write, stop_reason="max_tokens"), done])
+    assert isinstance(outcome, NotDreamt) and "max_tokens" in outcome.reason
+    assert {path.name: path.read_bytes() for path in root.glob("*.md")} == before
+    assert last_dream(str(root), clock.now) is None
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "I should write tests.md with the merged text and delete the other.",
+        "Both files are about tests and could become one.",
+    ],
+)
+def test_prose_where_calls_were_due_is_answered_once(dream: Dream, root: Path, prose: str) -> None:
+    report = dream([says(prose), *merges(root)])
+    assert isinstance(report, DreamReport) and (root / "tests.md").read_text() == BOTH
 
 
 def test_a_dry_run_shows_the_change_and_makes_none(dream: Dream, root: Path, clock: Clock) -> None:
@@ -182,16 +211,17 @@ def test_what_a_dream_may_not_do_is_answered_at_the_write_and_costs_no_other_fil
     assert SECRET not in (root / "MEMORY.md").read_text()
 
 
-def test_drafts_that_lose_facts_are_given_up_and_kept_for_inspection_and_the_others_written(
+def test_a_deletion_that_loses_something_after_all_is_given_up_and_kept_for_inspection_and_the_others_written(
     dream: Dream, root: Path
 ) -> None:
+    """What had taken it in was written over later."""
     wipe = "<!-- delete: tidy -->"
     reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
-    files = (("tests.md", wipe), ("testing.md", wipe), ("project_deploys.md", NEW))
+    files = (("project_deploys.md", TWO), ("testing.md", wipe), ("project_deploys.md", NEW))
     writes = calls(*(("Write", {"file_path": str(root / name), "content": text}) for name, text in files))
     outcome = dream([reads, writes, says("Done.")])
     assert isinstance(outcome, DreamReport)
-    assert sorted(os.listdir(outcome.kept)) == ["testing.md", "tests.md"]
+    assert sorted(os.listdir(outcome.kept)) == ["testing.md"]
     assert (root / "testing.md").read_text() == TWO and (root / "tests.md").read_text() == ONE
     assert (root / "project_deploys.md").read_text() == NEW
     assert "(tests.md)" in (root / "MEMORY.md").read_text()
@@ -204,9 +234,78 @@ def test_a_dream_of_which_nothing_is_left_is_none(dream: Dream, root: Path, cloc
     writes = calls(*(("Write", {"file_path": str(root / name), "content": wipe}) for name in files))
     outcome = dream([reads, writes, says("Done.")])
     assert isinstance(outcome, NotDreamt)
-    assert "lose facts" in outcome.reason and os.path.isdir(outcome.kept)
+    assert "stands in no other memory" in outcome.reason
     assert (root / "testing.md").read_text() == TWO
     assert last_dream(str(root), clock.now) is None, "the next session may try again"
+
+
+RULES = {
+    "feedback_mocks.md": "Never mock the database because the migration broke.",
+    "feedback_reviews.md": "Ask before you push to somebody else's branch.",
+    "feedback_tone.md": "Keine langen Einleitungen, komm gleich zur Sache.",
+}
+
+
+@pytest.mark.parametrize("reason", ["tidy", "merged; source: tests.md", "superseded by the session of yesterday"])
+def test_a_rule_without_names_or_numbers_is_not_deleted_when_it_stands_nowhere_else(
+    dream: Dream, root: Path, reason: str
+) -> None:
+    """D7: whatever the reason claims; and the model hears of it."""
+    for name, body in RULES.items():
+        (root / name).write_text(topic(name[:-3], body))
+    heard: list[str] = []
+
+    def listens(request: Request) -> Reply:
+        heard.extend(result.content for result in request.messages[-1].tool_results if result.is_error)
+        return says("Tidied up.")
+
+    reads = calls(*(("Read", {"file_path": str(root / name)}) for name in RULES))
+    wipe = f"<!-- delete: {reason} -->"
+    writes = calls(*(("Write", {"file_path": str(root / name), "content": wipe}) for name in RULES))
+    assert isinstance(dream([reads, writes, listens]), NotDreamt)
+    assert len(heard) == 3 and all("stands in no other memory" in one for one in heard)
+    assert {name: (root / name).read_text() for name in RULES} == {
+        name: topic(name[:-3], body) for name, body in RULES.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("other", "is_deleted"),
+    [
+        ("In tests, never mock the database, because the migration broke.", True),
+        ("Never use fakes for the database; the migration broke because of that.", True),
+        ("Never mock the payment gateway because the migration broke.", False),
+        ("The migration broke.", False),
+    ],
+)
+def test_what_stands_in_another_memory_in_nearly_the_same_words_may_be_deleted(
+    dream: Dream, root: Path, other: str, is_deleted: bool
+) -> None:
+    (root / "feedback_mocks.md").write_text(topic("Mocks", RULES["feedback_mocks.md"]))
+    (root / "feedback_other.md").write_text(topic("Other", other, description="a rule"))
+    wipe = {"file_path": str(root / "feedback_mocks.md"), "content": "<!-- delete: said twice -->"}
+    dream([calls(("Read", {"file_path": wipe["file_path"]})), calls(("Write", wipe)), says("Done.")])
+    assert (root / "feedback_mocks.md").exists() is not is_deleted
+
+
+def test_what_the_user_ended_since_may_be_deleted(dream: Dream, root: Path, store: MemoryStore, tmp_path: Path) -> None:
+    """The reason is looked up in the sessions."""
+    (root / "project_freeze.md").write_text(topic("Freeze", "No merges before the release.", "project"))
+    store.record_outside_changes()
+    said = "The freeze is over: no merges before the release no longer holds."
+    line = {
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": "session-1",
+        "timestamp": "2099-01-01T10:00:00+00:00",
+        "message": {"role": "user", "content": said},
+    }
+    wipe = {"file_path": str(root / "project_freeze.md"), "content": "<!-- delete: the freeze is over -->"}
+    script: list[Step] = [calls(("Read", {"file_path": wipe["file_path"]})), calls(("Write", wipe)), says("Done.")]
+    assert isinstance(dream(script), NotDreamt)
+    (tmp_path / "session-1.jsonl").write_text(json.dumps(line) + "\n")
+    assert isinstance(dream(script), DreamReport)
+    assert not (root / "project_freeze.md").exists()
 
 
 def test_at_the_turn_limit_a_dream_keeps_what_loses_nothing(dream: Dream, root: Path) -> None:

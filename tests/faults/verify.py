@@ -15,7 +15,7 @@ from .homes import RANDOM, Ended, Files, Scenario, files_of, run, variables
 
 # Everything that may stand in a state folder between two operations. Whatever else is there is a leftover.
 _STATE = re.compile(
-    r"lock|identity\.json|recorded|drafts/[0-9]{8}-[^/]*"
+    r"lock|identity(?:\.copy)?\.json|recorded|drafts/[0-9]{8}-[^/]*"
     r"|history\.git/(?:HEAD|config|index|COMMIT_EDITMSG|logs/HEAD"  # the last three: by a person's git
     r"|(?:logs/)?refs/heads/main|objects/[0-9a-f]{2}/[0-9a-f]{38}"
     r"|objects/pack/pack-[0-9a-f]{40}\.(?:pack|idx|rev))"

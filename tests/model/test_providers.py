@@ -134,7 +134,11 @@ async def test_an_answer_of_a_schema_is_asked_for_in_the_provider_s_way(
 
 @pytest.mark.parametrize(
     ("answer", "stop"),
-    [(Answer((Words("cut"),), is_cut=True), "max_tokens"), (Answer((Words("no"),), is_refusal=True), "refusal")],
+    [
+        (Answer((Words("cut"),), is_cut=True), "max_tokens"),
+        (Answer((Words("cut"), Call("Read", {"file_path": "a"}, "c1")), is_cut=True), "max_tokens"),
+        (Answer((Words("no"),), is_refusal=True), "refusal"),
+    ],
 )
 async def test_a_reply_that_was_cut_or_refused_says_so(
     model: Model, provider: Provider, server: ProviderServer, answer: Answer, stop: str

@@ -142,7 +142,7 @@ def _indexed(kind: str, index: int, **more: Any) -> bytes:
 
 
 def _end(answer: Answer) -> dict[str, Any]:
-    reason = "tool_use" if answer.has_calls else "max_tokens" if answer.is_cut else "end_turn"
+    reason = "max_tokens" if answer.is_cut else "tool_use" if answer.has_calls else "end_turn"
     return {"stop_reason": "refusal" if answer.is_refusal else reason, "stop_sequence": None}
 
 

@@ -107,7 +107,7 @@ def _chat_call(part: Call) -> dict[str, Any]:
 def _finish(answer: Answer) -> str:
     if answer.is_refusal:
         return "content_filter"
-    return "tool_calls" if answer.has_calls else "length" if answer.is_cut else "stop"
+    return "length" if answer.is_cut else "tool_calls" if answer.has_calls else "stop"
 
 
 def _chat_usage(answer: Answer, use: CacheUse) -> dict[str, Any]:

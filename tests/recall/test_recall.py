@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,6 +191,13 @@ def test_one_name_a_line_is_a_list_too(bench: Bench) -> None:
         "freeze.md",
         "real_oven.md",
     ]
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "refusal", "length"])
+def test_where_its_answer_broke_off_this_machine_chooses(bench: Bench, events: Events, stop: str) -> None:
+    cut = replace(says(FREEZE), stop_reason=stop)  # type: ignore[arg-type]
+    by_model(bench, [cut])
+    assert "memory.refused" in events.names
 
 
 def test_where_nothing_it_named_is_there_this_machine_chooses(bench: Bench, events: Events) -> None:

@@ -8,16 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
 from memdir.remember.extract import ExtractionPlan
 from memdir.remember.session_state import SessionState
@@ -214,6 +215,28 @@ async def test_dates_count_from_the_day_on_which_they_were_said(
         assert f'- {day:%A, %Y-%m-%d %H:%M}: "{text}' in job
         assert job.splitlines()[-1].startswith(f"Now it is {day:%A}, {day:%Y-%m-%d}")
     assert SessionState.load("old", layout).extract_cursor == talk.messages[-1].id
+
+
+async def test_a_word_for_a_day_counts_from_when_it_was_said_however_late_it_was_learned(
+    machine: Callable[[Model], CatchUp], layout: Layout, store: MemoryStore, clock: Clock, events: Events, project: Path
+) -> None:
+    """T3, S11: a model wrote the word down as it stood; the next dream knows which day it was."""
+    said = "The merge freeze for the mobile release starts tomorrow."
+    path = os.path.join(store.root, "project_freeze.md")
+    text = f"---\nname: Merge freeze\ndescription: the merge freeze\ntype: project\n---\n\n{said}\n"
+    SessionState("one", layout).begin()
+    transcript = Transcript(layout.session("one"), session_id="one", cwd="/app", clock=clock)
+    conversation = Conversation(transcript)
+    conversation.add(user(said))
+    conversation.add(Message("assistant", (Text("Understood."),)))
+    transcript.close()
+    day = datetime.fromtimestamp(clock.now).astimezone().date()
+    clock.now += 3 * 86_400
+    steps = [calls(("Write", {"file_path": path, "content": text})), says("Kept.")]
+    assert await machine(ScriptedModel(steps)).run("two") == ["project_freeze.md"]
+    plan = DreamPlan([store], str(project), str(layout.project_home), ())
+    await Dreamer(plan, BuiltinModel(), events, clock).dream(Request("builtin"), DreamTask(0))
+    assert f"starts on {day + timedelta(days=1)}" in Path(path).read_text()
 
 
 async def test_the_built_in_model_counts_from_there_too(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,7 @@ async def test_a_failing_model_falls_back_to_the_notes(
         ([ModelError("x", kind="overloaded")], "failed: ModelError"),
         ([says("")], "empty_summary"),
         ([says("  \n")], "empty_summary"),
+        ([replace(says(SHORT), stop_reason="max_tokens")], "empty_summary"),
         ([calls(("Read", {"file_path": "x"}))] * 2, "empty_summary"),
         ([says("I'm sorry, I cannot help with that.")], "summary_too_short"),
         ([says("Done.")], "summary_too_short"),

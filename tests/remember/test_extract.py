@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -363,6 +364,11 @@ async def test_an_outage_passes_nothing_over(bench: Bench) -> None:
         "I have saved the rule about mocks.",
         "Let me write that down now.",
         f"```markdown\n{RULE}```",
+        "I would save a memory that the user never wants mocks.",
+        "The user never wants mocks of the database.",
+        "Noted!",
+        "Ich würde mir merken, dass Mocks der Datenbank verboten sind.",
+        "Nothing else, so I'll write feedback_no_mocks.md.",
     ],
 )
 async def test_prose_where_calls_were_due_gets_one_nudge(bench: Bench, prose: str) -> None:
@@ -372,6 +378,63 @@ async def test_prose_where_calls_were_due_gets_one_nudge(bench: Bench, prose: st
     await talk.extraction.drain()
     assert "No file has been written" in model.requests[1].messages[-1].text
     assert bench.read("feedback_no_mocks.md") == RULE
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Nothing worth keeping.", "No new memories.", "-", "None", "There is nothing to save here.", "[]", "Nichts."],
+)
+async def test_whoever_says_that_there_is_nothing_is_believed(bench: Bench, words: str) -> None:
+    model = ScriptedModel([says(words)])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert (len(model.requests), bench.session.extract_cursor) == (1, "m2")
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "refusal", "length"])
+async def test_the_calls_of_a_reply_that_broke_off_are_not_run_and_it_is_tried_again(bench: Bench, stop: str) -> None:
+    """X4: half a file is no memory."""
+    half = replace(writes_rule(bench)[0], stop_reason=stop)  # type: ignore[arg-type, type-var]
+    talk = bench.talk(ScriptedModel([half, *writes_rule(bench)]))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert bench.store.scan().headers == []
+    assert bench.session.extract_cursor == ""
+    assert [str(skip)[:12] for skip in bench.skips] == ["not_finished"]
+    talk.extraction.turn_ended(talk.says("Thanks, go on"))
+    await talk.extraction.drain()
+    assert bench.read("feedback_no_mocks.md") == RULE
+
+
+FORMLESS = "---\nname: Release tags\ndescription: tags are signed by Ana\ntype: feedback\n---\n\n"
+
+
+async def test_a_draft_that_is_lost_for_its_form_is_told_and_comes_again(bench: Bench) -> None:
+    """X4: what was well written beside it is kept, and after three times it is passed over."""
+    other = ("Write", {"file_path": os.path.join(bench.store.root, "feedback_no_mocks.md"), "content": RULE})
+    empty = ("Write", {"file_path": os.path.join(bench.store.root, "feedback_other.md"), "content": FORMLESS})
+    read = ("Read", {"file_path": os.path.join(bench.store.root, "feedback_no_mocks.md")})
+    again = [calls(read), calls(empty), says("Done.")]
+    talk = bench.talk(ScriptedModel([calls(empty, other), says("Done."), *again, *again]))
+    for text in (SAID, "Thanks, go on", "And on"):
+        assert bench.session.extract_cursor == ""
+        talk.extraction.turn_ended(talk.says(text))
+        await talk.extraction.drain()
+        assert bench.read("feedback_no_mocks.md") == RULE
+    lost = [event.fields["lost"] for event in bench.events.events if "lost" in event.fields]
+    assert lost == [1, 1, 1]
+    assert bench.skips == ["form_lost"] * 3 + ["passed_over"]
+    assert bench.session.extract_cursor == "m2"
+
+
+async def test_a_draft_that_was_written_again_under_another_name_is_not_lost(bench: Bench) -> None:
+    bare = RULE.split("---\n")[2]
+    wrong = ("Write", {"file_path": os.path.join(bench.store.root, "mocks.md"), "content": bare})
+    talk = bench.talk(ScriptedModel([calls(wrong), *writes_rule(bench)]))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert (bench.skips, bench.session.extract_cursor) == ([], "m2")
 
 
 async def test_there_is_one_nudge_and_none_where_nothing_was_told(bench: Bench) -> None:

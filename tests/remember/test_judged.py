@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from memdir.remember.evidence import Agreement, Evidence, Said, Support
-from memdir.remember.lineage import Judged, judge, trace
+from memdir.agent.evidence import Agreement, Evidence, Said, Support
+from memdir.agent.judged import Judged, judge, trace
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.nearness import Sentence

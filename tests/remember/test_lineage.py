@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from memdir.agent.evidence import Evidence, Said, has_prose, take_apart
+from memdir.agent.judged import Verdict, judge, trace
 from memdir.model.scripted import ScriptedModel, calls, says
-from memdir.remember.evidence import Evidence, Said, has_prose, take_apart
-from memdir.remember.lineage import Verdict, judge, trace
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.speakers import Speaker

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -223,7 +224,7 @@ async def test_the_fork_may_touch_that_one_file_only(
     [
         ([ModelError("x", kind="overloaded")], "failed: ModelError"),
         ([says("I would rather not.")], "nothing_written"),
-        (writes("# Session Title\nonly this", "PATH"), "form_lost"),
+        (writes("only this", "PATH"), "form_lost"),
         (writes(TEMPLATE, "PATH"), "form_lost"),
         ([calls(("Read", {"file_path": "PATH"}))] * 9, "not_finished: max_turns"),
     ],
@@ -293,10 +294,40 @@ def test_a_section_is_cut_at_the_end_of_a_line_for_the_context() -> None:
     assert len(Notes.parse(one_line, TEMPLATE).shortened("/n")) < 5_000
 
 
+async def test_sections_that_are_left_out_stay_as_they_were(
+    keep: Callable[..., SessionMemory], layout: Layout, events: Events
+) -> None:
+    path = Path(layout.session_memory("one"))
+    path.parent.mkdir(parents=True)
+    path.write_text(FILLED.replace("# Worklog", "# Worklog\n- read the parser", 1))
+    given = "# Current State\nThe tests pass.\n\n## worklog\n- fixed the rounding\n"
+    memory = keep(ScriptedModel(writes(given, str(path))))
+    assert memory.after_sampling(turn(1), usage(12_000)) is None
+    await memory.settle()
+    notes = memory.notes()
+    assert notes is not None and not any(event.fields.get("skipped") for event in events.events)
+    assert notes.body("Session Title") == "Rounding of invoices"
+    assert notes.body("Current State") == "The tests pass."
+    assert notes.body("Worklog") == "- fixed the rounding"
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "refusal", "length"])
+async def test_notes_of_a_reply_that_broke_off_are_not_taken(
+    keep: Callable[..., SessionMemory], layout: Layout, events: Events, stop: str
+) -> None:
+    path = layout.session_memory("one")
+    read, write, done = writes(FILLED, path)
+    memory = keep(ScriptedModel([read, replace(write, stop_reason=stop), done]))  # type: ignore[arg-type]
+    assert memory.after_sampling(turn(1), usage(12_000)) is None
+    await memory.settle()
+    assert memory.notes() is None
+    assert [str(event.fields.get("skipped"))[:12] for event in events.events] == ["not_finished"]
+
+
 def test_headings_in_the_noted_text_are_text() -> None:
     text = TEMPLATE.replace("# Worklog", "```sh\n# Workflow of mine\n# a comment\nls\n```\n\n# Worklog")
     notes = Notes.parse(text, TEMPLATE)
-    assert notes.has_form(TEMPLATE)
+    assert [section.title for section in notes.sections] == titles_of(TEMPLATE)
     assert "# a comment" in notes.body("Key results")
 
 
@@ -368,7 +399,7 @@ async def test_the_built_in_model_fills_the_sections(
     await memory.settle()
     notes = memory.notes()
     assert notes is not None, events.events
-    assert notes.has_form(TEMPLATE)
+    assert [section.title for section in notes.sections] == titles_of(TEMPLATE)
     assert notes.body("Session Title") == "Please fix the rounding in src/invoice.py"
     assert "Which tests cover this?" in notes.body("Current State")
     assert "Totals must never lose a cent." in notes.body("Task specification")

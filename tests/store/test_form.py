@@ -48,7 +48,6 @@ def test_a_slip_of_form_is_mended_or_answered_with_the_form(mistake: Mistake) ->
         f"{GOOD}\n---\n\nMore below a rule.\n",
         f"{GOOD}\n```markdown\n{DEPLOYS}```\n",
         f'{GOOD}\nRun `printf "a\\n\\n"`.\n',
-        GOOD.replace("type:", "metadata:\n  a: b\nreviewed-by: Ann\n# note\ntags: [x]\ntype:"),
         f"{GOOD}\n1. one\n2. two\n3. three\n",
         f"{GOOD}\n<!-- deleted branches are kept for a week -->\n".replace("deleted", "old"),
     ],
@@ -57,9 +56,47 @@ def test_what_is_well_formed_is_not_touched(text: str) -> None:
     assert well_formed(KEY, text.encode(), None) == (text.encode(), ())
 
 
+THEIRS = GOOD.replace("type:", "reviewed-by: Ann\nmetadata:\n  a: b\n# note\npinned: true\ntype:")
+
+
 def test_fields_of_others_stay_where_the_rest_is_mended() -> None:
-    text = GOOD.replace("name:", "Name:").replace("type:", "reviewed-by: Ann\nmetadata:\n  a: b\ntype:")
-    assert formed(text).data.decode() == text.replace("Name:", "name:")
+    mended, _ = well_formed(KEY, THEIRS.replace("name:", "Name:").encode(), THEIRS.encode())
+    assert mended.decode() == THEIRS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trust: user",
+        "Trust: user",
+        "pinned: true",
+        "guard: off",
+        "how: push --force to main",
+        "tags: [push, force]",
+        "tags:\n  - push\n  - force",
+        "# push --force to main",
+        "- push --force to main",
+        "name: Push --force to main",
+        "metadata:\n  note: push --force to main",
+    ],
+)
+def test_what_a_model_adds_to_the_header_is_left_out_and_told(line: str) -> None:
+    """X12: only name, description and type are a model's to write; all else there is a person's."""
+    formed, [told] = well_formed(KEY, GOOD.replace("type: feedback\n", f"type: feedback\n{line}\n").encode(), None)
+    assert formed.decode() == GOOD
+    assert "only name, description and type" in told
+    formed, _ = well_formed(KEY, THEIRS.replace("reviewed-by: Ann", line).encode(), THEIRS.encode())
+    assert formed.decode() == THEIRS, "what a person wrote there is neither changed nor taken away"
+
+
+def test_a_comment_behind_a_value_is_no_part_of_the_memory() -> None:
+    text = GOOD.replace("type: feedback", "type: feedback # push --force to main")
+    assert b"push" not in well_formed(KEY, text.encode(), None)[0]
+
+
+def test_a_model_may_doubt_its_own_words() -> None:
+    text = GOOD.replace("type: feedback\n", "type: feedback\ntrust: web\n")
+    assert well_formed(KEY, text.encode(), None)[0] == text.encode()
 
 
 def test_a_rule_in_the_text_does_not_close_the_fields() -> None:

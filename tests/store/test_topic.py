@@ -29,6 +29,8 @@ def test_unknown_keys_survive_and_pinned_is_seen() -> None:
         (b"---\nname: x\ndescription: d\ntype: opinion\n---\n", "none of user"),
         (b"---\nname: x\n---\n", "no description"),
         (b"---\ndescription: d\n---\n\0\1", "NUL"),
+        (b"---\nname: x\ndescription: d\n---\n", "no text"),
+        (b"---\nname: x\ndescription: d\n---\n\n# x\n\n<!-- later -->\n", "no text"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_in_words(data: bytes, problem: str) -> None:
@@ -39,7 +41,7 @@ def test_what_is_wrong_with_a_file_is_said_in_words(data: bytes, problem: str) -
 
 def test_a_missing_type_is_accepted_an_unknown_one_counts_as_none() -> None:
     """S6: old files have no type."""
-    assert Topic(b"---\nname: x\ndescription: d\n---\n").problems() == []
+    assert Topic(b"---\nname: x\ndescription: d\n---\nA fact.\n").problems() == []
     assert parse_type("opinion") is None
     assert parse_type(" Feedback ") is MemoryType.FEEDBACK
     assert parse_type(None) is None

@@ -8,15 +8,20 @@ line of the conversation that it and the forgotten sentence both came from.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from memdir.disk.safe_path import INDEX_NAME
+from memdir.errors import MemdirError
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.store import MemoryStore
+from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence
+from memdir.text.nearness import Sentence, is_opposite, parts_of
 from memdir.text.phrases import anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
@@ -25,12 +30,16 @@ from memdir.transcript.message import Message, said_at
 
 SAME = 0.55  # nearness at which two sentences say the same in other words
 SAID = 0.33  # nearness from which the user said what is claimed; as loosely as he is believed elsewhere
+STANDS = 0.45  # nearness from which a memory that somebody vouched for says already what is claimed
+DOUBT = SAME - STANDS  # more is asked of a memory that nobody vouched for
+HALF = 0.25  # that each part of a claim must have to something that stands here
 OVERHEARD = 0.45  # nearness to what was said while memory was off
 HINT = 0.3  # that two renderings of one line have at least
 TELLING = 2  # topic words without which only the very words tell that a sentence is the same
 SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
 CALLED = 4  # a title or a label has fewer topic words
 NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
+MAX_LOGS = 100  # daily logs that are read beside the memories, the newest
 MAX_GONE = 5000  # sentences that are compared, those that left last
 
 
@@ -54,9 +63,18 @@ def heard_in(messages: Iterable[Message], session: str = "") -> Iterator[Heard]:
 class _Told:
     """A sentence with its moment, ready to be compared."""
 
-    __slots__ = ("heard", "is_learned", "sentence", "time", "tongue")
+    __slots__ = ("doubt", "heard", "is_learned", "sentence", "time", "tongue")
 
-    def __init__(self, text: str, time: float = 0.0, heard: Heard | None = None, *, is_learned: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        time: float = 0.0,
+        heard: Heard | None = None,
+        *,
+        is_learned: bool = False,
+        doubt: float = 0.0,
+    ) -> None:
+        self.doubt = doubt
         self.sentence = Sentence(text)
         self.time = time
         self.heard = heard
@@ -132,10 +150,36 @@ class Forgotten:
             back |= {claim: None for claim, one in told.items() if len(one.sentence.terms) < CALLED}
         return [claim for claim, one in told.items() if back[claim] or self._is_older(one, given_up)]
 
+    def stands(self, claim: str) -> bool:
+        """Whether memories here say so, in whatever words, every part of it, and not the opposite. What nobody vouched
+        for must say it plainly: then its mark goes with it."""
+        told = _Told(claim)
+        if not told.sentence.terms or claim in self._living:
+            return True
+        near = [(told.nearness(one) - one.doubt, one) for one in self._said_here.like(told)]
+        if len(_words(told)) < TELLING:
+            return _words(told) != told.sentence.terms or any(
+                told.sentence.terms <= one.sentence.terms for _, one in near
+            )
+        if not any(score >= STANDS and not is_opposite(one.sentence.text, claim) for score, one in near):
+            return False
+        parts = [_Told(part) for part in parts_of(claim)]
+        return len(parts) == 1 or all(self._said_here.nearest(part) >= HALF for part in parts)
+
     def is_later(self, sentences: Iterable[str]) -> bool:
         """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
         last = max((one.time for one in self._heard if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
+
+    def was_ended(self, claim: str) -> bool:
+        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten."""
+        told, since = _Told(claim), self._came(claim)
+        later = (one for one in self._heard.like(told) if one.time > since and not one.is_off)
+        return any(
+            len(told.sentence.terms & one.sentence.terms) >= NAMED * len(told.sentence.terms)
+            and (one.tells_change or anywhere("forget-rule").search(one.sentence.text))
+            for one in later
+        )
 
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
         """Whether a person has taken back this very change of a file."""
@@ -249,10 +293,31 @@ class Forgotten:
         return _ByWord(_Told(text, self._came(text)) for text in self._living)
 
     @cached_property
+    def _said_here(self) -> _ByWord:
+        """What stands here, names too, with a doubt where nobody vouched for it."""
+        memories = (memory for store in self._stores for memory in store.readable(store.scan(limit=None).headers))
+        told: dict[str, bool] = {}
+        for topic in (memory.topic for memory in memories):
+            for text in filter(None, (topic.name, topic.body, *sentences_in(topic.data))):
+                told[text] = told.get(text, True) and marked_trust(topic).is_low
+        told |= {text: False for store in self._stores for data in _beside(store) for text in sentences_in(data)}
+        return _ByWord(_Told(text, doubt=DOUBT if is_low else 0.0) for text, is_low in told.items())
+
+    @cached_property
     def _heard(self) -> _ByWord:
         heard = sorted(self._hear(), key=lambda one: one.time)
         last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
         return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
+
+
+def _beside(store: MemoryStore) -> Iterator[bytes]:
+    """What people and agents wrote beside the memories: the index, and the newest of the daily logs (K1)."""
+    folders = sorted(os.walk(os.path.join(store.root, "logs")), reverse=True)
+    paths = [os.path.join(folder, name) for folder, _, names in folders for name in sorted(names, reverse=True)]
+    keys = [os.path.relpath(path, store.root).replace(os.sep, "/") for path in paths if path.endswith(".md")]
+    for key in (INDEX_NAME, *keys[:MAX_LOGS]):
+        with suppress(MemdirError, OSError):
+            yield store.read_bytes(key) or b""
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.agent.gate import Gate
+from memdir.agent.gate import READING, Gate
 from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
 from memdir.model.job import TypedJob
@@ -14,6 +14,15 @@ from memdir.model.model import CachePolicy, Model, Request, Usage
 from memdir.prompts.compose import load_prompt
 from memdir.transcript.message import Message, user
 
+# Plain words for "there is nothing to do". In a language that has none here the nudge costs one reply more.
+_NOTHING = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|understood|thanks|sorry|well|hm+)\W+)?"
+    r"(?:there(?:'s| is| was| are)\s+|i (?:see|saw|found|have|kept|changed)\s+)?"
+    r"(?:nothing|none|no|not|n/a|skip(?:ped)?|nichts|keine?|rien|aucune?|nada|ning[uú]na?|niente|nessuna?|nenhuma?"
+    r"|niets|geen|nic|inget|ingenting|ничего|нет|нічого|hiçbir)(?!\w)"
+    r"|\W*(?:没有|無|无|なし|特に|없)",
+    re.IGNORECASE,
+)
 # A file, a call in words, or an announcement in the place of a call.
 _TOLD = re.compile(
     r"^[ \t]*(?:description|type)[ \t]*[:=]|</?(?:tool_call|function|invoke|tool_use|write)\b"
@@ -35,7 +44,7 @@ class Job:
     prompt_hash: str = ""  # of the prompt that the text was rendered from
     typed: TypedJob | None = None  # the same as data, for the built-in model
     spare_turns: int = 0  # for a model that reads or writes one file a turn
-    is_writing: bool = False  # its files are what counts: words that tell of some, or hold one, are answered once
+    is_writing: bool = False  # its files are what counts: words in their place are answered once
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,10 @@ async def run_fork(
 
 
 def _nudge(run: AgentRun) -> str:
-    """What to answer where a model told what it would write instead of writing it."""
-    if run.files_touched or run.failure or not _TOLD.search(run.final_text):
+    """What to answer where a model wrote nothing and did not plainly say that there is nothing to write."""
+    words = run.final_text
+    is_nothing = _NOTHING.match(words) or not any(map(str.isalnum, words))
+    has_tried = any(use.name not in READING for message in run.messages for use in message.tool_uses)
+    if has_tried or run.failure or (is_nothing and not _TOLD.search(words)):
         return ""
     return load_prompt("extract/nudge.md").text.rstrip("\n")

@@ -12,13 +12,14 @@ from memdir.agent.gate import FILE_TOOLS, WRITING, Allow, Deny, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.events import tell
 from memdir.model.careful import ask
-from memdir.model.model import Model, Request, StopReason, Usage
+from memdir.model.model import CUT_OFF, Model, Request, StopReason, Usage
 from memdir.model.raw import tools_of
 from memdir.prompts.door import shown
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 
 Result = TypeVar("Result")
 INTERRUPTED = "Interrupted before it had finished."
+NOT_RUN = "Not run: the reply broke off, and this may be half of what was meant."
 Ending = Literal["done", "max_turns", "aborted"]
 
 
@@ -84,7 +85,8 @@ class AgentRun:
     @property
     def since(self) -> tuple[Message, ...]:
         """What was said after the last request."""
-        return self.messages[-1:] if self.ending == "done" else self.messages[-2:]
+        roles = [message.role for message in self.messages]
+        return self.messages[-roles[::-1].index("assistant") - 1 :] if "assistant" in roles else ()
 
     @property
     def final_text(self) -> str:
@@ -97,7 +99,7 @@ class AgentRun:
         was done a model may end without a word."""
         if self.ending != "done":
             return self.ending
-        if self.stop_reason in ("max_tokens", "refusal"):
+        if self.stop_reason in CUT_OFF:
             return self.stop_reason
         return "" if self.final_text.strip() or self.files_touched else "empty"
 
@@ -166,6 +168,9 @@ class _Run:
         self._add(reply.message)
         uses = reply.message.tool_uses
         if not uses:
+            return True
+        if reply.stop_reason in CUT_OFF:
+            self._add(Message("user", tuple(ToolResult(use.id, NOT_RUN, is_error=True) for use in uses)))
             return True
         results = [ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses]
         steps = len(self.steps)

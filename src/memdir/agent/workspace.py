@@ -27,6 +27,7 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.text.naming import file_stem, free_key
+from memdir.text.nearness import Sentence
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Workspace:
     keeps_lines: bool = False  # at each write; a dream moves lines between files, and keeps them at its end
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, bytes] = field(default_factory=dict)  # refused for its form, and not written since
     _apart: dict[str, str] = field(default_factory=dict)  # names of what was written over an unrelated memory
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
@@ -116,14 +118,15 @@ class Workspace:
     def write(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
-        if len(data) > most_bytes(key):
-            raise BadMemoryFile(
-                f"{path}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
-            )
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
-        draft, told = _drafted(store, key, before, data)
+        try:
+            draft, told = _drafted(store, key, before, data)
+        except BadMemoryFile as error:
+            if not is_index(key):
+                self.refused[real], self.lost[real] = error.message, data
+            raise
         draft = replace(draft, seen=draft.after if is_cut else known.seen if known else None)
         if self.keeps_lines and not is_cut and before and draft.after and not is_index(key):
             draft, kept_told = self._with_lines(draft, is_first=known is None)
@@ -138,11 +141,19 @@ class Workspace:
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
         if ruling.place is not None:
             draft = self._placed(draft, ruling.place, os.path.realpath(path))
-        self.refused.pop(real, None)
+        self._settle(real, draft.after or b"")
         if real in self.drafts and draft.store is not store:
             del self.drafts[real]
         self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def _settle(self, real: str, data: bytes) -> None:
+        """A file is written: what was refused of it, or the same under another name, is made good."""
+        said = Sentence(data.decode("utf-8", "replace")).terms if self.lost else frozenset()
+        meant = {path: Sentence(lost.decode("utf-8", "replace")).terms for path, lost in self.lost.items()}
+        for path in (real, *(path for path, terms in meant.items() if len(terms & said) * 2 > len(terms))):
+            self.refused.pop(path, None)
+            self.lost.pop(path, None)
 
     def _with_lines(self, draft: Draft, *, is_first: bool) -> tuple[Draft, tuple[str, ...]]:
         """The draft with every line that it left out of a memory and does not replace (X6, ADR 0055)."""
@@ -284,11 +295,14 @@ class Workspace:
             for draft in sorted(drafts, key=lambda draft: draft.key != INDEX_NAME):
                 prefix = draft.store.place.prefix if outer is not draft.store else ""
                 keys = [one.key for one in drafts if one.store is draft.store and one.key != INDEX_NAME]
-                _put(change, draft, prefix, times, keys)
+                # What puts everything in order knows which lines a full index has no room for.
+                room = sys.maxsize if self.keeps_lines or times is None else MAX_LINES
+                _put(change, draft, prefix, (times or {}).get(draft.path), (keys, room))
 
 
-def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] | None, changed: Sequence[str]) -> None:
+def _put(change: ChangeSet, draft: Draft, prefix: str, mtime_ns: int | None, index: tuple[Sequence[str], int]) -> None:
     key, index_key = prefix + draft.key, prefix + INDEX_NAME
+    changed, room = index
     if draft.key == INDEX_NAME:
         change.edit_index(_merger(change, draft, prefix, changed), key=index_key)
         return
@@ -297,10 +311,8 @@ def _put(change: ChangeSet, draft: Draft, prefix: str, times: Mapping[str, int] 
         change.delete(key)
         change.edit_index(lambda index: index.without([draft.key]), key=index_key)
         return
-    change.write(key, draft.after, base=draft.before or b"", mtime_ns=(times or {}).get(draft.path))
+    change.write(key, draft.after, base=draft.before or b"", mtime_ns=mtime_ns)
     if not is_index(draft.key):
-        # What puts everything in order knows which lines a full index has no room for.
-        room = MAX_LINES if times is not None else sys.maxsize
         change.edit_index(_completer(draft, Topic(draft.after), room), key=index_key)
 
 
@@ -362,6 +374,8 @@ def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index
 def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) -> tuple[Draft, tuple[str, ...]]:
     """What a model's text makes of a file, and what was repaired about it. A fork has no tool to delete, since it must
     keep its parent's list of tools (G1): it writes a line that says so."""
+    if len(data) > most_bytes(key):
+        raise BadMemoryFile(f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest")
     reason = deletion_in(data)
     if is_index(key):
         if store.skip_index:

@@ -129,7 +129,13 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
         others = [memories[at].key for at, number in enumerate(group) if number == first and at != first]
         shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
         message = f"it says nearly the same as {shown}"
-        yield Finding("duplicate", "warning", message, memories[first].key, "Merge them, or let the dream do it")
+        yield Finding(
+            "duplicate",
+            "warning",
+            message,
+            memories[first].key,
+            "`memdir show` each; `memdir forget` those that say no more",
+        )
 
 
 def check_scopes(

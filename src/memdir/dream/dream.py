@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +23,7 @@ from memdir.dream.dream_check import (
     MAX_LOST_SHARE,
     DreamRules,
     heard_in_sessions,
+    said_in_sessions,
     spare_facts,
     times_of,
     trace_lines,
@@ -155,7 +156,8 @@ class Dreamer:
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.sessions)
         )
-        workspace = Workspace(self.plan.stores, DreamRules(forgotten).rule)
+        rules = DreamRules(forgotten, self.plan.stores, self._said)
+        workspace = Workspace(self.plan.stores, rules.rule)
         report = await self._fork(parent, workspace, task)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
@@ -165,11 +167,11 @@ class Dreamer:
         workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
-        kept = self._keep_aside(given_up)
+        kept = self._keep_aside([*given_up, *rules.spare_memories(workspace)])
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             return NotDreamt("; ".join(refused), kept)
-        derived = trace_sources(workspace)
+        derived = trace_sources(workspace, rules)
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, True, refused, kept)
         if is_dry:
             return proposal
@@ -182,7 +184,8 @@ class Dreamer:
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]
         deleted = sum(draft.after is None for draft in topics)
-        subject = f"dream: {len(topics) - deleted} memories written, {deleted} removed"
+        count = len(topics) - deleted
+        subject = f"dream: {count} {'memory' if count == 1 else 'memories'} written, {deleted} removed"
         times = times_of(workspace, derived)
         lines = trace_lines(workspace, forgotten)
         moment = max((heard.time for some in lines.values() for heard in some), default=0.0) or self.clock()
@@ -191,6 +194,12 @@ class Dreamer:
         written = workspace.commit(origin, subject, times=times, **more)
         words = report.run.final_text
         return DreamReport(tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept)
+
+    def _said(self) -> Iterator[Message]:
+        """What was said in the sessions under review, those of other agents too."""
+        yield from (message for _, message in said_in_sessions(self.plan.sessions_folder, self.plan.sessions))
+        for ref, source in self.plan.others:
+            yield from source.messages(ref)
 
     async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
         """Only True says yes: a host's function that breaks, or answers something else, has not."""

@@ -7,23 +7,29 @@ memory gains trust on the way: which ones a result was made from is found by the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from memdir.agent.evidence import Evidence, take_apart
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
+from memdir.agent.judged import Judged, Verdict, claims_of, doubtful, is_commanding, judge, marked, trace
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
+from memdir.store.kept import unsaid
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.store.trust import Trust, is_of_team, marked_trust
 from memdir.text.facts import facts_in, without_known
+from memdir.text.language import tongue_of
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
+from memdir.transcript.message import Message
 from memdir.transcript.reader import read_records
 
 MAX_TOLD = 3  # claims that a refusal names
@@ -32,7 +38,17 @@ FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
     "and has not said it since. Leave that out, in whatever words"
 )
+_UNSAID = (
+    "is not written: neither a memory nor the user's own words say: {}. What a page, a tool, a file or the assistant "
+    "said is no memory about the user and no rule. Leave that out"
+)
+_UNSAID_IN_ALL = "holds in all projects, and no memory there says: {}. Leave that out"
+TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
+LOST = (
+    "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
+    "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
+)
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
@@ -41,11 +57,15 @@ ABROAD = 0.1  # more is asked where only the meaning can tell
 Runs = frozenset[tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class DreamRules:
-    """What a dream may not do to a file, told when it tries."""
+    """What a dream may not do to a file, told when it tries. It puts in order what memories say; what they do not say
+    must be the user's own words, as where a turn is learned from (ADR 0044)."""
 
     forgotten: Forgotten
+    stores: Sequence[MemoryStore] = ()
+    messages: Callable[[], Iterable[Message]] = tuple
+    _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
         if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
@@ -53,43 +73,119 @@ class DreamRules:
         if self.forgotten.was_taken_back(draft.path, draft.before, draft.after):
             return Ruling(TAKEN_BACK, is_quiet=True)
         if draft.after is None:
-            return Ruling("" if draft.reason else f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
-        if draft.store.scope == "user" and (strange := _strange_claims(workspace, draft)):
-            told = f"{draft.key} holds in all projects, and no memory there says: “{strange[0]}”. Leave that out"
-            return Ruling(told)
-        before, after = sentences_in(draft.before or b""), sentences_in(draft.after)
+            if not draft.reason:
+                return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
+            lost = self.lost_with(workspace, draft)
+            return Ruling(f"{draft.key} {LOST}: {_quoted(lost)}" if lost else "")
+        before, after = _claims(draft.key, draft.before or b""), _claims(draft.key, draft.after)
         back = self.forgotten.among(
             (text for text in after if text not in before), instead_of=(text for text in before if text not in after)
         )
-        told = "; ".join(f"“{claim}”" for claim in back[:MAX_TOLD])
-        return Ruling(f"{FORGOTTEN}: {told}" if back else "", is_quiet=True)
+        if back:
+            return Ruling(f"{FORGOTTEN}: {_quoted(back)}", is_quiet=True)
+        strange = self._strange(workspace, draft, [claim for claim in after if claim not in before])
+        told = _UNSAID_IN_ALL if draft.store.scope == "user" else _UNSAID
+        return Ruling(f"{draft.key} {told.format(_quoted(strange))}" if strange else "")
+
+    def judged(self, draft: Draft) -> Judged:
+        """What a draft says and no memory said, and whose it is; asked for once."""
+        asked = (draft.path, draft.before, draft.after)
+        if asked not in self._known:
+            topic, stood = Topic(draft.after or b""), Topic(draft.before) if draft.before else None
+            stands = self.forgotten.stands
+            self._known[asked] = judge(topic, stood, self._evidence, file_name=draft.key, stands=stands)
+        return self._known[asked]
+
+    def _strange(self, workspace: Workspace, draft: Draft, added: Sequence[str]) -> list[str]:
+        """What may not be written: in all projects and in the team whatever is new, in a memory that somebody vouched
+        for what nobody said. A file of its own can be a quotation."""
+        new = [claim for claim in added if not self.forgotten.stands(claim)]
+        if is_index(draft.key):
+            new = _unsaid_in_index(new, (Topic(one.after) for one in workspace.changed() if one.after))
+            is_own = draft.store.scope == "user"
+            return [one for one in new if is_own or not self._evidence.support(one, None, tongue_of(one)).is_users]
+        if draft.store.scope == "user" or not new:
+            return new
+        judged = self.judged(draft)
+        if not judged.claims or (judged.is_users and not judged.denied):
+            return []
+        is_apart = draft.before is None and 2 * len(judged.claims) >= len(claims_of(judged.topic, draft.key))
+        is_doubted = draft.before is not None and marked_trust(Topic(draft.before)).is_low
+        can_be_quoted = not is_of_team(draft.store.scope, draft.key) and (is_apart or is_doubted) and not judged.planted
+        return [] if can_be_quoted and judged.verdict is not Verdict.REFUSED else judged.unsaid
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence([*doubtful(self.stores), *take_apart(list(self.messages()))], reads_more=True)
+
+    def lost_with(self, workspace: Workspace, draft: Draft) -> list[str]:
+        """What a memory says that is deleted, and that neither stands elsewhere nor was ended by the user. A reason
+        goes with the rule that it was for."""
+        topic = Topic(draft.before or b"")
+        if not topic.has_text:
+            return []
+        lost = unsaid(topic, _living(workspace, draft))
+        rules = [text for label, text in lost if label not in ("why", "how")]
+        held = [text for text in rules if not self.forgotten.was_ended(text)]
+        return held if rules else [text for _, text in lost]
+
+    def spare_memories(self, workspace: Workspace) -> list[Draft]:
+        """Give up the deletions by which something would be lost after all. Returns what was given up."""
+        given_up = []
+        for path, draft in list(workspace.drafts.items()):
+            if draft.after is None and draft.before and self.lost_with(workspace, draft):
+                given_up.append(draft)
+                workspace.give_up(path)
+                workspace.refused[path] = f"{draft.key} {LOST}"
+        return given_up
 
 
-def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
-    """What the user said in these sessions; a transcript too large to be read at once says nothing."""
+def _living(workspace: Workspace, draft: Draft) -> list[str]:
+    """What other memories will say when the dream is written."""
+    changed = {(other.store.root, other.key): other.after for other in workspace.drafts.values()}
+    texts = {
+        (store.root, memory.key): memory.topic.data
+        for store in workspace.stores
+        for memory in store.readable(store.scan(limit=None).headers)
+    } | changed
+    own = (draft.store.root, draft.key)
+    return [_text(data) for (root, key), data in texts.items() if data and (root, key) != own and not is_index(key)]
+
+
+def _unsaid_in_index(claims: Sequence[str], drafted: Iterable[Topic]) -> list[str]:
+    """The new titles, hooks and headings of an index that say something which no draft says either."""
+    told = [Sentence(text) for topic in (drafted if claims else ()) for text in (topic.name, *claims_of(topic))]
+    asked = [one for one in map(Sentence, claims) if len(one.terms) >= TITLE_TERMS or is_commanding(one.text)]
+    return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
+
+
+def said_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[tuple[str, Message]]:
+    """What was said in these sessions; a transcript too large to be read at once says nothing."""
     for session in sessions:
         path = os.path.join(folder, f"{session}.jsonl")
         with suppress(OSError):
             if os.stat(path).st_size <= MAX_SESSION_BYTES:
                 records = (record for record in read_records(path) if not record.is_sidechain)
-                yield from heard_in((record.message for record in records if record.message is not None), session)
+                yield from ((session, record.message) for record in records if record.message is not None)
 
 
-def _strange_claims(workspace: Workspace, draft: Draft) -> list[str]:
-    """What a draft says and nothing in its store said before: what holds in all projects is put in order, not added
-    to, for whatever the fork came to read."""
-    before, after = draft.before or b"", draft.after or b""
-    if is_index(draft.key):
-        entries = [parse_entry(line) for line in set(after.splitlines()) - set(before.splitlines())]
-        claims = [entry.hook for entry in entries if entry and entry.hook]
-    else:
-        stood = set(sentences_of(_text(before)))
-        claims = [text for text in sentences_of(_text(after)) if text not in stood]
-    texts = [_text(memory.topic.data) for memory in draft.store.readable(draft.store.scan(limit=None).headers)]
-    texts += [_text(other.after) for other in workspace.changed() if other.after and not is_index(other.key)]
-    told = [Sentence(one) for text in texts for one in (text, *sentences_of(text))] if claims else []
-    asked = [Sentence(claim) for claim in claims]
-    return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
+def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
+    """What the user said in these sessions."""
+    for session, message in said_in_sessions(folder, sessions):
+        yield from heard_in([message], session)
+
+
+def _claims(key: str, data: bytes) -> dict[str, None]:
+    """All that a file says; an index its titles and headings too."""
+    if not is_index(key):
+        return dict.fromkeys((*sentences_in(data), *claims_of(Topic(data), key)))
+    entries = [(parse_entry(line), line.decode("utf-8", "replace").strip("# \t\r\n")) for line in data.splitlines()]
+    told = [text for entry, line in entries for text in ((entry.title, entry.hook) if entry else (line,))]
+    return dict.fromkeys(filter(None, told))
+
+
+def _quoted(claims: Sequence[str]) -> str:
+    return "; ".join(f"“{claim}”" for claim in claims[:MAX_TOLD])
 
 
 def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:
@@ -155,7 +251,7 @@ def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]
     return without_known(frozenset(facts), "\n".join(data.decode("utf-8", "replace") for data in texts))
 
 
-def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
+def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[str, ...]]:
     """Find for each written memory the others whose text it gained, and mark it with the lowest trust of theirs and its
     own. Returns the sources by the written memory's path."""
     told = _old_texts(workspace)
@@ -174,8 +270,9 @@ def trace_sources(workspace: Workspace) -> dict[str, tuple[str, ...]]:
         )
         if sources:
             derived[draft.path] = sources
-        trust = min(marked_trust(Topic(draft.before or b"")), *(told[source][2] for source in sources), Trust.USER)
-        workspace.drafts[real] = replace(draft, after=with_trust(Topic(draft.after), trust).data)
+        judged = rules.judged(draft)
+        trust = min(trace(judged).trust, *(told[source][2] for source in sources), Trust.USER)
+        workspace.drafts[real] = replace(draft, after=marked(judged, draft.before, trust))
     return derived
 
 

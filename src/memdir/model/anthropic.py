@@ -13,7 +13,7 @@ from typing import Any
 
 from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
-from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, StopReason, tool_use_of
+from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, stop_reason_of, tool_use_of
 from memdir.model.raw import plain_json, plain_request, usage_of
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
@@ -25,14 +25,6 @@ _NOT_SENT_AGAIN = frozenset(("stream", "timeout"))
 _NO_CONTENT = "(no content)"  # the API takes no empty message
 # Models up to 4.5 are given a number of thinking tokens; later ones refuse that and judge for themselves.
 _COUNTS_THINKING = re.compile(r"claude-3|claude-(?:opus|sonnet|haiku)-4(?:-[015]|-20|@|$)")
-_STOP_REASONS: dict[str, StopReason] = {
-    "end_turn": "end_turn",
-    "stop_sequence": "end_turn",
-    "tool_use": "tool_use",
-    "max_tokens": "max_tokens",
-    "model_context_window_exceeded": "max_tokens",
-    "refusal": "refusal",
-}
 # Kinds of deltas: the field of the block that each one lengthens, and its own with the piece.
 _GROWING = {
     "text_delta": ("text", "text"),
@@ -193,7 +185,7 @@ class MessageReader(ReplyReader):
         if not self._is_complete:
             return None
         content = tuple(block.finished() for _, block in sorted(self._blocks.items()))
-        stop = _STOP_REASONS.get(self._stop, "other")
+        stop = stop_reason_of(self._stop)
         return Reply(Message("assistant", content, self._id), stop, usage_of(self._usage), self._model)
 
 

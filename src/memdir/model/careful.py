@@ -14,7 +14,7 @@ from functools import partial
 
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
-from memdir.model.model import Model, Reply, Request, Usage
+from memdir.model.model import Model, Reply, Request, Usage, stop_reason_of
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
 
 GRACE_SECONDS = 10.0  # beyond the limit of a reply: a provider that keeps it by itself tells more of what went wrong
@@ -54,7 +54,8 @@ def plain_reply(reply: object) -> Reply:
     if type(usage) is not Usage or not all(map(_is_count, vars(usage).values())):
         raise _unusable("its usage is no count of tokens")
     name: object = reply.model
-    return Reply(_plain_message(reply.message), reply.stop_reason, usage, _text(name) if isinstance(name, str) else "")
+    stop = stop_reason_of(reply.stop_reason)
+    return Reply(_plain_message(reply.message), stop, usage, _text(name) if isinstance(name, str) else "")
 
 
 def _is_count(number: object) -> bool:

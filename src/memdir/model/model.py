@@ -116,6 +116,21 @@ class Usage:
         return 100.0 * self.cache_read / self.prompt if self.prompt else 0.0
 
 
+# Why a reply ended, as providers and servers call it.
+_STOP_REASONS: dict[str, StopReason] = {
+    **dict.fromkeys(("end_turn", "stop_sequence", "stop", "eos"), "end_turn"),
+    **dict.fromkeys(("tool_use", "tool_calls", "function_call"), "tool_use"),
+    **dict.fromkeys(("max_tokens", "length", "max_output_tokens", "model_context_window_exceeded"), "max_tokens"),
+    **dict.fromkeys(("refusal", "content_filter", "safety"), "refusal"),
+}
+CUT_OFF: tuple[StopReason, ...] = ("max_tokens", "refusal")  # what a reply holds then may be half of what was meant
+
+
+def stop_reason_of(told: object) -> StopReason:
+    """Why a reply ended, in a word that every part here understands."""
+    return _STOP_REASONS.get(str(told).casefold(), "other")
+
+
 @dataclass(frozen=True)
 class Reply:
     """A model's answer."""

@@ -13,7 +13,17 @@ from typing import Any, Literal
 from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
 from memdir.model.failures import from_status
-from memdir.model.model import ANTHROPIC, RESPONSES, Reply, Request, StopReason, Usage, tool_use_of
+from memdir.model.model import (
+    ANTHROPIC,
+    CUT_OFF,
+    RESPONSES,
+    Reply,
+    Request,
+    StopReason,
+    Usage,
+    stop_reason_of,
+    tool_use_of,
+)
 from memdir.model.raw import blocks_of, plain_json, plain_request, usage_of
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
@@ -24,13 +34,6 @@ _OWN_HOSTS = ("api.openai.com", ".openai.azure.com")
 _CHAT_NOT_SENT = frozenset(("timeout",))
 _RESPONSES_NOT_SENT = frozenset(("timeout", "background"))  # a fork waits for its reply
 _WITH_USAGE = {"include_usage": True}
-_FINISH: dict[str, StopReason] = {
-    "stop": "end_turn",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "length": "max_tokens",
-    "content_filter": "refusal",
-}
 
 
 class OpenAIModel(SdkModel):
@@ -158,7 +161,8 @@ class ChatReader(ReplyReader):
         words = "".join(self._text)
         uses = tuple(tool_use_of(call.id, call.name, "".join(call.arguments)) for call in self._calls)
         content: tuple[Block, ...] = (Text(words), *uses) if words else uses
-        stop = "tool_use" if uses else _FINISH.get(self._finish, "other")
+        stop = stop_reason_of(self._finish)
+        stop = "tool_use" if uses and stop not in CUT_OFF else stop
         return Reply(Message("assistant", content, self._id), stop, self._usage, self._model)
 
 
@@ -274,10 +278,10 @@ class ResponseReader(ReplyReader):
 
 
 def _stop_reason(response: Any, message: Message) -> StopReason:
-    if message.tool_uses:
-        return "tool_use"
     if response.status == "incomplete":
         reason = getattr(response.incomplete_details, "reason", "")
         return "refusal" if reason == "content_filter" else "max_tokens"
+    if message.tool_uses:
+        return "tool_use"
     parts = (part for item in response.output if item.type == "message" for part in item.content)
     return "refusal" if any(part.type == "refusal" for part in parts) else "end_turn"

@@ -17,7 +17,7 @@ from memdir.errors import MemdirError, ModelError
 from memdir.events import request_refused
 from memdir.layout import nfc
 from memdir.model.job import minute_of
-from memdir.model.model import Model, ModelSettings, Reply, Request, SystemBlock
+from memdir.model.model import CUT_OFF, Model, ModelSettings, Reply, Request, SystemBlock, stop_reason_of
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown, shown_line
 from memdir.prompts.listing import ended_among, keys_by_name, manifest, more_than_listed, told_today
@@ -150,6 +150,8 @@ def select_request(
 
 def selected(reply: Reply, headers: Sequence[Header]) -> list[str]:
     """The keys that an answer names. ModelError for an answer that holds no list of names, or none that is known."""
+    if stop_reason_of(reply.stop_reason) in CUT_OFF:
+        raise ModelError("the model's answer was cut off", kind="bad_reply")
     known = keys_by_name(headers)
     alike = {_folded(name): key for name, key in reversed(known.items())}
     tails = {tail: key for name, key in alike.items() if (tail := name.rpartition("/")[2]) not in alike}

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
+from memdir.agent.judged import Lineage
 from memdir.agent.loop import Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
@@ -28,8 +30,7 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
-from memdir.remember.evidence import has_prose, heard_and_agreed
-from memdir.remember.lineage import DraftJudge, Lineage, weigh
+from memdir.remember.lineage import DraftJudge, weigh
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
@@ -59,6 +60,7 @@ SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
 MAX_FAILURES = 3  # of one range of messages; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
+LATE_SECONDS = 600.0  # after its end that a turn is learned late
 PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
 TOLD_CHARACTERS = 80  # of a message: enough to know it again
@@ -71,6 +73,7 @@ class Extracted:
 
     files: tuple[str, ...]
     report: ForkReport
+    lost: int = 0  # drafts that were refused for their form and not written again: the same messages come again
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ class Extraction:
             return False
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
-        return isinstance(outcome, Extracted) or not outcome.reason.startswith("not_finished")
+        return not outcome.lost if isinstance(outcome, Extracted) else not outcome.reason.startswith("not_finished")
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
@@ -243,7 +246,9 @@ class Extraction:
             lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
             subject = "extract " + (", ".join(lineages) or "nothing new")
             moment = tell_moment(_moment_of(dated, lineages, turn.ended))
-            written += workspace.commit(_origin(self.session.id, lineages), subject, base=base, Moment=moment)
+            times = self._times_of(turn, dated, lineages, workspace)
+            origin = _origin(self.session.id, lineages)
+            written += workspace.commit(origin, subject, times=times, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -253,10 +258,24 @@ class Extraction:
             "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
+            "lost": len(workspace.lost),
         }
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        self.session.move_cursor(new[-1].id)
-        return Extracted(tuple(draft.key for draft in topics), report)
+        if workspace.lost:
+            self._failed("form_lost", new)
+        else:
+            self.session.move_cursor(new[-1].id)
+        return Extracted(tuple(draft.key for draft in topics), report, len(workspace.lost))
+
+    def _times_of(
+        self, turn: FinishedTurn, said: Sequence[Message], lineages: dict[str, Lineage], workspace: Workspace
+    ) -> dict[str, int]:
+        """How old new memories are that are learned late: their "tomorrow" counts from the day when it was said."""
+        if not turn.is_past and self.clock() - turn.ended < LATE_SECONDS:
+            return {}
+        new = {draft.path for draft in workspace.changed() if draft.before is None}
+        moments = {path: _moment_of(said, {path: one}, turn.ended) for path, one in lineages.items() if path in new}
+        return {path: int(moment * 1e9) for path, moment in moments.items()}
 
     def _written_in(self, new: Sequence[Message]) -> tuple[str, ...] | None:
         """What the main agent wrote down itself, with whatever tool (X3); None where the history does not tell."""

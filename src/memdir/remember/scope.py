@@ -15,8 +15,8 @@ from memdir.text.language import UNKNOWN, tongue_of
 from memdir.text.phrases import anywhere
 
 if TYPE_CHECKING:
+    from memdir.agent.judged import Judged
     from memdir.agent.workspace import Draft
-    from memdir.remember.lineage import Judged
     from memdir.store.store import MemoryStore
 
 OWN = "user"  # the scope of what holds for a person in all projects

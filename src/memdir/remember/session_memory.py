@@ -135,13 +135,13 @@ class SessionMemory:
         since = () if turn.reply.tool_uses else (turn.reply,)
         report = await run_fork(turn.request, self._job(template), tools, since=since, abort=self._abort)
         if not report.is_complete:
-            return self._skip(f"not_finished: {report.run.ending}")
+            return self._skip(f"not_finished: {report.run.failure}")
         if file.draft is None:
             return self._skip("nothing_written")
-        text = file.draft.decode("utf-8", "replace")
-        notes = Notes.parse(text, template)
-        if notes.is_empty or not notes.has_form(template):
+        written = Notes.parse(file.draft.decode("utf-8", "replace"), template)
+        if written.is_empty:
             return self._skip("form_lost")
+        notes = written.with_others(self.notes())
         make_folder(os.path.dirname(self.path))
         write_bytes_atomic(self.path, redact(notes.in_form(template)).encode("utf-8", "replace"))
         covered = (*turn.messages[:-1], *since)
@@ -193,9 +193,11 @@ class Notes:
     def body(self, title: str) -> str:
         return next((section.body for section in self.sections if section.title == title), "")
 
-    def has_form(self, template: str) -> bool:
-        """Whether every section of the template is there."""
-        return {section.title for section in self.sections} == set(titles_of(template))
+    def with_others(self, before: Notes | None) -> Notes:
+        """These notes, and the sections that they leave out as they were."""
+        given = {section.title for section in self.sections}
+        kept = [section for section in before.sections if section.title not in given] if before else []
+        return Notes((*self.sections, *kept))
 
     def in_form(self, template: str) -> str:
         """The notes as the template has them."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +28,7 @@ from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 MAX_UNLEARNED_BYTES = 64 << 20
+_DIGITS = 32  # enough that no two messages are ever taken for each other
 
 
 @dataclass
@@ -42,6 +45,7 @@ class SessionState:
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
     unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
+    unheard_words: tuple[str, ...] = ()  # the same by their words: a host may send them again under other ids
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -57,6 +61,7 @@ class SessionState:
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
                 unheard=frozenset(map(str, found.get("unheard", ()))),
+                unheard_words=tuple(map(str, found.get("unheardWords", ()))),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -80,13 +85,23 @@ class SessionState:
     def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
         """A turn was said while memory was off: nothing is learned from it, now or later."""
         self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
+        self.unheard_words += tuple(_by_words(message) for message in turn.own if message.text.strip())
         self.extract_cursor = turn.reply.id
         if is_saved:
             self.move_cursor(turn.reply.id)
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Messages, with the mark of those that were said while memory was off."""
-        return tuple(replace(one, is_off=True) if one.id in self.unheard else one for one in messages)
+        """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
+        are known by their words, as often as they were said then."""
+        is_known = any(one.id in self.unheard for one in messages)
+        left = Counter(() if is_known else self.unheard_words)
+        found = []
+        for one in messages:
+            words = _by_words(one) if left else ""
+            is_off = one.id in self.unheard or left[words] > 0
+            left[words] -= is_off
+            found.append(replace(one, is_off=True) if is_off else one)
+        return tuple(found)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -111,6 +126,7 @@ class SessionState:
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
             "unheard": sorted(self.unheard),
+            "unheardWords": list(self.unheard_words),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -181,6 +197,12 @@ class Unlearned:
             self._let_go = None
 
 
+def _by_words(message: Message) -> str:
+    """What knows a message again, and tells nobody what it said."""
+    text = f"{message.role} {' '.join(message.text.split())}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
 def unlearned_sessions(layout: Layout) -> list[str]:
     """The sessions of a project that have turns left to learn from."""
     try:
@@ -216,6 +238,7 @@ def fork_session(
     before = SessionState.load(origin, layout)
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
+    fork.unheard, fork.unheard_words = before.unheard, before.unheard_words
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
     if before.summarized_up_to in ids:

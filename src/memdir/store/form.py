@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable
 
 from memdir.errors import BadMemoryFile
-from memdir.store.frontmatter import quoted
+from memdir.store.frontmatter import TRUST_FIELD, find_block, quoted
 from memdir.store.taxonomy import MemoryType, parse_type
 from memdir.store.topic import Topic
+from memdir.store.trust import marked_trust
 from memdir.text.naming import describe
 
 HOW_TO_DELETE = "To delete a memory, Write it with the single line <!-- delete: the reason -->"
@@ -28,7 +29,7 @@ _FIELDS = {
     **dict.fromkeys(("type", "kind", "category", "memory_type", "memory type"), "type"),
     **{word: word for word in ("trust", "pinned", "tags", "created", "updated", "date")},
 }
-_MAIN = frozenset(("name", "description", "type"))
+_MAIN = ("name", "description", "type")
 _KINDS = {
     **dict.fromkeys(("person", "profile", "persona", "about_user", "user_profile", "identity"), MemoryType.USER),
     **dict.fromkeys(("preference", "rule", "correction", "convention", "guideline", "style"), MemoryType.FEEDBACK),
@@ -77,6 +78,7 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
             repaired.append(told)
     _refuse_deletion(key, text)
     topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, repaired)
+    topic = _without_new_fields(topic, before, repaired)
     known = _problems(Topic(before)) if before else []
     problems = [problem for problem in _problems(topic) if problem not in known]
     if problems:
@@ -167,7 +169,9 @@ def _header_at(lines: list[str], at: int) -> bool:
     if not _DASHES.match(lines[at]):
         return False
     below = [line for line in lines[at + 1 : at + 8] if line.strip()]
-    return bool(below) and _known(below[0]) is not None and len({_known(line) for line in below} & _MAIN) > 1
+    return (
+        bool(below) and _known(below[0]) is not None and len({_known(line) for line in below}.intersection(_MAIN)) > 1
+    )
 
 
 def _header(lines: list[str], start: int) -> tuple[list[str], int]:
@@ -201,7 +205,7 @@ def _value(text: str) -> str:
 
 def _filled(key: str, topic: Topic, before: bytes | None, repaired: list[str]) -> Topic:
     """What is missing of the fields and can be told from the rest."""
-    if not topic.has_frontmatter or not _MAIN & topic.fields.keys():
+    if not topic.has_frontmatter or not topic.fields.keys() & set(_MAIN):
         return topic
     told = topic.fields.get("type", "").strip().lower().replace(" ", "_").replace("-", "_")
     stem = key.rsplit("/", 1)[-1].partition("_")[0].lower()
@@ -221,6 +225,45 @@ def _filled(key: str, topic: Topic, before: bytes | None, repaired: list[str]) -
         heading = next((line.strip(" #\t") for line in body if line.startswith("#")), "")
         topic = topic.with_field("name", heading or key.rsplit("/", 1)[-1][:-3].replace("_", " "))
     return topic
+
+
+def _without_new_fields(topic: Topic, before: bytes | None, repaired: list[str]) -> Topic:
+    """Only name, description and type are a model's to write; a pin, a tag, a note are a person's, and what says more
+    than a reader of the fields sees (a comment, a second name) is nobody's. A model may doubt its words, not vouch."""
+    stood = Topic(before or b"")
+    extra, known = _not_main(topic), _not_main(stood)
+    if extra != known:
+        header = stood.data[: len(stood.data) - len(stood.body.encode("utf-8", "surrogateescape"))]
+        new = Topic(header or b"---\n---\n").with_body("\n" + topic.body.lstrip("\n"))
+        for name in (*_MAIN, *((TRUST_FIELD,) if marked_trust(topic).is_low else ())):
+            new = new.with_field(name, topic.fields[name]) if topic.fields.get(name) else new
+        lines = [line for line in extra if line not in known]
+        named = [line.partition(":")[0].strip() for line in lines if ":" in line and line[:1] not in " \t#-"]
+        if lines:
+            told = ", ".join(dict.fromkeys(named)) or "what stood beside them"
+            repaired.append(f"only name, description and type are yours to set: its header is without {told}")
+        return new
+    return topic
+
+
+def _not_main(topic: Topic) -> list[str]:
+    """The lines of a header that set none of a memory's own fields."""
+    block = find_block(topic.data)
+    lines = topic.data[block.start : block.end].decode("utf-8", "surrogateescape").splitlines() if block else []
+    found: list[str] = []
+    seen: set[str] = set()
+    name, is_main = "", False
+    own = (*_MAIN, TRUST_FIELD) if marked_trust(topic).is_low else _MAIN
+    for line in lines:
+        if line[:1] not in (" ", "\t"):
+            name = line.partition(":")[0].strip().strip("\"'")
+            is_main = name in own and name not in seen and ":" in line and " # " not in line
+            seen.add(name)
+        elif not topic.fields.get(name):
+            is_main = False  # a mapping below a name is no name
+        if not is_main and line.strip():
+            found.append(line)
+    return found
 
 
 def _outside_fences(text: str) -> list[str]:

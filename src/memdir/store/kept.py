@@ -29,6 +29,8 @@ OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
+TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in words of its own,
+SAME_WORD = 0.35  # each by one that is as near as this
 MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
 _LATER = {
     "main": ("why", "how", "update", "before"),
@@ -145,6 +147,30 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
     topic = _with_fields(after.with_body(body) if lines else after, before, seen or before)
     return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
+
+
+def unsaid(topic: Topic, others: Sequence[str]) -> list[tuple[str, str]]:
+    """What a memory says and none of the other texts does, in its words or nearly: each sentence with its label."""
+    held = [(_Held(text), text, terms_in(text)) for text in others]
+    return [
+        (unit.label, unit.said)
+        for unit in _units(topic.body)
+        if (unit.terms or unit.facts or not unit.is_prose)
+        and not any(unit in words or (unit.is_prose and _is_told(unit, text, said)) for words, text, said in held)
+    ]
+
+
+def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
+    """Whether a text has most words of a sentence, all its facts, and for every other word one that means nearly the
+    same. Another weekday is another fact."""
+    missing = unit.terms - said
+    if len(missing) > TOLD_OTHERWISE * len(unit.terms) or _missing(unit.facts, said):
+        return False
+    words = [word for word in split_words(unit.said) if terms_in(word) & missing]
+    if any(is_weekday(word) or word[:1].isdigit() for word in words):
+        return False
+    known = [Sentence(word) for word in dict.fromkeys(split_words(text))] if words else []
+    return all(max((Sentence(word).meaning(one) for one in known), default=0.0) >= SAME_WORD for word in words)
 
 
 def is_another(before: Topic, after: Topic) -> bool:

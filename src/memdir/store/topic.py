@@ -66,6 +66,12 @@ class Topic:
         """The Markdown below the frontmatter, line endings as they are, bytes that are not UTF-8 kept as surrogates."""
         return self.data[self._body_start :].decode("utf-8", "surrogateescape")
 
+    @property
+    def has_text(self) -> bool:
+        """Whether it says something below its title."""
+        lines = (line.strip() for line in self.body.splitlines())
+        return any(line and not line.startswith(("#", "<!--")) for line in lines)
+
     def with_field(self, key: str, value: str) -> Topic:
         """The same file with one frontmatter value set."""
         return self if self.fields.get(key) == value else Topic(replace_field(self.data, key, value))
@@ -92,6 +98,8 @@ class Topic:
                 found.append(f"its type {raw_type!r} is none of user, feedback, project, reference")
             if not self.description:
                 found.append("it has no description, which is what recall judges by")
+            if not self.has_text:
+                found.append("it has no text below its fields")
         return found
 
     def line_ending(self) -> str:

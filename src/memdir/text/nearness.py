@@ -6,15 +6,23 @@ The table of meanings carries paraphrases; a small glossary, numbers, names and 
 from __future__ import annotations
 
 import math
-from functools import cache
+import re
+from functools import cache, lru_cache
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
-from memdir.text.language import common_words
+from memdir.text.language import UNKNOWN, common_words
+from memdir.text.phrases import anywhere
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
 MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
+TELLING_PART = 2  # topic words from which a part of a sentence is looked at by itself
+# What joins two statements to one sentence; between words of code there are no spaces.
+_JOINS = re.compile(
+    r"\s*[,;:，、；：](?:\s+|(?<=[，、；：]))|\s[–—-]{1,2}\s|[.!?…]\s+|[。！？]"
+    r"|\s(?=(?:and|but|then|und|aber|et|mais|y|pero|e|ed|ma|mas|en|maar|i|ale|och|men|og|ve|ama|и|но|а|і|та|але|a)\s)|(?=并且|而且|但)"
+)
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 
 
@@ -40,12 +48,60 @@ class Sentence:
 
     def nearness(self, other: Sentence, *, is_translated: bool) -> float:
         """How much of this the other says; between languages only the meaning can tell."""
-        meaning = sum(map(float.__mul__, self._direction, other._direction))
+        meaning = self.meaning(other)
         if is_translated:
             same = len(self.terms & other.terms)  # numbers, names and words of code are the same in every language
             shared = (len(self.things & other.things) + same) / max(MIN_THINGS, len(self.things) + same)
             return max(meaning, (meaning + shared) / 2)
         return (meaning + len(self.terms & other.terms) / max(1, len(self.terms))) / 2
+
+    def meaning(self, other: Sentence) -> float:
+        """How near the two are by what their words mean alone."""
+        return sum(map(float.__mul__, self._direction, other._direction))
+
+
+def parts_of(text: str) -> list[str]:
+    """The statements that are joined in a sentence, each with what joins it to the one before; what is too short to
+    tell anything stays with its neighbour."""
+    cuts = [found.start() for found in _JOINS.finditer(text)]
+    parts, last = [], 0
+    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        is_telling = all(len(_terms(one)) >= TELLING_PART for one in (text[last:start], text[start:end], text[start:]))
+        if start and is_telling:
+            parts.append(text[last:start])
+            last = start
+    return [*parts, text[last:]]
+
+
+def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool = False) -> bool:
+    """Whether one of two sentences denies what the other says, as far as their words for no tell, where they speak of
+    the same: "pnpm, not npm" does not deny "use pnpm". Counted, one that says no far more often does, too."""
+    denies = anywhere("negated", None if tongue == UNKNOWN else tongue)
+    fewer, more = sorted(len(denies.findall(text)) for text in (one, other))
+    if fewer or not more:
+        return is_counted and more - fewer > 1
+    pairs = [
+        (len(_terms(part) & _terms(beside)), bool(denies.search(part)) == bool(denies.search(beside)))
+        for part in _clauses(one, denies)
+        for beside in _clauses(other, denies)
+    ]
+    most = max(shared for shared, _ in pairs)
+    return not any(is_same for shared, is_same in pairs if shared == most)
+
+
+def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:
+    """What commas and small words part; one that names nothing ("I never want") belongs to the next."""
+    found: list[str] = []
+    for clause in _JOINS.split(text):
+        found[-1:] = (
+            [f"{found[-1]} {clause}"] if found and not _terms(denies.sub(" ", found[-1])) else [*found[-1:], clause]
+        )
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in split_words(text) if _is_content(word))
 
 
 def _is_content(word: str) -> bool:

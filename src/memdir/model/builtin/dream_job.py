@@ -54,8 +54,12 @@ class Planned:
         return [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
 
     def writes(self) -> Reply:
-        contents = [{"file_path": self._path(edit), "content": _content(edit)} for edit in self.plan.edits]
-        return calls(ToolUse(f"write_{number}", "Write", arguments) for number, arguments in enumerate(contents))
+        """What is deleted comes last: by then its text stands elsewhere."""
+        uses = [
+            ToolUse(f"write_{number}", "Write", {"file_path": self._path(edit), "content": _content(edit)})
+            for number, edit in enumerate(self.plan.edits)
+        ]
+        return calls(sorted(uses, key=lambda use: self.plan.edits[int(use.id.removeprefix("write_"))].data is None))
 
     def _path(self, edit: Edit) -> str:
         return os.path.join(self.job.folder.root, edit.key)
@@ -163,5 +167,12 @@ def _written(plan: Plan, request: Request) -> list[Edit]:
 def _told(plan: Plan, written: Sequence[Edit]) -> str:
     reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in written)
     lines = list(dict.fromkeys(reasons)) or ["Nothing to repair."]
-    lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
+    groups: list[tuple[str, dict[str, None]]] = []
+    for doubt in plan.left_alone:  # twelve files that are alike are one line, and not sixty-six pairs
+        same = (keys for what, keys in groups if what == doubt.what and not keys.keys().isdisjoint(doubt.keys))
+        keys = next(same, None)
+        if keys is None:
+            groups.append((doubt.what, keys := {}))
+        keys.update(dict.fromkeys(doubt.keys))
+    lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
     return "\n".join(lines)

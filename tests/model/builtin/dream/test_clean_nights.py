@@ -9,6 +9,8 @@ import pytest
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.night import Doubt, Plan
+from memdir.model.builtin.dream_job import _told
 from memdir.store.topic import Topic
 
 NOW = datetime(2026, 6, 20, 3, 0, tzinfo=UTC)
@@ -85,3 +87,11 @@ def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None
     assert "30 s" in today[2]
     assert "The request timeout of the gateway is 45 s." in today[0]
     assert (topic.name, "# Gateway timeout 45 s" in topic.body) == ("Gateway timeout 45 s", True)
+
+
+def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:
+    keys = [f"note_{number}.md" for number in range(12)]
+    pairs = [Doubt((one, two), "they are alike") for at, one in enumerate(keys) for two in keys[at + 1 :]]
+    other = Doubt(("x.md", "y.md"), "they are alike")
+    told = _told(Plan((), (*pairs, other)), ()).splitlines()
+    assert told[1:] == [f"Left alone: {', '.join(keys)}: they are alike", "Left alone: x.md, y.md: they are alike"]

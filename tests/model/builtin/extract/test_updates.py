@@ -210,3 +210,13 @@ def test_an_update_in_the_same_breath_keeps_the_reason() -> None:
 @pytest.mark.parametrize("came", [by_and_by, at_once])
 def test_two_rules_that_share_words_are_two_memories(came: Callable[..., dict[str, str]]) -> None:
     assert len(came("Always prefix branches with feat/.", "Always prefix commits with feat:.")) == 2
+
+
+def test_a_title_does_not_tell_the_value_that_was_replaced() -> None:
+    [found] = drafts("""
+        u: In this repo always prefix branches with feat/ or fix/ because the CI matches on it.
+        a: Understood.
+        u: From now on always prefix branches with feat/ or bug/ in this repo.
+        a: Understood.
+    """)
+    assert "fix/" not in f"{found.name} {found.description}"

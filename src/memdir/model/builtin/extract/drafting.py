@@ -9,6 +9,7 @@ from datetime import date
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
+from memdir.model.builtin.extract.same_memory import subject_and_values
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
@@ -49,7 +50,8 @@ def compose(
         return None
     lead = parts.lead or parts.rule[0]
     description = describe_rule(lead, [text for text in parts.rule if text != lead])
-    name = " ".join(updates.name.split()) if updates and not facts_in(updates.name) else title(lead)
+    is_named = updates and not facts_in(updates.name) and not subject_and_values(updates.name)[1]
+    name = " ".join(updates.name.split()) if updates and is_named else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
     body = _body(parts, candidate, updates)

@@ -18,7 +18,7 @@ from memdir.agent.forgotten import Heard, heard_in
 from memdir.store.taxonomy import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
-from memdir.text.nearness import Sentence
+from memdir.text.nearness import Sentence, is_opposite
 from memdir.text.phrases import Cue, anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
@@ -125,6 +125,12 @@ class Support:
     assistant: float
     source: Said | None
     is_agreed: bool
+    denied: float = 0.0  # how near the user comes to it with a sentence that says the opposite
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the user said the opposite of it, and nothing like it."""
+        return not self.is_agreed and self.denied >= max(CLEARLY, self.user + LEAD)
 
     @property
     def is_users(self) -> bool:
@@ -158,7 +164,8 @@ class Support:
 class Evidence:
     """A conversation taken apart by who speaks, to be asked about claims."""
 
-    def __init__(self, said: Sequence[Said]) -> None:
+    def __init__(self, said: Sequence[Said], *, reads_more: bool = False) -> None:
+        """`reads_more`: whoever writes may have read more than this, which nobody can ask."""
         said = [replace(piece, text=piece.text[:MAX_PIECE_CHARS]) for piece in said[-MAX_PIECES:]]
         self._said = said
         own = [piece for piece in said if piece.speaker in (Speaker.USER, Speaker.REPORTED)]
@@ -170,7 +177,8 @@ class Evidence:
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
         self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
         low = [piece for piece in said if piece.trust.is_low]
-        self.has_foreign = bool(low) or any(piece.speaker is Speaker.REPORTED for piece in said)
+        self._reads_more = reads_more
+        self.has_foreign = reads_more or bool(low) or any(piece.speaker is Speaker.REPORTED for piece in said)
         tongues = [(piece, tongue_of(piece.text[:MAX_TOLD])) for piece in low]
         texts = [(piece, tongue, text) for piece, tongue in tongues for text in sentences_of(piece.text)]
         self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
@@ -182,13 +190,21 @@ class Evidence:
 
     @property
     def lowest(self) -> Trust:
-        return min((piece.trust for piece, *_ in self._foreign), default=Trust.ASSISTANT)
+        default = Trust.TOOL if self._reads_more else Trust.ASSISTANT
+        return min((piece.trust for piece, *_ in self._foreign), default=default)
 
     def _support(self, claim: str, kind: MemoryType | None, draft_tongue: str) -> Support:
         """Who carries a claim. For a fact the user's questions and what he tells of others count as well; what is so
         of the user himself is not made so by a bare yes."""
         asked, is_translated = Sentence(claim), draft_tongue != self.tongue
-        user = _nearest(asked, self._told if kind in FACTUAL else self._own, is_translated=is_translated)
+        told = self._told if kind in FACTUAL else self._own
+        user, denied = _nearest(asked, told, is_translated=is_translated), 0.0
+        if user >= SAID:
+            tongue = UNKNOWN if is_translated else self.tongue  # a few words may be of either language
+            opposite = {one for one in told if is_opposite(one.text, claim, tongue)}
+            denied = _nearest(asked, opposite, is_translated=False)
+            if denied >= CLEARLY or not is_translated:
+                user = _nearest(asked, (one for one in told if one not in opposite), is_translated=is_translated)
         source, foreign = None, 0.0
         for piece, tongue, sentence in self._foreign:
             near = asked.nearness(sentence, is_translated=tongue != draft_tongue)
@@ -198,7 +214,13 @@ class Evidence:
         least = SAID if foreign < SAID else FOREIGN  # what came from elsewhere must have been put to him as it is
         named = [one for one in self._agreements if one.named(asked, is_translated=is_translated) >= least]
         is_agreed = any(one.repeats(asked) or (kind != MemoryType.USER and one.keeps(foreign)) for one in named)
-        return Support(user, foreign, assistant, source, is_agreed)
+        return Support(user, foreign, assistant, source, is_agreed, denied)
+
+    def lends_words(self, claim: str, beside: str) -> bool:
+        """Whether a claim has words of somebody else's that neither the user nor what stands beside it has."""
+        ours = Sentence(beside).terms.union(*(one.terms for one in self._told))
+        theirs = Sentence(claim).terms - ours
+        return bool(theirs) and any(theirs & sentence.terms for *_, sentence in self._foreign)
 
     def messages_of(self, claims: Iterable[str], *, is_translated: bool) -> tuple[str, ...]:
         """The messages of the user and the assistant that say what is claimed."""
@@ -227,7 +249,7 @@ class Evidence:
             return None
         if not all(_is_plain(text, self.tongue) for text in said):
             return False
-        return is_translated or not any(_is_opposite(text, claim, self.tongue) for text in said)
+        return is_translated or not any(is_opposite(text, claim, self.tongue, is_counted=True) for text in said)
 
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""
@@ -333,13 +355,6 @@ def _is_plain(text: str, tongue: str) -> bool:
         return False
     head, colon, _ = text.partition(":")
     return not colon or bool(_meanings(head, tongue) & (_ASKED_FOR | {"remember", "self"}))
-
-
-def _is_opposite(text: str, other: str, tongue: str) -> bool:
-    """Whether one of two sentences denies what the other says, as far as their words for no tell."""
-    denies = anywhere("negated", None if tongue == UNKNOWN else tongue)
-    counts = [len(denies.findall(one)) for one in (text, other)]
-    return (min(counts) == 0) != (max(counts) == 0) or max(counts) - min(counts) > 1
 
 
 def _texts(pieces: Iterable[Said]) -> list[str]:

@@ -1,0 +1,349 @@
+"""Whose words a draft is made of, claim by claim, and what may become of it (X12, L1, ADR 0044).
+
+Asked at the write by every job that writes memories: one planted sentence among honest ones is still a planted one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+
+from memdir.agent.evidence import (
+    CLEARLY,
+    ECHOED,
+    FACTUAL,
+    LEAD,
+    OWN_LEAD,
+    SAID,
+    TELLING_TERMS,
+    Evidence,
+    Said,
+    Support,
+)
+from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
+from memdir.store.topic import Topic
+from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.text.language import UNKNOWN, fold, language, tokens, tongue_of
+from memdir.text.naming import title
+from memdir.text.nearness import TELLING_PART, Sentence, parts_of
+from memdir.text.phrases import cues
+from memdir.text.sentences import sentences_of
+from memdir.text.speakers import Speaker
+
+HINT = 0.2  # nearness that a translation should have at least to something that the user said
+UNLIKE = 0.3  # nearer to the user than that it may be his in other words
+CARRIED = 0.22  # nearness to the user that what a memory is about has on the average
+PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
+_LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
+_WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
+_COMMANDS = frozenset({"durable", "want", "remember"})
+_COMMANDS_AT_START = {"always": 3, "forbid": 3, "request": 1}  # within so many words from the beginning
+_OF_THE_USER = re.compile(
+    r"\buser (?:wants|prefers|likes|hates|requires|expects|needs|asks|asked|demands|insists|agreed|approves|allows)\b"
+    r"|\brules?\b\s*:|\b(?:must|shall|should)\b",
+    re.IGNORECASE,
+)
+
+
+class Verdict(StrEnum):
+    """What becomes of a draft."""
+
+    KEPT = "kept"  # the user's, or a fact with the trust of its source
+    QUOTED = "quoted"  # perhaps the user's: kept, but as somebody's words
+    REFUSED = "refused"  # somebody else's
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The messages a memory came from, and its trust: the lowest of theirs."""
+
+    messages: tuple[str, ...]
+    trust: Trust
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A draft's claims, and who carries each."""
+
+    topic: Topic
+    claims: tuple[str, ...]
+    supports: tuple[Support, ...]
+    evidence: Evidence
+    is_translated: bool
+    reasons: frozenset[str]
+    remarks: frozenset[str]
+    known: frozenset[str]  # what stood there before
+    is_new: bool
+    is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
+    tongue: str = UNKNOWN  # of the draft
+
+    @property
+    def _main(self) -> list[Support]:
+        """Who carries what the memory is about: its name, and what stands under a label, only go with it."""
+        both = list(zip(self.claims, self.supports, strict=True))
+        return [support for claim, support in both if claim not in self.remarks] or list(self.supports)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Words of a tool, a page, a paste, a recalled memory or the assistant cannot become a memory about the user or
+        a rule, under whatever type, unless the user says so. Where nobody can tell, it is kept as a quotation."""
+        if self.denied:
+            return Verdict.REFUSED
+        if self.is_users or not self._is_rule:
+            return Verdict.KEPT
+        return Verdict.REFUSED if self._is_elsewhere else Verdict.QUOTED
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the user carries it: something of it is his, and nothing of it somebody else's."""
+        if not self.claims:
+            return True  # it only leaves something out
+        if self.planted or (self.is_new and self.supports[0].is_echo):
+            return False
+        must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
+        if must_ask and not self.evidence.is_lasting:
+            return any(support.is_plain for support in self._main)
+        return (any(support.is_users for support in self._main) and self._leans_to_user) or self._is_free_rendering()
+
+    @property
+    def is_users_alone(self) -> bool:
+        """Whether nothing of it is nearer to somebody else, so that it may be believed in every project: what was only
+        agreed to, or is unsure, is not."""
+        if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
+            return False
+        main = [claim for claim in self.claims if claim not in self.remarks] or list(self.claims)
+        main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
+        plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main]
+        if False in plain or (main and True not in plain):
+            return False
+        # What a model adds of its own is its own only where nobody else said anything that it could be from.
+        is_alone = not self.evidence.has_foreign
+        is_main_theirs = None not in plain and all(one.user >= max(SAID, one.foreign) for one in self._main)
+        return (is_alone or is_main_theirs) and not self.strange_remarks
+
+    @property
+    def strange_remarks(self) -> list[str]:
+        """What a name, a file's name or a line under a label says and the user does not."""
+        both = zip(self.claims, self.supports, strict=True)
+        return [claim for claim, support in both if claim in self.remarks and self._is_strange(claim, support)]
+
+    def _is_strange(self, claim: str, support: Support) -> bool:
+        if support.is_denied:
+            return True
+        if not self.evidence.has_foreign:
+            return support.user < HINT and is_commanding(claim)
+        if support.user >= max(SAID, support.foreign):
+            return False
+        return support.foreign >= SAID or self.evidence.lends_words(claim, self.headline)
+
+    def _is_repeated(self, claim: str) -> bool:
+        """Whether the memory said so before, in other words."""
+        asked = Sentence(claim)
+        return any(asked.nearness(Sentence(text), is_translated=False) >= CLEARLY for text in self.known)
+
+    @property
+    def headline(self) -> str:
+        """What the memory is about, in its own words."""
+        return "\n".join(_headline(self.topic))
+
+    @property
+    def said(self) -> list[str]:
+        """The user's own sentences that it was made from."""
+        return self.evidence.said_of(_headline(self.topic), is_translated=self.is_translated)
+
+    @property
+    def _leans_to_user(self) -> bool:
+        """Whether what the memory is about, taken together, is as near to the user as to anybody else."""
+        if self.topic.kind in FACTUAL or not self.evidence.has_foreign or any(one.is_agreed for one in self._main):
+            return True
+        user = fmean(one.user for one in self._main)
+        foreign, assistant = (fmean(one.foreign for one in self._main), fmean(one.assistant for one in self._main))
+        return user >= max(CARRIED, min(foreign - LEAD, CLEARLY), assistant - OWN_LEAD)
+
+    @property
+    def _is_rule(self) -> bool:
+        """Whether it speaks of the user or tells somebody what to do; and an idea of the assistant's is no fact."""
+        if self.topic.kind in PERSONAL:
+            return True
+        both = zip(self.claims, self.supports, strict=True)
+        if any(is_commanding(claim) for claim, support in both if not support.is_users):
+            return True
+        return not self.evidence.has_foreign and any(support.assistant >= ECHOED for support in self.supports)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether its words stand in somebody else's text and nothing like them in the user's."""
+        is_unmeasured = self.is_translated and self.evidence.is_lasting  # he asked for something, in other words
+        if is_unmeasured or max(support.user for support in self._main) >= UNLIKE:
+            return False
+        if not self.evidence.has_foreign:
+            return not self.evidence.has_agreement and any(one.assistant >= ECHOED for one in self._main)
+        return any(one.is_from_elsewhere for one in self._main)
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether most of it is nearer to the user than to anybody else."""
+        vouched = [one for one in self.supports if one.is_users and (one.is_agreed or one.user >= one.foreign)]
+        return self.topic.kind not in FACTUAL or 2 * len(vouched) >= len(self.supports)
+
+    @property
+    def planted(self) -> list[str]:
+        """The claims that are somebody else's. A reason may tell what others say; it may not command."""
+        foreign = [
+            part
+            for claim, support in zip(self.claims, self.supports, strict=True)
+            for part in self._theirs(claim, support)
+        ]
+        return [claim for claim in foreign if claim not in self.reasons or is_commanding(claim)]
+
+    def _theirs(self, claim: str, support: Support) -> list[str]:
+        """What of a claim is somebody else's: all of it, or of a rule what was joined to words of the user's."""
+        if support.is_foreign:
+            return [claim]
+        parts = parts_of(claim) if self.topic.kind not in FACTUAL or is_commanding(claim) else []
+        asked = [(part, self.evidence.support(part, self.topic.kind, self.tongue)) for part in parts[len(parts) == 1 :]]
+        telling = [(part, one) for part, one in asked if len(Sentence(part).terms) >= TELLING_TERMS]
+        return [part for part, one in telling if one.is_foreign and one.user < HINT]
+
+    @property
+    def unsaid(self) -> list[str]:
+        """What the user did not say, to be told."""
+        both = zip(self.claims, self.supports, strict=True)
+        return self.planted or self.denied or [claim for claim, one in both if not one.is_users] or list(self.claims)
+
+    @property
+    def denied(self) -> list[str]:
+        """The claims of which the user said the opposite; what only names a thing denies nothing."""
+        both = zip(self.claims, self.supports, strict=True)
+        named = sentences_of(f"{_named(self.topic.name)}\n{self.topic.description}")
+        denied = (claim for claim, one in both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
+        return [claim for claim in denied if claim not in named or claim in self.topic.body or is_commanding(claim)]
+
+    def _is_free_rendering(self) -> bool:
+        """What nobody else said is the user's in other words, or in another language, when he asked for something."""
+        if any(support.foreign >= SAID or support.assistant >= ECHOED for support in self.supports):
+            return False
+        nearest = max((support.user for support in self.supports), default=0.0)
+        is_free = self.is_translated and self.evidence.is_lasting
+        return nearest >= HINT and (is_free or not self.evidence.has_foreign)
+
+
+def judge(
+    topic: Topic,
+    before: Topic | None,
+    evidence: Evidence,
+    *,
+    file_name: str = "",
+    stands: Callable[[str], bool] | None = None,
+) -> Judged:
+    """Ask the conversation about everything that a draft adds to what stood there, and `stands` nowhere else. What a
+    new file is called says something too."""
+    known = frozenset(claims_of(before)) if before else frozenset()
+    all_claims = claims_of(topic, "" if before else file_name)
+    claims = tuple(claim for claim in all_claims if claim not in known and not (stands and stands(claim)))
+    tongue = tongue_of(" ".join(claims))
+    supports = tuple(evidence.support(claim, topic.kind, tongue) for claim in claims)
+    reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
+    remarks = frozenset(all_claims) - frozenset(_headline(topic))
+    said = (topic, claims, supports, evidence, tongue != evidence.tongue)
+    return Judged(*said, reasons, remarks, known, before is None, tongue=tongue)
+
+
+def without_planted(judged: Judged) -> Topic:
+    """A memory of the user's without what somebody else put into its body, and without the opposite of what the user
+    said. Where nothing of it is his, there is nothing to save; where its headline is somebody else's, it
+    is that memory and stays as it is."""
+    topic, planted = judged.topic, judged.planted
+    if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
+        return without(topic, judged.denied) if judged.denied else topic
+    return without(topic, [*planted, *judged.denied])
+
+
+def without(topic: Topic, claims: Sequence[str]) -> Topic:
+    """A memory without these sentences in its body."""
+    body = topic.body
+    for claim in claims:
+        body = body.replace(claim, "." if claim.endswith(".") and not claim[:1].isalnum() else "")
+    lines = [line for line in body.split("\n") if not line.strip() or re.search(r"\w", _LABEL.sub("", line))]
+    if body != topic.body and re.search(r"\w", "".join(lines)):
+        topic = topic.with_body("\n".join(lines))
+    return topic
+
+
+def trace(judged: Judged) -> Lineage:
+    """A memory's sources among what was said, and the lowest trust of theirs."""
+    evidence = judged.evidence
+    spoken = evidence.messages_of(judged.claims, is_translated=judged.is_translated)
+    if judged.is_users and (not evidence.has_foreign or judged.is_vouched):
+        return Lineage(spoken, Trust.USER)
+    is_quoted = judged.verdict is Verdict.QUOTED
+    if not evidence.has_foreign and not is_quoted:
+        return Lineage(spoken, Trust.ASSISTANT)
+    # Nobody here vouched for it, and there was text of others to take it from, in whatever words.
+    sources = [support.source for support in judged.supports if support.source and not support.is_users]
+    trust = min((piece.trust for piece in sources), default=Trust.TOOL if is_quoted else evidence.lowest)
+    return Lineage(tuple(dict.fromkeys((*spoken, *(piece.message_id for piece in sources)))), trust)
+
+
+def is_commanding(claim: str) -> bool:
+    """Whether a sentence tells somebody what to do, or what the user wants."""
+    folded = fold(claim)
+    found = cues(folded, tokens(folded), language(folded))
+    if any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found):
+        return True
+    return _OF_THE_USER.search(claim) is not None
+
+
+def _headline(topic: Topic) -> list[str]:
+    """The description, and the body up to its first label."""
+    return sentences_of(f"{topic.description}\n{_LABEL.split(topic.body, maxsplit=1)[0]}")
+
+
+def claims_of(topic: Topic, file_name: str = "") -> list[str]:
+    """All that a memory says. Its name, and that of its file, say the same as the rest in short; what they say more is
+    a claim of its own."""
+    rest = f"{topic.description}\n{_LABEL.sub(chr(10), topic.body)}"
+    words, stem = Sentence(rest).terms, file_name.rpartition("/")[2].removesuffix(".md").partition("_")
+    called = [part.strip(" ,;:–—-") for part in parts_of(_named(topic.name)) if _says_more(part, words)]
+    words |= Sentence(_named(topic.name)).terms
+    called += [name for name in [_named(stem[2] or stem[0])] if len(Sentence(name).terms - words) >= TELLING_PART]
+    return list(dict.fromkeys((*sentences_of(rest), *(part for part in called if re.search(r"\w", part)))))
+
+
+def _says_more(name: str, words: frozenset[str]) -> bool:
+    terms = Sentence(name).terms
+    return len(terms & words) * 2 < len(terms) or len(terms - words) >= TELLING_PART
+
+
+def renamed(topic: Topic, claims: Sequence[str]) -> Topic:
+    """A memory without these claims, called after its description where its name says one of them."""
+    is_named = any(claim in _named(topic.name) for claim in claims)
+    return without(topic.with_field("name", title(topic.description)) if is_named else topic, claims)
+
+
+def _named(name: str) -> str:
+    return re.sub(r"(?<=\w)[-_]+(?=\w)|_+", " ", name)
+
+
+def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
+    """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
+    for store in stores:
+        marked = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        for memory in store.readable(marked):
+            topic = memory.topic
+            text = f"{topic.name}\n{topic.description}\n{topic.body}"
+            yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+
+
+def marked(judged: Judged, before: bytes | None, trust: Trust) -> bytes:
+    """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3); a quotation
+    tells nothing of the user and is no rule of his, whatever it called itself (S6)."""
+    topic = judged.topic
+    if judged.verdict is Verdict.QUOTED and topic.kind in PERSONAL:
+        topic = topic.without_field("type")
+    known = marked_trust(Topic(before)) if before else Trust.USER
+    return with_trust(topic, min(trust, known)).data
