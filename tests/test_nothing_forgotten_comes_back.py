@@ -279,6 +279,17 @@ def test_the_order_in_which_conversations_are_read_does_not_matter(life: Life, n
     assert "Fridays" not in life.told()
 
 
+def test_an_older_conversation_than_those_under_review_is_known_too(life: Life) -> None:
+    """The prompt invites to look into them."""
+    life.said("monday", "We deploy on Fridays.")
+    state = SessionState.load("monday", life.memory.layout)
+    state.move_cursor(Conversation.resume(life.memory.transcript("monday")).messages[-1].id)
+    life.said("tuesday", "We deploy on Tuesdays.")
+    life.learns("deploys.md", TUESDAY)
+    life.dreams(life.model("deploys.md", FRIDAY), "tuesday")
+    assert "Tuesdays" in life.told() and "Fridays" not in life.told()
+
+
 OLD_AND_NEW = {
     "a name": ("We use MySQL for the shop.", "We use PostgreSQL for the shop instead of MySQL."),
     "gone": ("We use MySQL for the shop.", "We switched the shop to PostgreSQL, MySQL is gone."),

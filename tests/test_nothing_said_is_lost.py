@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memdir import MemDir, Message, Session, open_memory
-from memdir.errors import ModelError, PathEscape, UsageError
+from memdir.errors import ModelError, ModelFailure, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
 from memdir.model.model import Reply
 from memdir.model.scripted import says
@@ -67,8 +67,11 @@ class Gated:
 
 
 class Failing:
+    def __init__(self, kind: ModelFailure = "network") -> None:
+        self.kind = kind
+
     async def complete(self, request: Request, *, on_text: object = None) -> Reply:
-        raise ModelError("no network", kind="network")
+        raise ModelError("no luck", kind=self.kind)
 
     async def close(self) -> None:
         pass
@@ -163,9 +166,13 @@ async def test_a_live_session_is_left_to_itself(project: Path) -> None:
     assert kept(memory) == 1
 
 
-async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(project: Path, events: Events) -> None:
+@pytest.mark.parametrize(("kind", "learned"), [("network", 4), ("rate_limit", 4), ("auth", 4), ("bad_reply", 2)])
+async def test_what_failed_comes_again_at_the_next_starts_and_for_ever_where_only_the_network_was_gone(
+    project: Path, events: Events, kind: ModelFailure, learned: int
+) -> None:
+    """X10, and ADR 0052: three failures of the model's, not of the network's."""
     flags = {"recall.selector": "local", **OFF}
-    memory = open_memory(project, model=Failing(), flags=flags)
+    memory = open_memory(project, model=Failing(kind), flags=flags, sink=events)
     for fact in FACTS:
         async with memory.session("monday") as session:
             session.turn_ended(*anthropic(fact))
@@ -173,10 +180,85 @@ async def test_what_failed_comes_again_at_the_next_starts_but_not_for_ever(proje
     async with better.session("tuesday") as other:
         assert other._catching_up is not None
         await other._catching_up
-    assert kept(better) == 2, "the first and the second failed at three starts"
-    assert [event.fields["skipped"] for event in events.events if event.fields.get("skipped")] == ["given_up"]
+    assert kept(better) == learned, "the first and the second failed at three starts"
+    skipped = {event.fields.get("skipped") for event in events.events}
+    assert bool(skipped & {"given_up", "passed_over"}) == (learned < len(FACTS)), "and that is told"
     await memory.close()
     await better.close()
+
+
+async def test_what_catching_up_could_not_learn_is_counted(project: Path, events: Events) -> None:
+    """X10."""
+    memory = open_memory(project, model=Failing(), flags=OFF, sink=events)
+    async with memory.session("monday") as session:
+        session.turn_ended(*anthropic(FACTS[0]))
+    async with memory.session("tuesday") as other:
+        assert other._catching_up is not None
+        await other._catching_up
+    [told] = [event.fields for event in events.events if event.name == "session.catch_up"]
+    assert (told["sessions"], told["files"], told["failed"]) == (1, 0, 1)
+    await memory.close()
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+@pytest.mark.parametrize("in_another_process", [False, True])
+async def test_what_was_said_before_memory_was_switched_off_is_learned_when_it_is_on_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch, has_history: bool, in_another_process: bool
+) -> None:
+    """S5: said while it was on, and what was said while it was off is not."""
+    model = Gated()
+    memory = open_memory(project, model=model, flags=OFF)
+    session = memory.session("monday")
+    said: list[dict[str, Any]] = []
+
+    def turn(text: str) -> None:
+        call, reply = anthropic(text)
+        said.extend(call["messages"])
+        session.turn_ended({**call, "messages": list(said)} if has_history else call, reply)
+        said.append(reply)
+
+    turn(FACTS[0])
+    await asyncio.sleep(0)
+    await session.toggle(is_on=False)
+    if in_another_process:
+        await memory.close()
+        monkeypatch.setenv("MEMDIR_DISABLE", "1")
+        memory = open_memory(project, model=model, flags=OFF)
+        session = memory.session("monday")
+    turn(FACTS[1])
+    turn("What time is it?")
+    if in_another_process:
+        await memory.close()
+        monkeypatch.delenv("MEMDIR_DISABLE")
+        memory = open_memory(project, model=model, flags=OFF)
+        session = memory.session("monday")
+    model.is_open.set()
+    await session.toggle(is_on=True)
+    turn(FACTS[3])
+    await session.close()
+    told = "".join(str(one) for scope in ("project", "user") for one in memory.list(scope=scope))
+    assert "mock" in told and "payment" in told
+    assert "scientist" not in told
+    await memory.close()
+
+
+async def test_a_session_that_memory_never_attended_to_does_not_teach_what_it_said_while_memory_was_off(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S5: off in one process, on in the next, and the host keeps its history."""
+    open_memory(project, model=BuiltinModel(), flags=OFF).start()
+    messages: list[dict[str, Any]] = []
+    for fact, is_on in ((FACTS[0], False), (FACTS[3], True)):
+        monkeypatch.setenv("MEMDIR_DISABLE", "0" if is_on else "1")
+        memory = open_memory(project, model=BuiltinModel(), flags=OFF)
+        call, reply = anthropic(fact)
+        messages += call["messages"]
+        async with memory.session("monday") as session:
+            session.turn_ended({**call, "messages": list(messages)}, reply)
+        messages.append(reply)
+        await memory.close()
+    told = "".join(str(one) for scope in ("project", "user") for one in memory.list(scope=scope))
+    assert "payment" in told and "mock" not in told
 
 
 async def test_a_newer_turn_that_holds_an_older_one_stands_for_it(project: Path) -> None:

@@ -190,6 +190,10 @@ class Layout:
         """Turns of a session without a transcript that nothing was learned from yet."""
         return os.path.join(self.session_folder(session_id), "unlearned.json")
 
+    def unheard(self, session_id: str) -> str:
+        """What was said while memory was off in a session that memdir has not begun to attend to."""
+        return os.path.join(self.session_folder(session_id), "unheard.json")
+
     def shown(self, session_id: str) -> str:
         """Which memories a session was shown (R1)."""
         return os.path.join(self.session_folder(session_id), "shown.json")
@@ -197,6 +201,10 @@ class Layout:
     def attended(self, session_id: str) -> str:
         """What is noted of another agent's session."""
         return os.path.join(self.session_folder(session_id), ATTENDED_NAME)
+
+    def switched(self, session_id: str) -> str:
+        """When memory was switched off and on again in another agent's session."""
+        return os.path.join(self.session_folder(session_id), "switched")
 
     def session_memory(self, session_id: str) -> str:
         return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")

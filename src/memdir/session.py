@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -32,11 +32,11 @@ from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, written_since
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import attended_times
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message
-from memdir.transcript.session_list import all_sources
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.resume import resume
+from memdir.transcript.session_list import AttendedSession, all_sources
 from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Session:
         self._own_request: Request | None = None
         self._late: Prefetch | None = None
         self._recalls: WeakSet[Prefetch] = WeakSet()
+        self._heard: frozenset[str] | None = None
         self._last: tuple[Request, Message, Usage | None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._dreaming: asyncio.Task[None] | None = None
@@ -164,7 +165,7 @@ class Session:
         is_on = is_on and self._memory.settings.enabled
         if is_on != self._is_on:
             self._is_on = self.state.memory_is_on = is_on
-            self._prompt = self._own_request = None
+            self._prompt = self._own_request = self._heard = None
             if not is_on:
                 await self._stop(0.0, SWITCHED_OFF)
             self._memory.emit(memory_toggled(session=self.id, is_on=is_on))
@@ -189,7 +190,6 @@ class Session:
         self._require_open()
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
-        self._last = (turn.request, turn.reply, usage or counted)
         try:
             if not self._is_on:
                 self._pass_over(turn)
@@ -199,14 +199,25 @@ class Session:
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
             reason = getattr(error, "kind", type(error).__name__)
             self._memory.emit(request_refused(what="learning from a turn", reason=reason))
+        finally:
+            self._last = (turn.request, turn.reply, usage or counted)
 
     def _pass_over(self, turn: FinishedTurn) -> None:
-        """What is said while memory is off is not caught up on either. Nothing is written about a session that memory
-        never attended to."""
+        """What is said while memory is off is not caught up on either. Nothing is written where memory never was."""
         if turn.is_subagent:
             return
-        is_begun = SessionState.was_begun(self.id, self._memory.layout)
-        self.state.pass_over(turn, is_saved=is_begun)
+        self._heard = self._heard_so_far() if self._heard is None else self._heard
+        self.state.pass_over(turn, self._heard, is_saved=os.path.exists(self._memory.place.identity))
+
+    def _heard_so_far(self) -> frozenset[str]:
+        """What was said while memory was on: here, as far as it waits on disk, and as the transcript tells."""
+        before = FinishedTurn(self._last[0], self._last[1]).messages if self._last else ()
+        waiting = (message for turn in self._unlearned.turns(Request("")) for message in turn.messages)
+        written: Sequence[Message] = ()
+        if os.path.exists(self._memory.layout.session(self.id)):
+            written = resume(self._memory.layout.session(self.id)).messages
+        said = (message for message in (*before, *waiting, *written) if not message.is_off)
+        return frozenset(message.id for message in said if message.id) - self.state.unheard
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool
@@ -344,7 +355,6 @@ class Session:
         try:
             self.state.begin()
             if os.path.exists(self._unlearned.path):
-                self.extraction.take_up(self.own_request())
                 self.extraction.go_on()
         except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
             self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
@@ -373,9 +383,12 @@ class Session:
 
     @cached_property
     def extraction(self) -> Extraction:
-        """Writes down what turns taught (X1)."""
+        """Writes down what turns taught (X1), those first that wait on disk."""
         memory, model = self._memory, self._memory.model_for("extract")
-        return Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
+        made = Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
+        if os.path.exists(self._unlearned.path):
+            made.take_up(self.own_request())
+        return made
 
     @cached_property
     def session_memory(self) -> SessionMemory:
@@ -443,13 +456,14 @@ class Session:
     def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
         memory = self._memory
         others = tuple(self._sessions_of_others(sessions))
-        of_others = {ref.id for ref, _ in others}
+        of_others = {other.attended.session for other in others}
         plan = DreamPlan(
             memory.stores(),
             memory.layout.work_tree,
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
             others=others,
+            attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,
             max_lost_share=memory.settings.dream_max_lost_percent / 100,
         )
@@ -457,15 +471,11 @@ class Session:
         model: Model = memory.model_for("dream", at_cap="raise")
         return Dreamer(plan, model, memory.sink, memory.clock, confirm)
 
-    def _sessions_of_others(self, names: Sequence[str]) -> Iterator[tuple[SessionRef, TranscriptSource]]:
-        """Those of the sessions that other agents had, and how to read them."""
+    def _sessions_of_others(self, names: Iterable[str]) -> Iterator[AttendedSession]:
+        """Those of the sessions that other agents had."""
         sources = all_sources(self._memory.environment)
-        for name in names:
-            attended = Attended.load(self._memory.layout, name)
-            source = sources.get(attended.agent) if attended is not None else None
-            ref = source.session(name, attended.transcript) if source and attended else None
-            if source is not None and ref is not None:
-                yield ref, source
+        found = (AttendedSession.of(name, self._memory.layout, sources) for name in names)
+        return (one for one in found if one is not None)
 
     def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
         """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of

@@ -494,3 +494,40 @@ def test_a_stray_file_named_like_the_memory_directory_is_no_session(memdir: Memd
     assert answer(memdir("sessions", "--json"))["total"] == 0
     assert memdir("sessions", "prune", "--keep", "0", "--yes").code == 0
     assert "Deploys are frozen" in memdir("list").out
+
+
+OF_CONVERSATIONS = (
+    "search kraken --sessions",
+    "sessions search kraken",
+    "sessions",
+    "sessions --agent all",
+    "sessions show",
+    "sessions export",
+    "sessions prune",
+    "resume",
+    "fork",
+    "recall --log",
+    "check",
+    "why kraken",
+    "budget",
+    "mcp --http --port 0",
+)
+
+
+@pytest.mark.parametrize("words", OF_CONVERSATIONS)
+@pytest.mark.parametrize("way", ["variable", "flag"])
+def test_whoever_keeps_memory_off_reads_no_conversation_and_leaves_nothing(
+    memdir: Memdir, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, words: str
+) -> None:
+    """S5."""
+    memory = open_memory(project)
+    talk = Conversation.resume(memory.transcript("one"))
+    talk.add(user("The kraken sleeps in the harbour."))
+    talk.transcript.close()
+    before = sorted((tmp_path / "home").rglob("*"))
+    if way == "variable":
+        monkeypatch.setenv("MEMDIR_DISABLE", "1")
+    ran = memdir(*words.split(), *(["--bare"] if way == "flag" else []))
+    assert ran.code != 0 and "harbour" not in ran.out
+    assert "--bare" in ran.err or "MEMDIR_DISABLE" in ran.err
+    assert sorted((tmp_path / "home").rglob("*")) == before

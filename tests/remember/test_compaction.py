@@ -27,7 +27,8 @@ from tests.conftest import Clock, Events
 from tests.remember.working import Work, fix_rounding
 
 TEMPLATE = load_prompt("session_memory/template.md").text
-NOTES = TEMPLATE.replace("\n\n# Current State", "\nRounding of invoices\n\n# Current State")
+STATE = "The sums of lines are rounded before the tax is added, as the customer asked; the old test expects it after. "
+NOTES = TEMPLATE.replace("\n\n# Current State", f"\nRounding of invoices\n{STATE * 6}\n\n# Current State")
 REST = "## Where things stand\n" + "A question was asked, lines were found, an answer was given. " * 15
 SHORT = f"## What the user wants\nShort.\n\n{REST}"
 PLAN = CompactionPlan(window_tokens=20_000, percent=80)
@@ -90,6 +91,20 @@ async def test_session_memory_takes_the_place_of_what_it_covers(
     assert len(kept) >= 4, "everything that the notes do not cover"
     assert resume(work.talk.transcript.path).messages == work.talk.messages
     assert events.events[-1].fields["method"] == "session-memory"
+
+
+@pytest.mark.parametrize("body", ["I'm sorry, I cannot do that.", "Done.", "(to be filled in)", "- \n" * 60])
+async def test_notes_without_substance_replace_no_conversation(
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction], body: str
+) -> None:
+    """N7: all headings are there, and nothing below them."""
+    long_talk(work)
+    before = work.talk.messages
+    notes = TEMPLATE.replace("\n\n# Current State", f"\n{body}\n\n# Current State")
+    keep_notes(layout, session, before[-5].id, notes)
+    outcome = await compaction(ScriptedModel([])).compact(work.talk, work.request())
+    assert isinstance(outcome, Skipped) and "summary_too_short" in outcome.reason
+    assert work.talk.messages == before
 
 
 async def test_a_model_writes_the_summary_when_there_are_no_notes(

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     if not 1 <= options.days <= MAX_DAYS:
         raise UsageError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
-    memory = context.memory
+    memory = context.at_hand()
     now = memory.clock()
     days = [day_of(midnight(now, days=-back)) for back in range(options.days - 1, -1, -1)]
     spents = Ledger(memory.layout.ledger).since(midnight(now, days=1 - options.days))

@@ -260,12 +260,14 @@ class Context:
         return memory.store_for(getattr(self._options, "scope", "project"))
 
     def state(self) -> MemoryStore:
-        """The same for commands that tell how things stand: a setting may have turned memory off, and anything may be
-        broken. Whom the caller himself told to keep off reads nothing (S5)."""
-        environment = self.environment
-        if environment.disabled or environment.bare or environment.remote:
+        """The same for commands that tell how things stand."""
+        return self.at_hand().store_for(getattr(self._options, "scope", "project"))
+
+    def at_hand(self) -> MemDir:
+        """The memory, though a setting turned it off. Whom the caller himself told to keep off reads nothing (S5)."""
+        if self.environment.disabled or self.environment.bare or self.environment.remote:
             self.require_enabled()
-        return self.memory.store_for(getattr(self._options, "scope", "project"))
+        return self.memory
 
     def tolerate_settings(self) -> None:
         """For commands that tell what is wrong with the settings: what cannot be used is no error."""

@@ -18,11 +18,9 @@ MAX_QUERY_BYTES = 1 << 16  # from standard input
 
 class Search:
     """Find memories, those of the team and your own for all projects too: those that hold all of the words first, then
-    those near in words or meaning. A
-    past day ("yesterday", "last Friday") speaks for what was written then.
+    those near in words or meaning. A past day ("yesterday", "last Friday") speaks for what was written then.
 
-    --sessions looks in past conversations (of other agents too) and daily logs instead, by words and by
-    meaning."""
+    --sessions looks in past conversations (of other agents too) and daily logs instead, by words and by meaning."""
 
     EXAMPLES = (
         "memdir search deploy friday",
@@ -89,7 +87,7 @@ class SearchSessions:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
-        memory = context.memory
+        memory = context.require_enabled()
         with context.progress("indexing conversations") as on_progress:
             searched = memory.session_search(on_progress=on_progress)
         hits = searched.search(query, limit=options.limit, now=memory.clock())

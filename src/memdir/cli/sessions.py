@@ -38,7 +38,7 @@ def sources(context: Context, agent: str = "all") -> Mapping[str, TranscriptSour
 
 def sessions(context: Context, agent: str = "memdir") -> list[SessionRef]:
     """The sessions of this project, newest first."""
-    project = context.memory.layout.work_tree
+    project = context.at_hand().layout.work_tree
     found = [ref for source in sources(context, agent).values() for ref in source.sessions(project)]
     return sorted(found, key=lambda ref: -ref.modified)
 
@@ -150,7 +150,7 @@ class Prune:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.transcript.session_list import plan_pruning, prune_sessions
 
-        layout = context.memory.layout
+        layout = context.at_hand().layout
         kept = frozenset() if options.with_sources else _sources(context)
         before = context.memory.clock() - options.older_than * DAY_SECONDS
         candidates = plan_pruning(layout, sessions(context), kept, before=before, keep_newest=options.keep)

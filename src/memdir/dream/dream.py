@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
@@ -42,10 +42,10 @@ from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 if TYPE_CHECKING:
     from memdir.events import Sink
+    from memdir.transcript.session_list import AttendedSession
 
 MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
@@ -66,7 +66,8 @@ class DreamPlan:
     max_lost_share: float = MAX_LOST_SHARE
     max_seconds: float = MAX_SECONDS
     zone: tzinfo | None = None  # the user's; the machine's by default
-    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # sessions of other agents
+    others: tuple[AttendedSession, ...] = ()  # sessions of other agents
+    attended: Callable[[], Iterable[AttendedSession]] = tuple  # all of them that there ever were
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,9 @@ class Dreamer:
     async def _under_lock(
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
+        # The fork may look into older sessions than those under review, and take an old word for a new one.
         forgotten = Forgotten(
-            self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.sessions)
+            self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
         )
         rules = DreamRules(forgotten, self.plan.stores, self._said)
         workspace = Workspace(self.plan.stores, rules.rule)
@@ -197,9 +199,8 @@ class Dreamer:
 
     def _said(self) -> Iterator[Message]:
         """What was said in the sessions under review, those of other agents too."""
-        yield from (message for _, message in said_in_sessions(self.plan.sessions_folder, self.plan.sessions))
-        for ref, source in self.plan.others:
-            yield from source.messages(ref)
+        said = said_in_sessions(self.plan.sessions_folder, self.plan.sessions, self.plan.others)
+        return (message for _, message in said if not message.is_off)
 
     async def _is_confirmed(self, confirm: Confirm, proposal: DreamReport) -> bool:
         """Only True says yes: a host's function that breaks, or answers something else, has not."""
@@ -224,7 +225,7 @@ class Dreamer:
     def _job(self, tools: Toolbox) -> Job:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others)
-        readable = [ref.path for ref, _ in job.others if ref.path.endswith(".jsonl")]
+        readable = [other.ref.path for other in job.others if other.ref.path.endswith(".jsonl")]
         ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
         prompt = load_prompt("dream/consolidate.md", overrides=self.plan.overrides, has_index=folder.has_index)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from memdir.agent.evidence import Evidence, take_apart
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
@@ -31,9 +32,12 @@ from memdir.text.sentences import sentences_of
 from memdir.text.words import runs_of
 from memdir.transcript.message import Message
 from memdir.transcript.reader import read_records
+from memdir.transcript.sources.source import transcripts_in
+
+if TYPE_CHECKING:
+    from memdir.transcript.session_list import AttendedSession
 
 MAX_TOLD = 3  # claims that a refusal names
-MAX_SESSION_BYTES = 32 << 20  # of one transcript
 FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
     "and has not said it since. Leave that out, in whatever words"
@@ -159,19 +163,23 @@ def _unsaid_in_index(claims: Sequence[str], drafted: Iterable[Topic]) -> list[st
     return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
 
 
-def said_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[tuple[str, Message]]:
-    """What was said in these sessions; a transcript too large to be read at once says nothing."""
-    for session in sessions:
-        path = os.path.join(folder, f"{session}.jsonl")
+def said_in_sessions(
+    folder: str, sessions: Iterable[str], others: Iterable[AttendedSession]
+) -> Iterator[tuple[str, Message]]:
+    """What was said in these sessions, memdir's own and other agents'."""
+    attended = {other.attended.session: other for other in others}
+    for session, other in attended.items():
+        yield from ((session, message) for message in other.messages())
+    for session in (one for one in sessions if one not in attended):
         with suppress(OSError):
-            if os.stat(path).st_size <= MAX_SESSION_BYTES:
-                records = (record for record in read_records(path) if not record.is_sidechain)
-                yield from ((session, record.message) for record in records if record.message is not None)
+            records = (one for one in read_records(os.path.join(folder, f"{session}.jsonl")) if not one.is_sidechain)
+            yield from ((session, record.message) for record in records if record.message is not None)
 
 
-def heard_in_sessions(folder: str, sessions: Iterable[str]) -> Iterator[Heard]:
-    """What the user said in these sessions."""
-    for session, message in said_in_sessions(folder, sessions):
+def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterator[Heard]:
+    """What the user said in every session of a project."""
+    own = [os.path.basename(path).removesuffix(".jsonl") for path in transcripts_in(folder)]
+    for session, message in said_in_sessions(folder, own, others):
         yield from heard_in([message], session)
 
 

@@ -129,7 +129,12 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
 
     folder = call.text("cwd")
     memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
-    if memory.settings.enabled:
+    is_on = memory.settings.enabled
+    if os.path.exists(memory.layout.attended(call.session)):
+        from memdir.transcript.attended import note_switch
+
+        note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
+    if is_on:
         _print(rendered(call, _STEPS[event](memory, call)))
         if event == "start":
             from memdir.hooks.daemon_client import bring_up

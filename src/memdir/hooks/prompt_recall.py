@@ -21,6 +21,7 @@ MAX_CHARACTERS = 9_000  # of memories at one prompt: what a host shows whole, le
 MAX_PROMPT = 20_000  # characters that are looked at: the user's words are at the ends of a paste
 TAIL_BYTES = 64 << 10  # of the transcript: the tools of the last turns
 MAX_TOOLS = 20
+CUT = "\n… [cut here: `memdir recall` shows all of it]"  # where the host would cut it without a word
 
 
 def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str:
@@ -42,9 +43,11 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     from memdir.recall.inject import untagged
 
     found = "\n\n".join(map(untagged, texts))
-    while not fits(found):
+    if fits(found):
+        return found
+    while not fits(found + CUT):
         found = found[: len(found) * 9 // 10]
-    return found
+    return found + CUT
 
 
 class _HookChooser:

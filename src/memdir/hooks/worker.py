@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from memdir.disk.lock import locked
@@ -25,7 +27,6 @@ from memdir.transcript.tokens import estimate_message
 
 NICE = 10  # whoever works in front goes first
 MAX_SECONDS = 3600.0  # of one worker; what is left then waits for the next
-BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 NOTES_FROM_BYTES = 30_000  # of a transcript: a shorter one is no long session
 _COMMANDS = {"claude-code": "claude", "codex": "codex"}  # agents whose own program can be the model
 
@@ -39,52 +40,57 @@ def work(folder: str) -> None:
 async def _work(folder: str) -> None:
     queue = WorkQueue(open_memory(folder).layout)
     until = time.monotonic() + MAX_SECONDS
-    last: tuple[MemDir, Session] | None = None
+    last = ""
     while not queue.is_empty() and time.monotonic() < until:  # what came while the lock was let go of is ours to see
         try:
             with locked(queue.lock, wait_seconds=0.0):
-                for name in queue.waiting():
-                    work = await _take_up(folder, name, queue)
-                    if work is None:
-                        return
-                    last = work
+                for last in queue.waiting():
+                    async with _opened(folder, last) as (memory, attended):
+                        if not await _take_up(memory, attended, last, queue):
+                            return
         except LockBusy:
             return
-    if last is not None:
-        memory, session = last
-        async with asyncio.timeout(MAX_SECONDS):
-            await session.dream_if_due()
+    if last:
+        async with _opened(folder, last) as (memory, _), asyncio.timeout(MAX_SECONDS):
+            await memory.session(last).dream_if_due()
+
+
+@asynccontextmanager
+async def _opened(folder: str, name: str) -> AsyncIterator[tuple[MemDir, Attended | None]]:
+    """The memory, for work on a session, and what is noted of that."""
+    attended = Attended.load(open_memory(folder).layout, name)
+    memory = open_for_work(folder, attended.agent if attended else "")
+    try:
+        yield memory, attended
+    finally:
         await memory.close()
 
 
-async def _take_up(folder: str, name: str, queue: WorkQueue) -> tuple[MemDir, Session] | None:
-    """Learn from one session. None when it has to wait: at a cap, without a model or a disk."""
-    attended = Attended.load(open_memory(folder).layout, name)
-    memory = open_for_work(folder, attended.agent if attended else "")
-    session = memory.session(name)
+async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: WorkQueue) -> bool:
+    """Learn from one session. False when it has to wait: while memory is off, at a cap, without a model or a disk."""
+    if not memory.settings.enabled:
+        return False
+    is_done = True
     try:
         is_ours = queue.take(name)
     except DiskError:
-        return None
+        return False
     if not is_ours:
         memory.emit(request_refused(what="learning from a session", reason="it ended the worker too often"))
-    if not is_ours or not memory.settings.enabled or attended is None:
-        queue.done(name)
-        return memory, session
-    try:
-        memory.start()
-        memory.budget().check(memory.layout.slug)
-        is_done = await _Learning(memory, session, attended).learn(queue)
-    except MemdirError as error:
-        is_done = False
-        if not isinstance(error, BudgetReached):
-            memory.emit(request_refused(what="learning from a session", reason=error.message))
+    elif attended is not None:
+        try:
+            memory.start()
+            memory.budget().check(memory.layout.slug)
+            is_done = await _Learning(memory, memory.session(name), attended).learn(queue)
+        except MemdirError as error:
+            is_done = False
+            if not isinstance(error, BudgetReached):
+                memory.emit(request_refused(what="learning from a session", reason=error.message))
     if is_done:
         queue.done(name)
-        return memory, session
-    queue.give_back(name)
-    await memory.close()
-    return None
+    else:
+        queue.give_back(name)
+    return is_done
 
 
 @dataclass
@@ -120,24 +126,25 @@ class _Learning:
 
     def _new(self, source: TranscriptSource, ref: SessionRef) -> list[tuple[int, Message]]:
         """The last turn that was learned from and what came after it, read from its place on; all of a transcript that
-        was replaced. Nothing from before memdir attended to the session."""
-        cursor, begun = self.session.state.extract_cursor, self.attended.begun
-        placed = list(source.placed(ref, self.attended.place))
-        if cursor and self.attended.place and cursor not in {message.id for _, message in placed}:
+        was replaced. What memdir did not attend to bears the mark that it was not heard."""
+        cursor, attended = self.session.state.extract_cursor, self.attended
+        placed = list(source.placed(ref, attended.place))
+        if cursor and attended.place and cursor not in {message.id for _, message in placed}:
             placed = list(source.placed(ref))
-        if cursor:
-            return placed
-        if not begun:
+        if not cursor and not attended.begun:
             asked = [at for at, (_, message) in enumerate(placed) if _is_asked(message)]
-            return placed[asked[-1] :] if asked else []
-        return [one for one in placed if (moment := said_at(one[1])) is None or moment >= begun - BEFORE_SECONDS]
+            placed = placed[asked[-1] :] if asked else []
+            attended.begun = said_at(placed[0][1]) or 0.0 if placed else 0.0
+        heard = attended.heard(self.memory.layout, (message for _, message in placed))
+        return [(place, message) for (place, _), message in zip(placed, heard, strict=True)]
 
     async def _take_notes(self, source: TranscriptSource, ref: SessionRef) -> None:
         """Keep the notes of a long session, for when its host compacts it (N3)."""
         if ref.size < NOTES_FROM_BYTES or not self.memory.settings.auto_compact:
             return
         state = self.session.state
-        messages = list(source.messages(ref, since=state.summarized_up_to or None))
+        said = source.messages(ref, since=state.summarized_up_to or None)
+        messages = [one for one in self.attended.heard(self.memory.layout, said) if not one.is_off]
         tokens = state.tokens_at_summary + sum(map(estimate_message, messages))
         if messages:
             await self.session.take_notes(messages, tokens)

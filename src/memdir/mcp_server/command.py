@@ -31,7 +31,7 @@ class Mcp:
             return serve(lambda: context.opened(MODEL_CALLS))
         from memdir.mcp_server.streamable_http import open_server
 
-        with open_server(options.port, context.memory.layout, lambda: context.opened(MODEL_CALLS)) as server:
+        with open_server(options.port, context.require_enabled().layout, lambda: context.opened(MODEL_CALLS)) as server:
             if options.json:
                 context.print_json({"url": server.url, "token": server.token})
             else:

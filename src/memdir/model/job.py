@@ -13,7 +13,7 @@ from datetime import datetime, tzinfo
 from memdir.search.index_store import nearest_headers
 from memdir.store.scan import MAX_RETURNED, Header
 from memdir.store.store import MemoryStore
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.session_list import AttendedSession
 from memdir.transcript.tokens import estimate_text
 
 
@@ -60,7 +60,7 @@ class DreamJob:
     sessions_folder: str
     sessions: tuple[str, ...]
     now: datetime
-    others: tuple[tuple[SessionRef, TranscriptSource], ...] = ()  # those of other agents, and how to read them
+    others: tuple[AttendedSession, ...] = ()  # those of other agents
 
 
 @dataclass(frozen=True)

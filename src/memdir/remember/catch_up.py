@@ -15,7 +15,7 @@ from memdir.events import memory_extracted, session_caught_up
 from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
-from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, comes_again
+from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn, is_asked
 from memdir.transcript.message import Message, said_at
@@ -46,9 +46,8 @@ class CatchUp:
     async def run(self, current_session: str) -> list[str]:
         """Catch up with every session but the current one. Returns the files that were written."""
         files: list[str] = []
-        left = await self._go_on(current_session, files)
+        left, failed = await self._go_on(current_session, files)
         sessions = self.behind(current_session)
-        failed = 0
         for session in sessions:
             with left_alone(self.layout.session(session.id)) as is_left:
                 if not is_left:  # somebody has resumed it since, or is catching up with it too
@@ -63,9 +62,10 @@ class CatchUp:
             self.sink.emit(session_caught_up(sessions=len(sessions) + left, files=len(files), failed=failed))
         return files
 
-    async def _go_on(self, current_session: str, files: list[str]) -> int:
-        """Learn from turns that sessions without a transcript left behind. Returns how many sessions those were."""
-        count = 0
+    async def _go_on(self, current_session: str, files: list[str]) -> tuple[int, int]:
+        """Learn from turns that sessions without a transcript left behind. Returns how many sessions those were, and
+        how many of them failed."""
+        count = failed = 0
         for session_id in sorted(unlearned_sessions(self.layout)):
             unlearned = Unlearned(SessionState.load(session_id, self.layout))
             if session_id == current_session or count == MAX_SESSIONS:
@@ -73,15 +73,16 @@ class CatchUp:
             with left_alone(unlearned.lock_path) as is_left:
                 if is_left:
                     count += 1
-                    await self._learn_left(unlearned, files)
-        return count
+                    failed += not await self._learn_left(unlearned, files)
+        return count, failed
 
-    async def _learn_left(self, unlearned: Unlearned, files: list[str]) -> None:
+    async def _learn_left(self, unlearned: Unlearned, files: list[str]) -> bool:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
         machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
         try:
             machine.take_up(Request(self.model_name, tools=tools.specs), is_over=True)
             await machine.run()
+            return not machine.has_failed
         finally:
             unlearned.close()
 
@@ -130,7 +131,7 @@ class CatchUp:
             extraction = Extraction(session, self.plan, self.model, self.sink, lambda: moment)
             outcome = await extraction.extract(turn)
         except MemdirError as error:
-            if comes_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
+            if would_fail_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
                 session.move_cursor(session.failed_up_to)
                 self.sink.emit(memory_extracted(work={}, skipped=PASSED_OVER))
             return None

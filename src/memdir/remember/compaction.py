@@ -126,7 +126,7 @@ class Compaction:
         replaced = conversation.messages[: len(conversation.messages) - len(proposal.kept)]
         if not replaced:
             return Skipped("nothing_to_replace")
-        if proposal.method == "model" and (missing := _missing(proposal, replaced)):
+        if missing := _missing(proposal, replaced):
             return Skipped(missing)
         if estimate_message(proposal.summary) >= estimate_messages(replaced):
             return Skipped("summary_larger_than_what_it_replaces")
@@ -192,7 +192,8 @@ def _titles(prompt: str) -> tuple[str, ...]:
 def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:
     """What a summary lacks to stand for what it replaces: an apology, a "Done." or a plan to write one is none."""
     least = min(MOST_NEEDED, estimate_messages(replaced) // LEAST_SHARE)
-    if estimate_text(proposal.text) < least:
+    lines = (line.strip(" -*_#>\t") for line in proposal.text.splitlines() if not line.lstrip().startswith("#"))
+    if estimate_text(" ".join(filter(None, lines))) < least:
         return "summary_too_short"
     has = len(headings_in(proposal.text, proposal.titles))
     return "summary_without_headings" if has < min(LEAST_HEADINGS, len(proposal.titles)) else ""

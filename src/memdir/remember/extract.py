@@ -27,6 +27,7 @@ from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
+from memdir.model.raw import plain_request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
@@ -53,11 +54,10 @@ from memdir.transcript.message import Message, said_at
 if TYPE_CHECKING:
     from memdir.events import Sink
 
-MAX_TRIES = 3  # to learn from one turn, at as many starts
 MAX_WAITING = 100  # turns of a host without a history, where nothing can be learned for long
 MAX_TURNS = 5  # two are normal: read, write (X8)
 SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
-MAX_FAILURES = 3  # of one range of messages; then it is passed over
+MAX_FAILURES = 3  # of one turn or range of messages, none of them the network's; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
 LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
 LATE_SECONDS = 600.0  # after its end that a turn is learned late
@@ -143,7 +143,7 @@ class Extraction:
         for turn in self.unlearned.turns(request, is_over=is_over) if self.unlearned else ():
             if turn.reply.tool_uses:
                 self._unfinished = turn
-            elif turn.tries < MAX_TRIES:
+            elif turn.tries < MAX_FAILURES:
                 self._waiting.append(turn)
             else:
                 self._skip("given_up")
@@ -162,6 +162,11 @@ class Extraction:
             except TimeoutError:
                 self._abort.set("shutdown")
                 await asyncio.gather(running, return_exceptions=True)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something is left that is tried again at another start."""
+        return bool(self._left)
 
     @property
     def _is_running(self) -> bool:
@@ -187,9 +192,8 @@ class Extraction:
             while self._waiting and not self._abort.is_set:
                 if not self.session.memory_is_on:
                     self._skip("memory_off")
-                    self._waiting.clear()
-                else:
-                    await self._learn(self._waiting[0])
+                    break  # it was said while memory was on, and waits until it is again
+                await self._learn(self._waiting[0])
                 self._keep()
         except MemdirError as error:  # no disk to keep them on
             self._skip(f"failed: {type(error).__name__}")
@@ -197,24 +201,30 @@ class Extraction:
             self._running = None
 
     async def _learn(self, turn: FinishedTurn) -> None:
-        is_done = await self._guarded(turn)
-        if any(one is turn for one in self._waiting) and (is_done or not self._abort.is_set):
+        left = await self._guarded(turn)
+        if any(one is turn for one in self._waiting) and (left is None or not self._abort.is_set):
             self._waiting = [one for one in self._waiting if one is not turn]
-            if not is_done:
-                self._left.append(replace(turn, tries=turn.tries + 1))
+            if left is not None:
+                self._left.append(left)
 
-    async def _guarded(self, turn: FinishedTurn) -> bool:
-        """Background work never breaks the conversation: a failure is an event, and the same messages come again."""
+    async def _guarded(self, turn: FinishedTurn) -> FinishedTurn | None:
+        """Background work never breaks the conversation: a failure is an event, and the same messages come again.
+        Returns the turn that does, with its tries; what the network did is none."""
+        failed = replace(turn, tries=turn.tries + 1)
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
             reason = f"failed: {type(error).__name__}"
             new = messages_after(turn.messages, self.session.extract_cursor)
-            _ = self._failed(reason, new) if new and comes_again(error) else self._skip(reason)
-            return False
+            if not would_fail_again(error):
+                self._skip(reason)
+                return turn
+            _ = self._failed(reason, new) if new else self._skip(reason)
+            return failed
         if isinstance(outcome, Extracted) and outcome.files:
             tell(self.on_saved, outcome.files)
-        return not outcome.lost if isinstance(outcome, Extracted) else not outcome.reason.startswith("not_finished")
+        is_done = not outcome.lost if isinstance(outcome, Extracted) else not outcome.reason.startswith("not_finished")
+        return None if is_done else failed
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
@@ -235,7 +245,7 @@ class Extraction:
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
-        report = await self._fork(turn, new, workspace, saved)
+        report = await self._fork(_without_unheard(turn, said), new, workspace, saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
@@ -335,7 +345,17 @@ class Extraction:
         return Skipped(reason)
 
 
-def comes_again(error: MemdirError) -> bool:
+def _without_unheard(turn: FinishedTurn, said: Sequence[Message]) -> FinishedTurn:
+    """A turn as the fork is shown it: the newest messages are those that count, and nobody reads what was said while
+    memory was off. Only then is the request another one than the host's, and its cache not shared."""
+    heard = tuple(message for message in said if not message.is_off)
+    if len(heard) == len(said):
+        return turn
+    request = replace(plain_request(turn.request), messages=heard[:-1])
+    return replace(turn, request=request, reply=heard[-1], earlier=())
+
+
+def would_fail_again(error: MemdirError) -> bool:
     """Whether the same messages would fail in the same way: what a disk, a network, a provider or a cap did passes."""
     return not isinstance(error, BudgetReached | DiskError) and not (
         isinstance(error, ModelError) and error.kind not in LASTING
@@ -347,7 +367,7 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
     said = [(said_at(message), message.text) for message in new if message.role == "user" and not message.is_meta]
     lines = [
         f'- {minute_of(moment, zone):%A, %Y-%m-%d %H:%M}: "{shown_line(" ".join(text.split()), room=TOLD_CHARACTERS)}"'
-        for moment, text in said[-MAX_NEAR:]
+        for moment, text in said
         if moment is not None and text.strip()
     ]
     return load_prompt("extract/earlier.md").render(times="\n".join(lines)) if lines else ""

@@ -8,7 +8,7 @@ import os
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -51,8 +51,10 @@ class SessionState:
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
         """A session as a crash left it, or a new one."""
         session = SessionState(session_id, layout, memory_is_on)
+        is_begun = SessionState.was_begun(session_id, layout)
         try:
-            found = json.loads(read_plain(layout.session_state(session_id), max_bytes=MAX_STATE_BYTES))
+            path = layout.session_state(session_id) if is_begun else layout.unheard(session_id)
+            found = json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES))
             return replace(
                 session,
                 extract_cursor=str(found["extractCursor"]),
@@ -82,13 +84,18 @@ class SessionState:
         self.failures, self.failed_up_to = 0, ""
         self._save()
 
-    def pass_over(self, turn: FinishedTurn, *, is_saved: bool) -> None:
-        """A turn was said while memory was off: nothing is learned from it, now or later."""
-        self.unheard |= {message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id}
+    def pass_over(self, turn: FinishedTurn, heard: Collection[str], *, is_saved: bool) -> None:
+        """A turn was said while memory was off: nothing is learned from it, now or later. What was heard while memory
+        was on, and not learned from yet, is left for when it is on again."""
+        new = [message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id]
+        self.unheard |= {one for one in new if one not in heard}
         self.unheard_words += tuple(_by_words(message) for message in turn.own if message.text.strip())
-        self.extract_cursor = turn.reply.id
+        if self.unheard.issuperset(new):
+            self.extract_cursor = turn.reply.id
+            self.failures, self.failed_up_to = 0, ""
         if is_saved:
-            self.move_cursor(turn.reply.id)
+            is_begun = SessionState.was_begun(self.id, self.layout)
+            self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
@@ -116,8 +123,8 @@ class SessionState:
         self.tokens_at_summary = tokens
         self._save()
 
-    def _save(self) -> None:
-        path = self.layout.session_state(self.id)
+    def _save(self, path: str = "") -> None:
+        path = path or self.layout.session_state(self.id)
         make_folder(os.path.dirname(path))
         state = {
             "extractCursor": self.extract_cursor,

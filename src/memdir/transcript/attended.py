@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import read_plain
+from memdir.disk.plain_file import read_if_plain, read_plain
 from memdir.errors import PathEscape
 from memdir.layout import ATTENDED_NAME, is_session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from memdir.layout import Layout
+    from memdir.transcript.message import Message
 
 MAX_BYTES = 16 << 10  # four lines, one of them a path
+MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
+BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
 
 class Attended:
@@ -39,13 +44,66 @@ class Attended:
         except (OSError, ValueError, PathEscape):
             return None
 
+    def heard(self, layout: Layout, messages: Iterable[Message]) -> list[Message]:
+        """Messages of this session, with the mark of those that are none of memdir's business: said before it attended
+        to the session, or while memory was off. One that bears no time goes with the one before it."""
+        from dataclasses import replace
+
+        from memdir.transcript.message import said_at
+
+        said = [(one, said_at(one)) for one in messages]
+        asked = [at for one, at in said if one.role == "user" and not one.tool_results and at is not None]
+        switched = [(_prompt_near(self.begun, asked), True)] if self.begun else []
+        for moment, is_on, is_prompt in _switches(layout, self.session):
+            switched.append((_prompt_near(moment, asked) if is_prompt else moment, is_on))
+        is_heard, found = not self.begun, []
+        for one, at in said:
+            if at is not None:
+                is_heard = next((is_on for since, is_on in reversed(switched) if at >= since), not self.begun)
+            found.append(one if is_heard else replace(one, is_off=True))
+        return found
+
     def save(self, layout: Layout) -> None:
         from memdir.disk.atomic import make_folder, write_bytes_atomic
 
         path = layout.attended(self.session)
         make_folder(os.path.dirname(path))
-        text = f"{self.agent}\n{self.transcript}\n{self.begun:.0f}\n{self.place}\n"
+        text = f"{self.agent}\n{self.transcript}\n{self.begun:.3f}\n{self.place}\n"
         write_bytes_atomic(path, text.encode("utf-8", "replace"), durably=False)  # a prompt waits for it
+
+
+def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -> None:
+    """Note that memory is on, or off, from this event of an attended session on, where it was not so before. Its own
+    file, and appended to: the worker may write the other one just now."""
+    path = layout.switched(session)
+    if is_on and not os.path.exists(path):
+        return
+    if next((was_on for _, was_on, _ in _switches(layout, session)[-1:]), True) != is_on:
+        import time
+
+        from memdir.disk.append import append_bytes
+
+        words = "on" if is_on else "off", f"{time.time():.3f}", "prompt" if is_prompt else "-"
+        append_bytes(path, f"{' '.join(words)}\n".encode())
+
+
+def _switches(layout: Layout, session: str) -> list[tuple[float, bool, bool]]:
+    """When memory was switched, whether on, and whether a prompt told of it."""
+    data = read_if_plain(layout.switched(session), MAX_SWITCHED_BYTES) or b""
+    found = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        word, moment, event, *_ = (*line.split(), "", "", "")
+        try:
+            found.append((float(moment), word == "on", event == "prompt"))
+        except ValueError:
+            continue
+    return found
+
+
+def _prompt_near(moment: float, asked: list[float]) -> float:
+    """When the prompt was said of which a hook told at a moment: its host writes it down a little earlier or later."""
+    near = [at for at in asked if abs(at - moment) <= BEFORE_SECONDS]
+    return min(near, key=lambda at: abs(at - moment), default=moment)
 
 
 def attended_times(folder: str) -> dict[str, float]:

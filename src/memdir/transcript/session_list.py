@@ -6,7 +6,7 @@ A list reads only the beginning and the end of each file. Nothing is deleted wit
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +18,7 @@ from memdir.errors import MemoryNotFound
 from memdir.layout import Layout
 from memdir.settings import Environment
 from memdir.store.secrets import beginning
+from memdir.transcript.attended import Attended
 from memdir.transcript.message import Message
 from memdir.transcript.reader import records_naming
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
@@ -49,6 +50,27 @@ def all_sources(environment: Environment) -> dict[str, TranscriptSource]:
         "qwen": QwenSessions(environment.qwen_home),
         "opencode": OpencodeSessions(environment.opencode_database),
     }
+
+
+@dataclass(frozen=True)
+class AttendedSession:
+    """A session of another agent, as far as memdir attended to it."""
+
+    ref: SessionRef
+    source: TranscriptSource
+    attended: Attended
+    layout: Layout
+
+    @staticmethod
+    def of(name: str, layout: Layout, sources: Mapping[str, TranscriptSource]) -> AttendedSession | None:
+        attended = Attended.load(layout, name)
+        source = sources.get(attended.agent) if attended is not None else None
+        ref = source.session(name, attended.transcript) if source and attended else None
+        return AttendedSession(ref, source, attended, layout) if source and ref and attended else None
+
+    def messages(self) -> list[Message]:
+        """What was said in it; what is none of memdir's business bears the mark that nobody heard it."""
+        return self.attended.heard(self.layout, self.source.messages(self.ref))
 
 
 @dataclass(frozen=True)

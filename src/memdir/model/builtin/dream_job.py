@@ -18,10 +18,9 @@ from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
-from memdir.transcript.message import Text, ToolResult, ToolUse
+from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
-from memdir.transcript.record import Record
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.session_list import AttendedSession
 
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
@@ -68,7 +67,7 @@ class Planned:
 def plan_job(job: DreamJob) -> Planned:
     """Plan the night that a job describes."""
     found = (_session(job.sessions_folder, name) for name in job.sessions)
-    others = (_other_session(ref, source) for ref, source in job.others if ref.size <= MAX_SESSION_BYTES)
+    others = (_other_session(other) for other in job.others if other.ref.size <= MAX_SESSION_BYTES)
     texts = (*(session for session in found if session is not None), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     plan = plan_night(Night(files, texts, job.now))
@@ -109,36 +108,29 @@ def _session(folder: str, name: str) -> SessionText | None:
         return None
     if status.st_size > MAX_SESSION_BYTES:
         return None
-    lines = tuple(line for record in read_records(path) for line in _lines(record))
+    lines = tuple(
+        line for record in read_records(path) for line in _lines(record.message, is_sidechain=record.is_sidechain)
+    )
     return SessionText(name, status.st_mtime, lines)
 
 
-def _other_session(ref: SessionRef, source: TranscriptSource) -> SessionText:
+def _other_session(other: AttendedSession) -> SessionText:
     """A session of another agent: what was said in it, and what tools answered."""
-    lines = []
-    for message in source.messages(ref):
-        moment = _seconds(message.timestamp)
-        for block in message.content:
-            match block:
-                case Text(text):
-                    lines.append(SessionLine(message.role, "said", text, message.id, moment))
-                case ToolResult(_, content):
-                    lines.append(SessionLine(message.role, "tool_result", content, message.id, moment))
-    return SessionText(ref.id, ref.modified, tuple(lines))
+    lines = tuple(line for message in other.messages() for line in _lines(message))
+    return SessionText(other.ref.id, other.ref.modified, lines)
 
 
-def _lines(record: Record) -> Iterator[SessionLine]:
-    message = record.message
+def _lines(message: Message | None, *, is_sidechain: bool = False) -> Iterator[SessionLine]:
     if message is None:
         return
-    is_hidden = message.is_meta or record.is_sidechain or message.is_off
-    moment = _seconds(record.timestamp)
+    is_hidden = message.is_meta or is_sidechain or message.is_off
+    moment = _seconds(message.timestamp)
     for block in message.content:
         match block:
             case Text(text):
-                yield SessionLine(message.role, "meta" if is_hidden else "said", text, record.uuid, moment)
+                yield SessionLine(message.role, "meta" if is_hidden else "said", text, message.id, moment)
             case ToolResult(_, content):
-                yield SessionLine(message.role, "meta" if is_hidden else "tool_result", content, record.uuid, moment)
+                yield SessionLine(message.role, "meta" if is_hidden else "tool_result", content, message.id, moment)
             case _:
                 continue
 
