@@ -112,11 +112,11 @@ class _Held:
 
 class _TextWindows:
     """What a text says, sentence by sentence: a claim is in it only where one sentence, or two neighbours, have all of
-    its words. Scattered over a text they say something else."""
+    its words, with what is told to be past. Scattered over a text they say something else."""
 
-    def __init__(self, sentences: Sequence[str]) -> None:
-        terms = [terms_in(text) for text in sentences]
-        windows = [one | other for one, other in zip(terms, [*terms[1:], frozenset()], strict=True)]
+    def __init__(self, sentences: Sequence[str], past: Sequence[str]) -> None:
+        terms, gone = [terms_in(text) for text in sentences], terms_in("\n".join(past))
+        windows = [one | other | gone for one, other in zip(terms, [*terms[1:], frozenset()], strict=True)]
         self.said = frozenset().union(*terms)
         self._places: dict[str, set[int]] = {}
         for at, window in enumerate(windows):
@@ -141,7 +141,8 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
-    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))])
+    past = [unit.said for unit in new if unit.label == "before"]
+    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
     fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
