@@ -222,13 +222,13 @@ def test_with_memory_off_nothing_is_created(project: Path, tmp_path: Path) -> No
 def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: MemoryTool) -> None:
     """Q1."""
     guarded = "---\nname: A\ndescription: d\ntype: feedback\nguard: block shell(rm)\n---\n\n"
-    assert "only the user can" in refusal(tool, "create", path="/memories/a.md", file_text=f"{guarded}Never rm.")
+    assert "guard" in does(tool, "create", path="/memories/a.md", file_text=f"{guarded}Never rm.")
     key = memory.add("Never rm a branch.", "feedback", name="Rm").memory.key
     line = {"old_str": "type: feedback", "new_str": "type: feedback\nguard: block shell(rm)"}
-    assert "only the user can" in refusal(tool, "str_replace", path=f"/memories/{key}", **line)
-    assert "only the user can" in refusal(
-        tool, "insert", path=f"/memories/{key}", insert_line=1, insert_text="guard: warn shell(rm)"
-    )
+    assert "guard" in does(tool, "str_replace", path=f"/memories/{key}", **line)
+    assert "guard" in does(tool, "insert", path=f"/memories/{key}", insert_line=1, insert_text="guard: warn shell(rm)")
+    for one in ("a.md", key):
+        assert "guard" not in memory.get(one).topic.fields, "left out, and told"
     file = Path(memory.store.path_of(key))
     file.write_text(file.read_text().replace("type: feedback", "type: feedback\nguard: block shell(rm)"))
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")

@@ -165,18 +165,17 @@ def topic(guard: str = "", body: str = RULE) -> bytes:
 def test_no_model_sets_changes_or_takes_away_a_guard(
     rule: str, memdir: Memdir, project: Path, *, keeps_lines: bool
 ) -> None:
-    """What a fork and a dream write: refused where it sets one, put back where it left one out."""
+    """What a fork and a dream write: left out and told where it sets one, put back where it left one out."""
     store = open_memory(project).store
     files = Workspace([store], keeps_lines=keeps_lines)
     for line in (GUARD, "warn Bash(ls)", "''"):
         for key in (rule, "feedback_new.md"):
-            with pytest.raises(BadMemoryFile, match="only the user can"):
-                files.write(store.path_of(key), topic(line))
-    assert files.changed() == []
+            assert "guard" in files.write(store.path_of(key), topic(line))
+    assert [draft for draft in files.changed() if b"guard:" in (draft.after or b"")] == []
     memdir("guard", "add", rule, GUARD)
     files = Workspace([store], keeps_lines=keeps_lines)
-    with pytest.raises(BadMemoryFile, match="only the user can change"):
-        files.write(store.path_of(rule), topic("warn shell(git push --force)"))
+    assert "guard" in files.write(store.path_of(rule), topic("warn shell(git push --force)"))
+    assert b"guard: warn" not in files.read(store.path_of(rule))
     with pytest.raises(BadMemoryFile, match="guard"):
         files.write(store.path_of(rule), b"<!-- delete: it is in the way -->")
     files.write(store.path_of(rule), topic(body=RULE.replace("week", "month")))
