@@ -231,7 +231,7 @@ async def test_session_memory_and_compaction(world: World) -> None:
     await session.session_memory.update(turn, 20_000)
     assert_all_held_but_orders(model, len(turn.messages))
 
-    _noted(world.memory, TEXT)
+    _noted(world.memory, f"{TEXT} {'what was done ' * 200}")
     session.session_memory.session.mark_summarized(work.talk.messages[-1].id, 20_000)
     for number in range(60):
         work.ask(f"{number} {'word ' * 100}")

@@ -231,16 +231,17 @@ def test_a_fork_s_secret_costs_that_draft_and_not_the_run(store: MemoryStore) ->
     workspace.write(os.path.join(store.root, "fine.md"), f"{form}---\n\nText.\n".encode())
     for key, text in {
         "body.md": f"{form}---\n\n{token}\n",
-        "field.md": f"{form}{hidden}\n---\n\nText.\n",
         f"{token}.md": f"{form}---\n\nText.\n",
         "MEMORY.md": f"- [Tests](fine.md) — {token}\n",
     }.items():
         with pytest.raises(BadMemoryFile, match="github-token") as refused:
             workspace.write(os.path.join(store.root, key), text.encode())
         assert token not in str(refused.value)
-    assert len(workspace.refused) == 4
+    workspace.write(os.path.join(store.root, "field.md"), f"{form}{hidden}\n---\n\nOther text.\n".encode())
+    assert token[20:].encode() not in workspace.read(os.path.join(store.root, "field.md")), "no field of a model's own"
+    assert len(workspace.refused) == 3
     assert all("github-token" in reason and token not in reason for reason in workspace.refused.values())
-    assert [draft.key for draft in workspace.commit(Origin("extract"), "extract")] == ["fine.md"]
+    assert [draft.key for draft in workspace.commit(Origin("extract"), "extract")] == ["fine.md", "field.md"]
 
 
 def test_an_event_says_what_kind_was_saved_where(store: MemoryStore, events: Events) -> None:
