@@ -258,10 +258,15 @@ def test_off_for_one_project(run: Run, project: Path) -> None:
 
 
 def test_a_server_of_the_user_s_by_our_name_stays(run: Run, user_home: Path) -> None:
-    own = {"mcpServers": {"memdir": {"command": "my-own", "args": ["serve"]}}}
+    program, mark = user_home / "my-own", user_home / "ran"
+    program.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+    program.chmod(0o755)
+    own = {"mcpServers": {"memdir": {"command": str(program), "args": ["serve"]}}}
     (user_home / ".claude.json").write_text(json.dumps(own))
     run("attach", "claude", "--yes")
     assert json.loads((user_home / ".claude.json").read_text()) == own
+    run("attach", "claude", "--status", code=1)
+    assert not mark.exists(), "what is not ours is not run"
     run("detach", "--yes")
     assert json.loads((user_home / ".claude.json").read_text()) == own
 

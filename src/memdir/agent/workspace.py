@@ -17,7 +17,7 @@ from memdir.agent.file_access import DiskFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
 from memdir.store.form import deletion_in, well_formed
-from memdir.store.guard import guard_of, with_guard_kept
+from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
 from memdir.store.kept import is_another, kept
@@ -131,7 +131,7 @@ class Workspace:
         if self.keeps_lines and not is_cut and before and draft.after and not is_index(key):
             draft, kept_told = self._with_lines(draft, is_first=known is None)
             real, told = store.path_of(draft.key), (*told, *kept_told)
-        draft = _with_guard(draft)
+        _refuse_guarded(draft)
         if draft.after is None and before is None and known is None:
             raise MemoryNotFound(f"there is no memory {key} to delete", remedy="Glob lists what there is")
         ruling = self._ruling(draft)
@@ -389,15 +389,10 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
     return Draft(store, key, before, after), told
 
 
-def _with_guard(draft: Draft) -> Draft:
-    """The draft with the guard that a person set, which no model takes away, by deleting its memory either (Q1)."""
-    if is_index(draft.key):
-        return draft
-    if draft.after is not None:
-        return replace(draft, after=with_guard_kept(draft.key, draft.before, draft.after))
-    if guard_of(Topic(draft.before or b""), key=draft.key, scope=draft.store.scope):
+def _refuse_guarded(draft: Draft) -> None:
+    """A guard that a person set goes with no deletion of a model's (Q1); in a file the form keeps it as it stood."""
+    if draft.after is None and guard_of(Topic(draft.before or b""), key=draft.key, scope=draft.store.scope):
         raise BadMemoryFile(f"{draft.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
-    return draft
 
 
 def _with_ending(path: str) -> str:

@@ -122,7 +122,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
     if agent.servers_file != agent.hooks_file:
         _require_served(agent, text)
     known = text.get(agent.servers_key, NAME)
-    if known is None or (isinstance(known, dict) and _is_our_server(known)):
+    if known is None or (isinstance(known, dict) and is_our_server(known)):
         if known != agent.server(program):
             text = text.with_member([agent.servers_key], NAME, agent.server(program))
         files[agent.servers_file] = text.text
@@ -176,13 +176,14 @@ def _detach(agent: Agent, files: dict[str, str | None]) -> None:
         return
     text = JsonText(servers, agent.servers_file)
     known = text.get(agent.servers_key, NAME)
-    if isinstance(known, dict) and _is_our_server(known):
+    if isinstance(known, dict) and is_our_server(known):
         text = text.without([agent.servers_key, NAME])
         text = text.without([agent.servers_key]) if text.get(agent.servers_key) == {} else text
     files[agent.servers_file] = text.text
 
 
-def _is_our_server(server: dict[str, object]) -> bool:
+def is_our_server(server: dict[str, object]) -> bool:
+    """Whether an entry by our name starts memdir: a user may have given that name to something else."""
     command = server.get("command")
     words = [*command] if isinstance(command, list) else [command, *_list(server.get("args"))]
     return len(words) == 2 and os.path.basename(str(words[0])).startswith("memdir") and words[1] == "mcp"
@@ -200,7 +201,7 @@ def _with_server_table(text: str, agent: Agent, program: str) -> str:
     known = parsed.get("mcp_servers", {})
     if isinstance(known, dict) and NAME in known:
         ours = known[NAME]
-        if ours == agent.server(program) or not (isinstance(ours, dict) and _is_our_server(ours)):
+        if ours == agent.server(program) or not (isinstance(ours, dict) and is_our_server(ours)):
             return text
         text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -214,7 +215,7 @@ def _without_tables(text: str, agent: Agent, gone: Sequence[tuple[str, int]]) ->
     parsed = _toml(text, agent.servers_file)
     servers = parsed.get("mcp_servers")
     server = servers.get(NAME) if isinstance(servers, dict) else None
-    if isinstance(server, dict) and _is_our_server(server):
+    if isinstance(server, dict) and is_our_server(server):
         text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
     for event, at in sorted(gone, key=lambda one: -one[1]):
         text = _without_trust(text, trust_prefix(agent, event), at)

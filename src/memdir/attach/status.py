@@ -14,7 +14,7 @@ from typing import Any
 
 from memdir.attach.agents import NAME, Agent, is_ours
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import read_settings_text, trust_prefix
+from memdir.attach.settings_edit import is_our_server, read_settings_text, trust_prefix
 from memdir.errors import BadMemoryFile
 from memdir.layout import Layout
 from memdir.store.scan import iso_time
@@ -157,7 +157,7 @@ def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> Non
     else:
         servers = JsonText(text, agent.servers_file).get(agent.servers_key) or {}
     server = servers.get(NAME) if isinstance(servers, dict) else None
-    if not isinstance(server, dict):
+    if not isinstance(server, dict) or not is_our_server(server):
         return
     found.has_server = True
     command = server.get("command")

@@ -93,25 +93,6 @@ def any_guard(roots: Iterable[str]) -> bool:
     return any(guard_of(header, key=header.key, scope="project") for header in headers)
 
 
-def with_guard_kept(key: str, before: bytes | None, after: bytes) -> bytes:
-    """What a model wrote, with the guard that a person set: one that it left out is put back. BadMemoryFile where it
-    sets or changes one."""
-    from memdir.store.topic import Topic
-
-    stood = Topic(before).fields.get(GUARD_FIELD) if before else None
-    topic = Topic(after)
-    now = topic.fields.get(GUARD_FIELD)
-    if now is not None and now != stood:
-        what = "change the guard of a memory" if stood is not None else "set a guard"
-        raise BadMemoryFile(
-            f"{key}: only the user can {what}",
-            remedy="Write it again without the line `guard:`; they can set it with `memdir guard add`",
-        )
-    if stood is not None and now is None and topic.has_frontmatter:
-        return topic.with_field(GUARD_FIELD, stood).data
-    return after
-
-
 class ProposedGuard:
     """A rule that was said again, and so was broken: a guard that a person may want to set."""
 
