@@ -97,5 +97,5 @@ def test_installing_memdir_installs_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     assert project["dependencies"] == []
-    assert extras["all"] == ["memdir[anthropic,openai,minilm,bash]"]
+    assert extras["all"] == ["memdir[anthropic,openai,minilm,bash,chat,hub]"]
     assert extras["dev"][0] == "memdir[all]"
