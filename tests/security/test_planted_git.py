@@ -52,6 +52,8 @@ WORDS = {
     "export": ("exported",),
     "import": ("exported",),
     "completion": ("bash",),
+    "hub serve": ("--check",),
+    "hub admin": ("teams",),
     "config get": ("recall.selector",),
     "config set": ("recall.selector", "local"),
 }
