@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 29_350,
     "files without model/builtin": 244,  # with the surfaces that are there now: hooks, mcp_server, adapters
     "lines of model/builtin": 6_140,
-    "lines in all": 46_300,
+    "lines in all": 46_480,
 }
 
 
