@@ -95,19 +95,19 @@ class ChangeSet:
         from memdir.store.secrets.refuse import refuse_secrets
 
         refuse_secrets(key, data, self.read(key), scope=self._store.scope, is_allowed=allow_secret)
-        self._refuse_private(key, data)
+        self._refuse_private(key, data, has_team=self._store.has_team)
         self._files[key] = (data, mtime_ns)
 
     def put_back(self, key: str, data: bytes, *, mtime_ns: int | None = None) -> None:
         """Set a file's bytes to what the history has of it: what once stood here is not judged again."""
-        self._refuse_private(key, data)
+        self._refuse_private(key, data, has_team=True)
         self._files[key] = (data, mtime_ns)
 
-    def _refuse_private(self, key: str, data: bytes) -> None:
+    def _refuse_private(self, key: str, data: bytes, *, has_team: bool) -> None:
         if is_of_team(self._store.scope, key):
             from memdir.store.shared import refuse_private
 
-            refuse_private(key, data, has_team=self._store.has_team)
+            refuse_private(key, data, has_team=has_team)
 
     def delete(self, key: str) -> None:
         self._files[key] = (None, None)
