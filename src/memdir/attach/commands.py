@@ -13,6 +13,7 @@ from typing import Any
 from memdir.attach.agents import Agent, all_agents, program_path
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, EditPlan, FileEdit, plan_attach, plan_detach, read_settings_text
+from memdir.attach.status import is_anything_attached, report
 from memdir.disk.atomic import make_folder, write_project_file
 from memdir.errors import MemdirError, UsageError
 from memdir.settings import settings_files
@@ -51,8 +52,6 @@ class Attach:
             return _switch_off_here(options, context)
         known = all_agents(context.environment, is_guarded=context.memory.has_guards())
         if options.status:
-            from memdir.attach.status import report
-
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
         plan = plan_attach(agents, program_path(), is_own_memory_off=options.own_memory == "off")
@@ -77,8 +76,13 @@ class Detach:
         parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
-        agents = _chosen(options.agents, all_agents(context.environment))
-        return _carry_out(plan_detach(agents, _record(context)), options, context, is_detaching=True)
+        known = all_agents(context.environment)
+        plan = plan_detach(_chosen(options.agents, known), _record(context))
+        code = _carry_out(plan, options, context, is_detaching=True)
+        if not options.dry_run and not is_anything_attached(known.values()):
+            daemon: Any = import_module("memdir.hooks.daemon_command")  # surfaces do not import each other
+            daemon.stop(daemon.DaemonPlace.of(context.memory))  # nobody is left to ask it
+        return code
 
 
 def _add_agents(parser: argparse.ArgumentParser) -> None:

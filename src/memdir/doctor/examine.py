@@ -7,9 +7,11 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_inside, is_key
+from memdir.disk.shipped import shipped_lines
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
 from memdir.doctor.memory_checks import (
@@ -177,6 +179,9 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_permissions(store)
     yield from check_orphans(memory)
     yield from check_slug(memory)
+    for line in shipped_lines("doctor/surfaces.txt"):
+        module, _, check = line.partition(":")
+        yield from getattr(import_module(f"memdir.{module}"), check)(memory)
 
 
 def _instructions(memory: MemDir) -> dict[str, str]:

@@ -36,7 +36,8 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
     answers: dict[str, tuple[list[str], int]] = {}
     project, user = (_HookChooser(memory, scope, answers) for scope in SCOPES)
-    recaller = Recaller(project, [user], memory.place_of, memory.layout.work_tree, sink=memory, clock=memory.clock)
+    place_of, tree = memory.place_of, memory.layout.work_tree
+    recaller = Recaller(project, [user], place_of, tree, sink=memory, clock=memory.clock, has_team=memory.has_team)
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     if not texts:
         return ""

@@ -44,16 +44,19 @@ def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
 def _indexes(memory: MemDir, room: int) -> list[str]:
     """The project's index, then the user's own for all projects; each with what it is, as in a conversation (P6)."""
     from memdir.prompts.door import shown_line
-    from memdir.prompts.listing import useful_index
+    from memdir.prompts.listing import OF_TEAM, quoted_index, useful_index
     from memdir.recall.recall_log import RecallLog
 
     found = []
     told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
+    if memory.has_team:
+        told["team"] = OF_TEAM
     for scope, what in told.items() if not memory.settings.skip_index else ():
         store = memory.store_for(scope)
         if os.path.isdir(store.root):
             used = RecallLog(store.place.state).counts()
             text = useful_index(store, room=room, used=used)
+            text = quoted_index(text) if scope == "team" else text
             if text:
                 found.append(f"Contents of {shown_line(store.place.index)} ({what}):\n\n{text}")
                 room -= len(text)
@@ -62,8 +65,9 @@ def _indexes(memory: MemDir, room: int) -> list[str]:
 
 def _state(memory: MemDir, places: list[Place]) -> str:
     """What the text depends on: an index or a folder that changed has another time."""
-    paths = [path for place in places for path in (place.root, place.index, os.path.join(place.root, "team"))]
-    told = [__version__, str(memory.settings.skip_index), memory.place.root]
+    team = memory.place.team()
+    paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
+    told = [__version__, str(memory.settings.skip_index), str(memory.has_team), memory.place.root]
     for path in (*paths, memory.layout.prompts):
         try:
             status = os.stat(path)
