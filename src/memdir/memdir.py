@@ -220,6 +220,35 @@ class MemDir:
         keys = [find_key(source.store, memory) for memory in memories]
         return move_memories(source, target, keys, is_dry=is_dry)
 
+    def share(self, memory: str) -> str:
+        """Hand a memory of the project to the team; gives its file name there. It travels with the next sync, and
+        `undo` takes it back here. BadMemoryFile for one about a person, or with a secret (E2, E5)."""
+        from memdir.share.hand_over import share_memory
+        from memdir.store.memories import find_key
+
+        self._open_for_writing("team")
+        most = self.settings.team_max_entry_bytes
+        return share_memory(self.store, find_key(self.store, memory), max_bytes=most)
+
+    def unshare(self, memory: str) -> str:
+        """Take a memory back from the team into the project's own: with the next sync it is gone for the others. Gives
+        its file name. What a teammate wrote stays marked as theirs (L1)."""
+        from memdir.share.hand_over import unshare_memory
+        from memdir.store.memories import find_key
+        from memdir.store.shared import author_of
+
+        team = self._open_for_writing("team")
+        key = find_key(team, memory.removeprefix("team/"))
+        is_own = author_of(self.place, key) in ("", self.member_name)
+        return unshare_memory(self.store, key, is_own=is_own)
+
+    @property
+    def member_name(self) -> str:
+        """The name under which the team sees what is shared from here."""
+        from memdir.settings import login_name
+
+        return self.settings.team_member or login_name()
+
     def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
         """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
         between scopes on both sides. Only tell which when dry."""
@@ -399,9 +428,13 @@ class MemDir:
         return self._store(Place(root), "project") if os.path.isdir(root) else None
 
     def stores(self) -> Sequence[MemoryStore]:
-        """The stores of this project: its own, and the team's where there is a team directory."""
-        team = self.place.team()
-        return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+        """The stores of this project: its own, and the team's where that is on."""
+        return [self.store, self.store_for("team")] if self.has_team else [self.store]
+
+    @property
+    def has_team(self) -> bool:
+        """Whether the team's memories are read and written here (E1). Somebody said so: a folder alone does not."""
+        return self.settings.enabled and self.settings.team_enabled
 
     @property
     def learns_for_all_projects(self) -> bool:
@@ -422,6 +455,8 @@ class MemDir:
             return adoption
         self._is_started = True
         self.store.ensure()
+        if self.has_team:
+            self.store_for("team").ensure()
         if self.learns_for_all_projects:
             from contextlib import suppress
 
@@ -455,7 +490,7 @@ class MemDir:
         prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
-        shared = load_prompt("behaviour/team.md").render(team_directory=team) if os.path.isdir(team) else ""
+        shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""
         return f"{told}\n{shared}" if shared else told
 
     def context(self) -> str:
@@ -483,12 +518,15 @@ class MemDir:
         if self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
-        from memdir.prompts.listing import index_of
+        from memdir.prompts.listing import OF_TEAM, index_of, quoted_index
 
         told = {"project": "the user's memory, kept across conversations"}
         if self.place.root != self.layout.user_memory.root:
             told["user"] = "the user's own memory for all projects, kept across conversations"
         found = [(scope, index_of(self.store_for(scope))) for scope in told]
+        if self.has_team:
+            told["team"] = OF_TEAM
+            found.append(("team", quoted_index(index_of(self.store_for("team")))))
         return "\n\n".join(
             f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
             for scope, text in found
@@ -538,6 +576,7 @@ class MemDir:
                     self.layout.work_tree,
                     sink=self,
                     clock=self.clock,
+                    has_team=self.has_team,
                 )
             return self._recallers[scope, is_alone]
 
@@ -708,8 +747,9 @@ class MemDir:
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
 
-        skip = self.settings.skip_index
-        return MemoryStore(place, scope=scope, skip_index=skip, clock=self.clock, sink=self.sink)
+        settings = self.settings
+        is_indexed = {"skip_index": settings.skip_index, "has_team": settings.team_enabled}
+        return MemoryStore(place, scope=scope, **is_indexed, clock=self.clock, sink=self.sink)
 
     def place_of(self, scope: str) -> Place:
         """Where a scope's memories lie (A1, E1)."""

@@ -169,6 +169,12 @@ class Settings:
     attach_model: str
     auto_compact: bool
     compact_percent: int
+    team_enabled: bool
+    team_remote: str | None
+    team_member: str | None
+    team_max_entries: int
+    team_max_entry_bytes: int
+    team_max_bytes: int
     budget_tokens_per_day: int
     budget_tokens_per_project: int
     budget_cents_per_day: int
@@ -492,6 +498,16 @@ def _wants_colour(variables: Mapping[str, str]) -> bool | None:
     if variables.get("FORCE_COLOR") or variables.get("CLICOLOR_FORCE", "0") != "0":
         return True
     return False if variables.get("TERM") == "dumb" else None
+
+
+def login_name() -> str:
+    """Who uses this machine, as it calls them."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no entry for this user, as in a bare container
+        return "somebody"
 
 
 def provider_of(settings: Settings) -> str:

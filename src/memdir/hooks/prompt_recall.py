@@ -38,7 +38,8 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     answers: dict[str, tuple[list[str], int]] = {}
     told = SCOPES[:1] if call.host in _RECALLING and memory.is_told_by(call.host) else ()
     project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
-    recaller = Recaller(project, [user], memory.place_of, memory.layout.work_tree, sink=memory, clock=memory.clock)
+    place_of, tree = memory.place_of, memory.layout.work_tree
+    recaller = Recaller(project, [user], place_of, tree, sink=memory, clock=memory.clock, has_team=memory.has_team)
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     if not texts:
         return ""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BYTES = 64 << 10
 _NAME = "session-start"
-_SCOPES = ("project", "user")
 
 
 def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str) -> str:
@@ -34,7 +33,7 @@ def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str) -> 
     behaviour = "\n\n".join(filter(None, ("" if is_told else memory.prompt(), memory.guards_told())))
     text, room = behaviour, 10_000
     while room > 0:
-        text = "\n\n".join(filter(None, (behaviour, *_indexes(memory, room, _SCOPES[is_told:]))))
+        text = "\n\n".join(filter(None, (behaviour, *_indexes(memory, room, ("project",) if is_told else ()))))
         if fits(text):
             break
         room = room * 4 // 5 if room > 500 else 0
@@ -44,19 +43,22 @@ def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str) -> 
     return text
 
 
-def _indexes(memory: MemDir, room: int, scopes: Sequence[str]) -> list[str]:
+def _indexes(memory: MemDir, room: int, without: Sequence[str]) -> list[str]:
     """The project's index, then the user's own for all projects; each with what it is, as in a conversation (P6)."""
     from memdir.prompts.door import shown_line
-    from memdir.prompts.listing import useful_index
+    from memdir.prompts.listing import OF_TEAM, quoted_index, useful_index
     from memdir.recall.recall_log import RecallLog
 
     found = []
     told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
-    for scope in scopes if not memory.settings.skip_index else ():
+    if memory.has_team:
+        told["team"] = OF_TEAM
+    for scope in [scope for scope in told if scope not in without] if not memory.settings.skip_index else ():
         store = memory.store_for(scope)
         if os.path.isdir(store.root):
             used = RecallLog(store.place.state).counts()
             text = useful_index(store, room=room, used=used)
+            text = quoted_index(text) if scope == "team" else text
             if text:
                 found.append(f"Contents of {shown_line(store.place.index)} ({told[scope]}):\n\n{text}")
                 room -= len(text)
@@ -65,8 +67,9 @@ def _indexes(memory: MemDir, room: int, scopes: Sequence[str]) -> list[str]:
 
 def _state(memory: MemDir, places: list[Place]) -> str:
     """What the text depends on: an index or a folder that changed has another time."""
-    paths = [path for place in places for path in (place.root, place.index, os.path.join(place.root, "team"))]
-    told = [__version__, str(memory.settings.skip_index), memory.place.root]
+    team = memory.place.team()
+    paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
+    told = [__version__, str(memory.settings.skip_index), str(memory.has_team), memory.place.root]
     for path in (*paths, memory.layout.prompts):
         try:
             status = os.stat(path)
