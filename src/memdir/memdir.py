@@ -9,9 +9,18 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
-from memdir.layout import Layout, Place, is_session_id
+from memdir.layout import Layout, Place, is_same_folder, is_session_id
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
+from memdir.settings import (
+    Environment,
+    Settings,
+    is_of_other_agent,
+    load_settings,
+    memory_root,
+    own_memory,
+    provider_of,
+    root_in_place,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +59,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-local": "local",
 }
 MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
+_MAX_INSTRUCTIONS_BYTES = 1 << 20  # of one file; nobody reads more
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -287,8 +297,24 @@ class MemDir:
         from memdir.store.guard import any_guard
 
         own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
-        projects = os.listdir(self.layout.projects) if os.path.isdir(self.layout.projects) else []
-        return any_guard([*own, *(os.path.join(self.layout.projects, name, "memory") for name in projects)])
+        homes = [self.layout.home, self.environment.memory_homes.get(self.settings.memory_home, self.layout.home)]
+        folders = [os.path.join(home, "projects") for home in dict.fromkeys(homes)]
+        found = [(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]
+        return any_guard([*own, *(os.path.join(folder, name, "memory") for folder, name in found)])
+
+    def instructions(self) -> dict[str, str]:
+        """What the project tells its agents in files of its own, by their names (H3)."""
+        from memdir.disk.plain_file import read_beginning
+
+        found = {}
+        for path in self.layout.instruction_files:
+            if is_inside(path, self.layout.work_tree):  # and no link that leads out of the project
+                try:
+                    text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
+                except OSError:
+                    continue
+                found[os.path.relpath(path, self.layout.work_tree)] = text.decode("utf-8", "replace")
+        return found
 
     def is_own_place(self, scope: str) -> bool:
         """Whether the memories of a scope lie with the person, and not in the project, where others may put some."""
@@ -365,6 +391,16 @@ class MemDir:
         return self.place.root == self.layout.default_memory
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the memory is that of another agent, served where it lies (Q2)."""
+        return self.place.root == root_in_place(self.environment, self.settings, self.layout)
+
+    def is_told_by(self, agent: str) -> bool:
+        """Whether an agent shows its model the index of this very directory by itself: once is enough (Q2)."""
+        own = own_memory(self.environment, self.layout, agent)
+        return bool(own) and is_same_folder(own, self.place.root)
+
+    @property
     def store(self) -> MemoryStore:
         """The project's own store."""
         if self._project_store is None:
@@ -405,7 +441,7 @@ class MemDir:
         """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
         which sees only the project's directory, nor where that is the person's own."""
         is_own, places = self.place.root == self.layout.user_memory.root, (self.layout, self.place.root)
-        return not is_own and not is_of_other_agent(self.environment, *places)
+        return not is_own and (self.is_in_place or not is_of_other_agent(self.environment, *places))
 
     def learning_stores(self) -> Sequence[MemoryStore]:
         """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
@@ -426,7 +462,7 @@ class MemDir:
 
             with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.store_for("user").ensure()
-        if self.is_default_place:
+        if self.is_default_place or self.is_in_place:
             from memdir.store.identity import remember_identity
 
             remember_identity(self.place, self.layout)
@@ -661,7 +697,8 @@ class MemDir:
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
         self._has_looked = True
-        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
+        is_ours = self.is_default_place or self.is_in_place
+        if not is_ours or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 
