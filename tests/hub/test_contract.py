@@ -47,7 +47,7 @@ def test_the_server_and_the_contract_name_the_same_paths(tmp_path: Path) -> None
 
 def test_every_kind_of_error_has_a_row() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in Path("src/memdir/hub").glob("*.py"))
-    kinds = set(re.findall(r'Refused\(\s*\d{3}, "([a-z-]+)"', source))
+    kinds = set(re.findall(r'HubRefusal\(\s*\d{3}, "([a-z-]+)"', source))
     rows = set(re.findall(r"`([a-z-]+)`", "\n".join(re.findall(r"^\| \d{3}.*", PAGE, re.MULTILINE))))
     assert len(kinds) > 12 and kinds <= rows
 

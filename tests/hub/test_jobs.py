@@ -10,7 +10,7 @@ import time
 import pytest
 
 from memdir.hub.hub_database import HubDatabase, open_database
-from memdir.hub.jobs import MAX_ATTEMPTS, Proposal, ask_for, finish, take
+from memdir.hub.jobs import MAX_ATTEMPTS, ProposedChange, ask_for, finish, take
 from tests.hub.servers import Client, HubServer
 
 WORKER = """
@@ -69,7 +69,7 @@ def test_a_worker_that_lost_its_lease_leaves_no_trace(hub: HubServer, team: Clie
         assert first and await take(database, 2_500) is None
         second = await take(database, 3_001, lease_seconds=1)
         assert second and second.id == first.id
-        change = Proposal("put", "a.md", None, "text", "merged")
+        change = ProposedChange("put", "a.md", None, "text", "merged")
         assert not await finish(database, first, [change], 3_100)
         assert await finish(database, second, [change], 3_200)
         assert not await finish(database, second, [change], 3_300)
@@ -128,7 +128,7 @@ def test_a_proposal_made_from_an_old_text_is_not_written_over_a_newer_one(hub: H
     async def propose(database: HubDatabase) -> None:
         await ask_for(database, team.team, "dream", 0)
         job = await take(database, 1)
-        assert job and await finish(database, job, [Proposal("put", "a.md", etag, "dreamt", "shorter")], 2)
+        assert job and await finish(database, job, [ProposedChange("put", "a.md", etag, "dreamt", "shorter")], 2)
 
     run(hub, propose)
     team.put("a.md", "two", etag)

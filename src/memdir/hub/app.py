@@ -21,7 +21,7 @@ from memdir.hub.hub_state import Hub
 from memdir.hub.job_routes import JobRoutes
 from memdir.hub.jobs import oldest
 from memdir.hub.people_routes import PeopleRoutes
-from memdir.hub.reply import NO_STORE, Refused, answer, not_found
+from memdir.hub.reply import NO_STORE, HubRefusal, answer, not_found
 
 QUIET = frozenset((200, 201, 304, 404, 409, 410, 412, 428))  # the everyday; the rest is worth a line of the log
 RETRY_SECONDS = 2
@@ -66,14 +66,14 @@ class HubApp:
             found = self._route(scope)
             route = found.path
             await found.endpoint_of(scope, receive, counted)
-        except Refused as refused:
+        except HubRefusal as refused:
             await refused.response()(scope, receive, counted)
         except DatabaseBusy:
-            busy = Refused(503, "busy", "the database cannot be reached", remedy="Try again")
+            busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again")
             await busy.after(RETRY_SECONDS).response()(scope, receive, counted)
         except Exception:
             if status == 500:
-                await Refused(500, "bug", "something went wrong in the hub").response()(scope, receive, counted)
+                await HubRefusal(500, "bug", "something went wrong in the hub").response()(scope, receive, counted)
             raise  # the server's log says where
         finally:
             spent = time.perf_counter() - begun
@@ -94,7 +94,7 @@ class HubApp:
             if match == Match.PARTIAL:
                 allowed += sorted(route.methods or ())
         if allowed:
-            refused = Refused(405, "method", "that cannot be done with this path")
+            refused = HubRefusal(405, "method", "that cannot be done with this path")
             refused.headers["allow"] = ", ".join(allowed)
             raise refused
         raise not_found()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memdir.hub.hub_database import Transaction
-from memdir.hub.reply import Refused, bad_request, not_found
+from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 PREFIX = "mdh_"  # by which scanners know one
 MAX_TOKEN = 200
@@ -27,7 +27,7 @@ _KEEP = "insert into tokens (id, hash, team, member, label, scopes, created, exp
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Bearer:
     """Who asks, and what this token lets them do."""
 
     token: str
@@ -41,7 +41,7 @@ class Identity:
     def require(self, scope: str) -> None:
         if scope not in self.scopes:
             told = f"this token may not do that: it takes {scope!r}"
-            raise Refused(403, "not-allowed", told, remedy="Ask an admin of the team")
+            raise HubRefusal(403, "not-allowed", told, remedy="Ask an admin of the team")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ def token_of(headers: list[tuple[bytes, bytes]]) -> str:
     return token.decode("latin-1")
 
 
-def unknown_token() -> Refused:
+def unknown_token() -> HubRefusal:
     told = "the token is missing, unknown, expired or revoked"
-    return Refused(401, "token", told, remedy="Send it as `Authorization: Bearer …`, or ask an admin for a new one")
+    return HubRefusal(401, "token", told, remedy="Send it as `Authorization: Bearer …`, or ask an admin for a new one")
 
 
 class Identities:
@@ -102,13 +102,13 @@ class Identities:
     def __init__(self, database: Transaction, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
-        self._known: dict[str, tuple[float, Identity]] = {}
+        self._known: dict[str, tuple[float, Bearer]] = {}
 
     def forget(self) -> None:
         """A token, a role or a member was changed."""
         self._known.clear()
 
-    async def of(self, token: str) -> Identity:
+    async def of(self, token: str) -> Bearer:
         now = self._clock()
         until, identity = self._known.get(token, (0.0, None))
         if identity is None or until < now:
@@ -120,14 +120,14 @@ class Identities:
             raise unknown_token()
         return identity
 
-    async def _found(self, token: str) -> Identity:
+    async def _found(self, token: str) -> Bearer:
         rows = await self._database.run(_FIND, hashed(token))
         if not rows:
             raise unknown_token()
         name, team, member, scopes, expires, role, called, active = rows[0]
         given = frozenset(scopes.split())
         if team is None:
-            return Identity(name, "", "", "", "", given, expires)
+            return Bearer(name, "", "", "", "", given, expires)
         if not active:
             raise unknown_token()
-        return Identity(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)
+        return Bearer(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)

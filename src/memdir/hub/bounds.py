@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 
-from memdir.hub.reply import Refused
+from memdir.hub.reply import HubRefusal
 
 MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
 MAX_BATCH = 100  # what one transaction holds without making others wait
@@ -41,23 +41,23 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, who: str, cost: float = 1.0) -> None:
-        """Refused, where nothing is left."""
+        """A refusal, where nothing is left."""
         now = self._clock()
         left, at = self._left.get(who, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._rate)
         if left < cost:
-            raise Refused(429, "rate", "too many requests").after((cost - left) / self._rate)
+            raise HubRefusal(429, "rate", "too many requests").after((cost - left) / self._rate)
         if len(self._left) >= MOST_BUCKETS and who not in self._left:
             self._left.clear()
         self._left[who] = (left - cost, now)
 
     def check(self, who: str) -> None:
-        """Refused, where nothing is left; costs nothing."""
+        """A refusal, where nothing is left; costs nothing."""
         if who in self._left:
             self.take(who, 0.0)
             left, _ = self._left[who]
             if left < 1.0:
-                raise Refused(429, "rate", "too many failed attempts").after((1.0 - left) / self._rate)
+                raise HubRefusal(429, "rate", "too many failed attempts").after((1.0 - left) / self._rate)
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
@@ -75,11 +75,11 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
                     raise _too_large(max_bytes)
                 parts.append(part)
     except TimeoutError:
-        raise Refused(408, "slow", "the body took too long") from None
+        raise HubRefusal(408, "slow", "the body took too long") from None
     except ClientDisconnect:
-        raise Refused(400, "bad-request", "the client went away") from None
+        raise HubRefusal(400, "bad-request", "the client went away") from None
     return b"".join(parts)
 
 
-def _too_large(max_bytes: int) -> Refused:
-    return Refused(413, "too-large", f"the body is larger than {max_bytes} bytes")
+def _too_large(max_bytes: int) -> HubRefusal:
+    return HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
-from memdir.hub.reply import Refused
+from memdir.hub.reply import HubRefusal
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.topic import Topic
@@ -18,9 +18,9 @@ def require_key(key: object) -> str:
     try:
         found = check_key(key)
     except PathEscape as error:
-        raise Refused(422, "path", redact(error.message), remedy=error.remedy) from None
+        raise HubRefusal(422, "path", redact(error.message), remedy=error.remedy) from None
     if any(part.lower().endswith(".md") for part in found.split("/")[:-1]):
-        raise Refused(422, "path", "a folder of the key is named like a memory", remedy="Rename the folder")
+        raise HubRefusal(422, "path", "a folder of the key is named like a memory", remedy="Rename the folder")
     return found
 
 
@@ -35,8 +35,8 @@ def require_text(data: bytes) -> str:
     return text
 
 
-def _not_text() -> Refused:
-    return Refused(422, "not-text", "the entry is not UTF-8 text", remedy="Convert it first, for example with iconv")
+def _not_text() -> HubRefusal:
+    return HubRefusal(422, "not-text", "the entry is not UTF-8 text", remedy="Convert it first, for example with iconv")
 
 
 def require_shareable(key: str, data: bytes) -> None:
@@ -44,8 +44,8 @@ def require_shareable(key: str, data: bytes) -> None:
     kinds, told = secrets_in(key, data)
     if kinds:
         message = f"{harmless_name(key, data)} would hold a secret: {told}"
-        refused = Refused(422, "secret", message, remedy="Take it out and say where it is kept instead")
+        refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
         refused.kinds = kinds
         raise refused
     if str(Topic(data).kind) == "user":
-        raise Refused(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")
+        raise HubRefusal(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")

@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memdir.hub.bearer import Identity
+from memdir.hub.bearer import Bearer
 from memdir.hub.bounds import MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRY_BYTES, MAX_WAIT_SECONDS, read_body
 from memdir.hub.content_check import require_key, require_text
 from memdir.hub.hub_database import Author, Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.people import record
-from memdir.hub.reply import NO_STORE, Refused, answer, bad_request, not_found, read_time, told_time
+from memdir.hub.reply import NO_STORE, HubRefusal, answer, bad_request, not_found, read_time, told_time
 from memdir.store.secrets import redact
 
 MOST_LISTED = 2_000
@@ -90,7 +90,7 @@ class EntryRoutes:
             raise not_found()
         etag, revision, deleted, member, saved, content = rows[0]
         if deleted:
-            raise Refused(410, "gone", "the entry was deleted").with_current(None, revision, deleted=True)
+            raise HubRefusal(410, "gone", "the entry was deleted").with_current(None, revision, deleted=True)
         headers = {**NO_STORE, "etag": f'"{etag}"', "memdir-revision": str(revision), "memdir-by": member}
         headers["memdir-saved"] = told_time(saved) or ""
         if etag in _ETAG.findall(request.headers.get("if-none-match", "")):
@@ -116,7 +116,7 @@ class EntryRoutes:
         condition = _condition(request, may_create=False)
         return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
 
-    async def _written(self, identity: Identity, change: Change) -> Response:
+    async def _written(self, identity: Bearer, change: Change) -> Response:
         _, (done,) = await self._apply(identity, [change])
         if refused := refusal_of(done):
             raise refused
@@ -124,13 +124,13 @@ class EntryRoutes:
         body = {"key": done.key, "etag": done.etag, "revision": done.revision}
         return answer(body, 201 if done.outcome == "created" else 200, headers)
 
-    async def _apply(self, identity: Identity, changes: list[Change]) -> tuple[int, list[Changed]]:
+    async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
         author = Author(identity.team, identity.member, identity.token)
         revision, done = await self._hub.database.apply(author, changes, self._hub.now)
         self._hub.waiting.wake(identity.team)
         return revision, done
 
-    async def _record_refusals(self, identity: Identity, refused: list[Refused]) -> None:
+    async def _record_refusals(self, identity: Bearer, refused: list[HubRefusal]) -> None:
         """That somebody tried is worth knowing; what it was is in nobody's log."""
         kinds = sorted({kind for one in refused for kind in one.kinds or (one.kind,)})
         author = Author(identity.team, identity.member, identity.token)
@@ -153,11 +153,11 @@ class EntryRoutes:
         changes.sort(key=lambda change: change.op)  # deletions first: a name that is free then may be taken
         revision, done = await self._apply(identity, changes)
         results = {one.key: _result(one) for one in done}
-        refusals = {key: one for key, one in judged if isinstance(one, Refused)} | found
+        refusals = {key: one for key, one in judged if isinstance(one, HubRefusal)} | found
         results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refusals.items()}
         return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
 
-    def _read_change(self, given: object) -> tuple[str, Change | Refused]:
+    def _read_change(self, given: object) -> tuple[str, Change | HubRefusal]:
         """One change of a batch. A wrong form refuses the batch, a wrong key or text only this change."""
         if not isinstance(given, dict) or not isinstance(given.get("key"), str):
             raise bad_request("a change is an object with a key")
@@ -166,7 +166,7 @@ class EntryRoutes:
             raise bad_request("`op` is put or delete")
         is_etag = isinstance(condition, str) and _BARE_ETAG.fullmatch(condition)
         if not is_etag and (condition is not None or op == "delete"):
-            raise Refused(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
+            raise HubRefusal(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
         saved = read_time(given.get("saved"), now=self._hub.now)
         reason = given.get("reason", "")
         if not isinstance(reason, str) or not isinstance(given.get("content", ""), str):
@@ -177,9 +177,9 @@ class EntryRoutes:
                 return key, Change("delete", key, condition, None, None, 0, saved, _harmless(reason))
             data = _encoded(given.get("content"))
             if len(data) > MAX_ENTRY_BYTES:
-                raise Refused(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
+                raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
             return key, _put_of(key, condition, data, saved)
-        except Refused as refused:
+        except HubRefusal as refused:
             return key, refused
 
     async def manifest(self, request: Request) -> Response:
@@ -239,7 +239,7 @@ class EntryRoutes:
             raise not_found()
         _, _, etag, content = rows[0]
         if content is None:
-            raise Refused(410, "gone", "the text of this version was deleted or erased")
+            raise HubRefusal(410, "gone", "the text of this version was deleted or erased")
         return Response(content.encode(), headers={**NO_STORE, "etag": f'"{etag}"'}, media_type="text/markdown")
 
     async def redact(self, request: Request) -> Response:
@@ -249,7 +249,7 @@ class EntryRoutes:
             raise not_found()
         if not await self._hub.database.run(_REDACT, self._hub.now, identity.team, revision):
             told = "this version is in force"
-            raise Refused(409, "current", told, remedy="Change or delete the entry first, then erase this version")
+            raise HubRefusal(409, "current", told, remedy="Change or delete the entry first, then erase this version")
         author = Author(identity.team, identity.member, identity.token)
         await record(self._hub.database, author, "redact", f"revision {revision}", self._hub.now)
         return answer({"ok": True})
@@ -274,21 +274,21 @@ def whole_number(text: str | None, otherwise: int) -> int:
     return int(text)
 
 
-def refusal_of(done: Changed) -> Refused | None:
+def refusal_of(done: Changed) -> HubRefusal | None:
     """Why a change was not made; None where it was, or had been before."""
     if done.outcome == "missing":
         return not_found()
     if done.outcome == "conflict":
         told = "the entry was deleted" if done.deleted else "the entry is another one by now"
-        refused = Refused(412, "conflict", told, remedy="Pull, merge, and write again")
+        refused = HubRefusal(412, "conflict", told, remedy="Pull, merge, and write again")
         return refused.with_current(done.etag, done.revision, deleted=done.deleted)
     if done.outcome == "cap":
-        return Refused(409, "cap", "the team's memory is full", remedy="Delete entries, or ask for a higher limit")
+        return HubRefusal(409, "cap", "the team's memory is full", remedy="Delete entries, or ask for a higher limit")
     if done.outcome == "too-large":
-        return Refused(413, "too-large", "the entry is larger than the team's limit")
+        return HubRefusal(413, "too-large", "the entry is larger than the team's limit")
     if done.outcome == "same-name":
         told = "another entry has this name in another case"
-        return Refused(409, "same-name", told, remedy="Rename one of them")
+        return HubRefusal(409, "same-name", told, remedy="Rename one of them")
     return None
 
 
@@ -310,10 +310,10 @@ def _condition(request: Request, *, may_create: bool) -> str | None:
     matches, others = (request.headers.getlist(name) for name in ("if-match", "if-none-match"))
     if len(matches) + len(others) != 1:
         told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
-        raise Refused(428, "no-precondition", told)
+        raise HubRefusal(428, "no-precondition", told)
     if others:
         if others[0].strip() != "*" or not may_create:
-            raise Refused(428, "no-precondition", "a write takes If-Match, or If-None-Match: *")
+            raise HubRefusal(428, "no-precondition", "a write takes If-Match, or If-None-Match: *")
         return None
     found = _ETAG.fullmatch(matches[0].strip())
     if found is None:
@@ -327,7 +327,7 @@ def _encoded(text: object) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Refused(422, "not-text", "the entry holds half a character") from None
+        raise HubRefusal(422, "not-text", "the entry holds half a character") from None
 
 
 def _harmless(reason: str) -> str:

@@ -146,7 +146,7 @@ class HubAdmin:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()
         from memdir.hub.admin import ACTIONS
-        from memdir.hub.reply import Refused
+        from memdir.hub.reply import HubRefusal
 
         wanted = TAKES[options.action]
         if len(options.words) != len(wanted):
@@ -158,7 +158,7 @@ class HubAdmin:
             answer, lines = _with_database(
                 _place(options, context), lambda database: ACTIONS[options.action](database, options, _now())
             )
-        except Refused as refused:
+        except HubRefusal as refused:
             raise UsageError(refused.message, remedy=refused.remedy or "") from None
         if options.json:
             return int(context.print_json(answer))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
 
-from memdir.hub.bearer import Identities, Identity, token_of
+from memdir.hub.bearer import Bearer, Identities, token_of
 from memdir.hub.bounds import Buckets, Rates
 from memdir.hub.content_check import require_shareable
 from memdir.hub.hub_database import HubDatabase
-from memdir.hub.reply import Refused, bad_request, not_found
+from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.hub.waiting import Waiting
 
 INLINE_BYTES = 32 * 1024  # more is looked through in a thread, so that others are answered meanwhile
@@ -47,7 +47,7 @@ class Hub:
     def now(self) -> int:
         return int(self.clock() * 1000)
 
-    async def identify(self, request: Request, scope: str) -> Identity:
+    async def identify(self, request: Request, scope: str) -> Bearer:
         """Who asks, if their token lets them do this in this team."""
         if b"mdh_" in request.scope["query_string"] or b"token=" in request.scope["query_string"]:
             raise bad_request("a token never stands in a URL; it is known to logs now: revoke it")
@@ -56,7 +56,7 @@ class Hub:
         self._strangers.check(address)
         try:
             identity = await self.identities.of(token_of(request.scope["headers"]))
-        except Refused as refused:
+        except HubRefusal as refused:
             if refused.status == 401:
                 self._strangers.take(address)
             raise
@@ -70,18 +70,18 @@ class Hub:
     def require_shareable(self, key: str, data: bytes) -> None:
         self._check(key, data)
 
-    async def check(self, items: Sequence[tuple[str, bytes]]) -> list[Refused | None]:
+    async def check(self, items: Sequence[tuple[str, bytes]]) -> list[HubRefusal | None]:
         """What must not be shared among these texts."""
         if sum(len(data) for _, data in items) <= INLINE_BYTES:
             return self._checked(items)
         return await asyncio.to_thread(self._checked, items)
 
-    def _checked(self, items: Sequence[tuple[str, bytes]]) -> list[Refused | None]:
-        found: list[Refused | None] = []
+    def _checked(self, items: Sequence[tuple[str, bytes]]) -> list[HubRefusal | None]:
+        found: list[HubRefusal | None] = []
         for key, data in items:
             try:
                 self._check(key, data)
                 found.append(None)
-            except Refused as refused:
+            except HubRefusal as refused:
                 found.append(refused)
         return found

@@ -15,7 +15,7 @@ from memdir.hub.hub_database import Author, Change
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import KINDS, ask_for, jobs_of, told_job
 from memdir.hub.people import record
-from memdir.hub.reply import Refused, answer, bad_request, not_found, told_time
+from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, told_time
 
 STATES = ("open", "accepted", "rejected")
 
@@ -82,7 +82,7 @@ class JobRoutes:
             if not rows:
                 if not await database.run(_KNOWN, identity.team, proposal):
                     raise not_found("there is no such proposal")
-                raise Refused(409, "twice", "that was decided already")
+                raise HubRefusal(409, "twice", "that was decided already")
             op, key, base, content, reason = rows[0]
             if state == "accepted":
                 change = self._change(op, key, base, content, reason)

@@ -45,7 +45,7 @@ _ALL_STUCK = "select count(*), min(created) from jobs where state in ('waiting',
 
 
 @dataclass(frozen=True)
-class Job:
+class LeasedJob:
     """One run of one job, by whoever holds its lease."""
 
     id: int
@@ -55,7 +55,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedChange:
     """A change that somebody has to accept."""
 
     op: Literal["put", "delete"]
@@ -91,16 +91,16 @@ def told_job(row: Row, now: int, told_time: Callable[[int], str | None]) -> dict
     return {**told, "ageSeconds": age, "stuck": is_stuck, "error": error}
 
 
-async def take(database: HubDatabase, now: int, *, lease_seconds: float = LEASE_SECONDS) -> Job | None:
+async def take(database: HubDatabase, now: int, *, lease_seconds: float = LEASE_SECONDS) -> LeasedJob | None:
     """The next job, with a lease; one whose worker went away is taken again, a few times."""
     lease = secrets.token_hex(16)
     await database.run(_EXHAUSTED, now, now, MAX_ATTEMPTS)
     until = now + int(lease_seconds * 1000)
     rows = await database.run(_NEXT.format(skip_locked=database.skip_locked), lease, until, now, MAX_ATTEMPTS)
-    return Job(rows[0][0], rows[0][1], rows[0][2], lease) if rows else None
+    return LeasedJob(rows[0][0], rows[0][1], rows[0][2], lease) if rows else None
 
 
-async def finish(database: HubDatabase, job: Job, proposals: Sequence[Proposal], now: int) -> bool:
+async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[ProposedChange], now: int) -> bool:
     """The job is done and its proposals are open, both or neither; False where another has the lease by now."""
     async with database.transaction() as held:
         if not await held.run(_DONE, now, job.id, job.lease):
@@ -111,5 +111,5 @@ async def finish(database: HubDatabase, job: Job, proposals: Sequence[Proposal],
     return True
 
 
-async def fail(database: HubDatabase, job: Job, error: str, now: int) -> None:
+async def fail(database: HubDatabase, job: LeasedJob, error: str, now: int) -> None:
     await database.run(_GIVE_UP, now, error[:MAX_ERROR], job.id, job.lease)

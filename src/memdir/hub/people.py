@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import Author, Change, Row, Transaction
-from memdir.hub.reply import Refused, bad_request, not_found
+from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.store.secrets import find_secrets
 
 MAX_NAME = 64
@@ -81,7 +81,7 @@ async def add_team(database: Transaction, name: object, limits: TeamLimits, now:
     team, plain = random_name("t"), checked_name(name)
     values = (limits.entries, limits.entry_bytes, limits.team_bytes, now)
     if not await database.run(_NEW_TEAM, team, plain, *values):
-        raise Refused(409, "twice", "there is a team of that name already")
+        raise HubRefusal(409, "twice", "there is a team of that name already")
     await record(database, Author(team, ""), "team", plain, now)
     return team
 
@@ -89,7 +89,7 @@ async def add_team(database: Transaction, name: object, limits: TeamLimits, now:
 async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
     plain, chosen, member = checked_name(name), checked_role(role), random_name("m")
     if not await database.run(_NEW_MEMBER, by.team, member, plain, chosen, now):
-        raise Refused(409, "twice", "there is a member of that name already", remedy="Change their role instead")
+        raise HubRefusal(409, "twice", "there is a member of that name already", remedy="Change their role instead")
     await record(database, by, "member", f"{plain} as {chosen}", now)
     return member, plain, chosen, 1
 
@@ -134,7 +134,7 @@ async def _require_other_admin(database: Transaction, team: str, member: str) ->
     """Somebody must be left who can let others in. The team's row is held, so that two do not leave at once."""
     await database.run(_LOCK, team)
     if await database.run(_ADMINS, team) == [(member,)]:
-        raise Refused(409, "last-admin", "that is the team's last admin", remedy="Make somebody else one first")
+        raise HubRefusal(409, "last-admin", "that is the team's last admin", remedy="Make somebody else one first")
 
 
 async def give_token(database: Transaction, by: Author, new: NewToken, now: int) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memdir.hub.bearer import OF_ROLE, SCOPES, Identity, NewToken, known_form
+from memdir.hub.bearer import OF_ROLE, SCOPES, Bearer, NewToken, known_form
 from memdir.hub.bounds import MAX_BATCH, MAX_SMALL_BYTES, read_body
 from memdir.hub.entry_routes import read_json, whole_number
 from memdir.hub.hub_database import Author, Row
@@ -174,7 +174,7 @@ class PeopleRoutes:
         return answer({"actions": shown, "more": len(rows) > limit})
 
 
-def _author(identity: Identity) -> Author:
+def _author(identity: Bearer) -> Author:
     return Author(identity.team, identity.member, identity.token)
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
-class Refused(Exception):
+class HubRefusal(Exception):
     """A request that is not granted: its status, its kind for programs, words for people."""
 
     def __init__(self, status: int, kind: str, message: str, *, remedy: str | None = None) -> None:
@@ -24,11 +24,11 @@ class Refused(Exception):
         self.current: Mapping[str, object] | None = None  # what stands there, at a conflict
         self.headers: dict[str, str] = {}
 
-    def with_current(self, etag: str | None, revision: int, *, deleted: bool) -> Refused:
+    def with_current(self, etag: str | None, revision: int, *, deleted: bool) -> HubRefusal:
         self.current = {"etag": etag, "revision": revision, "deleted": deleted}
         return self
 
-    def after(self, seconds: float) -> Refused:
+    def after(self, seconds: float) -> HubRefusal:
         """Try again then."""
         self.headers["retry-after"] = str(max(1, round(seconds)))
         return self
@@ -54,12 +54,12 @@ def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, 
     return Response(data, status, {**NO_STORE, **(headers or {})}, "application/json")
 
 
-def not_found(what: str = "there is nothing of that name here") -> Refused:
-    return Refused(404, "not-found", what)
+def not_found(what: str = "there is nothing of that name here") -> HubRefusal:
+    return HubRefusal(404, "not-found", what)
 
 
-def bad_request(message: str) -> Refused:
-    return Refused(400, "bad-request", message)
+def bad_request(message: str) -> HubRefusal:
+    return HubRefusal(400, "bad-request", message)
 
 
 def told_time(milliseconds: int | None) -> str | None:

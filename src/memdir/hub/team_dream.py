@@ -16,7 +16,7 @@ from memdir.disk.safe_path import is_index, resolve_key
 from memdir.dream.dream import DreamReport, DreamTask
 from memdir.errors import MemdirError
 from memdir.hub.hub_database import HubDatabase, Row
-from memdir.hub.jobs import Proposal, ask_for, fail, finish, take
+from memdir.hub.jobs import ProposedChange, ask_for, fail, finish, take
 from memdir.memdir import open_memory
 
 _CHANGED = (
@@ -51,7 +51,7 @@ async def work(database: HubDatabase, now: Callable[[], int]) -> dict[str, int]:
     return counted
 
 
-def dream_of(rows: list[Row]) -> list[Proposal]:
+def dream_of(rows: list[Row]) -> list[ProposedChange]:
     """What a dream would change in these entries (key, time saved, text)."""
     with tempfile.TemporaryDirectory(prefix="memdir-hub-") as place:
         project = os.path.join(place, "project")
@@ -63,7 +63,7 @@ def dream_of(rows: list[Row]) -> list[Proposal]:
             make_folder(os.path.dirname(path))
             write_bytes_atomic(path, content.encode(), mtime_ns=saved * 1_000_000)
 
-        async def dream() -> list[Proposal]:
+        async def dream() -> list[ProposedChange]:
             try:
                 outcome = await memory.session("hub").dream(DreamTask(0), is_dry=True)
             finally:
@@ -79,7 +79,7 @@ def dream_of(rows: list[Row]) -> list[Proposal]:
         return asyncio.run(dream())
 
 
-def _proposed(key: str, before: bytes | None, after: bytes | None, reason: str) -> Proposal:
+def _proposed(key: str, before: bytes | None, after: bytes | None, reason: str) -> ProposedChange:
     base = hashlib.sha256(before).hexdigest() if before is not None else None
     content = None if after is None else after.decode("utf-8", "replace")
-    return Proposal("delete" if after is None else "put", key, base, content, reason)
+    return ProposedChange("delete" if after is None else "put", key, base, content, reason)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from memdir.hub.bounds import MOST_WAITING, MOST_WAITING_OF_TOKEN
 from memdir.hub.hub_database import DatabaseBusy, HubDatabase
-from memdir.hub.reply import Refused
+from memdir.hub.reply import HubRefusal
 
 _REVISION = "select revision from teams where id = ?"
 CHUNK = 500  # teams that one statement asks for
@@ -37,7 +37,7 @@ class Waiting:
     async def beyond(self, team: str, since: int, *, seconds: float, token: str) -> int:
         """The team's revision as soon as it is beyond `since`, or when the time is over."""
         if self.count >= MOST_WAITING or self._of_token[token] >= MOST_WAITING_OF_TOKEN:
-            raise Refused(429, "rate", "too many clients wait already").after(seconds)
+            raise HubRefusal(429, "rate", "too many clients wait already").after(seconds)
         waiter = asyncio.Event()
         self._waiters.setdefault(team, set()).add(waiter)
         self._of_token[token] += 1
