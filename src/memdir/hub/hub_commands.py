@@ -167,6 +167,20 @@ class HubAdmin:
         return 0
 
 
+class HubTeams:
+    """List the teams of a hub, on the server's own machine, with what they hold."""
+
+    EXAMPLES = ("memdir hub", "memdir hub --database postgresql://hub@db.internal/hub")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(action="teams", words=None)
+        _add_database(parser)
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        options.words = []
+        return HubAdmin().run(options, context)
+
+
 class HubWork:
     """Do what waits in the hub's jobs: a dream for a team, whose changes are proposed to its members and written only
     when one of them accepts. Give it to a timer once a night; several may run, no job is done twice."""
