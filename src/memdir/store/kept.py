@@ -24,7 +24,6 @@ from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
-OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody's, and stay
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
