@@ -52,6 +52,7 @@ WORDS = {
     "export": ("exported",),
     "import": ("exported",),
     "completion": ("bash",),
+    "chat": ("-p", "the loader"),
     "config get": ("recall.selector",),
     "config set": ("recall.selector", "local"),
 }
