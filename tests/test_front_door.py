@@ -304,7 +304,7 @@ async def test_a_conversation_that_memdir_keeps_is_compacted_when_it_is_time(pro
 
 def test_an_update_with_a_secret_is_refused_unless_a_person_insists(project: Path) -> None:
     """S15, as for `add`; and never for the team."""
-    memory = open_memory(project)
+    memory = open_memory(project, flags={"team.enabled": "true"})
     memory.add("The staging login is in the vault", name="login")
     text = f"The staging token is {github_token()}"
     with pytest.raises(SecretRefused):

@@ -95,7 +95,7 @@ def test_skip_index_mode_has_one_step_and_no_index(project: Path) -> None:
     ],
 )
 def test_every_scope_is_the_same_store_in_another_place(project: Path, scope: str, tail: str) -> None:
-    store = open_memory(project).store_for(scope)
+    store = open_memory(project, flags={"team.enabled": "true"}).store_for(scope)
     assert store.root.endswith(tail)
     assert add_memory(store, "Something", kind=None, origin=Origin("cli")).is_new
 

@@ -68,6 +68,10 @@ class Place:
     waiting = _Below("state", "waiting")  # change sets that are on disk and wait for a history that takes them
     identity = _Below("state", "identity.json")
     identity_copy = _Below("state", "identity.copy.json")  # for when that one is damaged: whose is a store then?
+    known_of_team = _Below("state", "team", "known.json")  # the team's memories as of the last sync (E4)
+    texts_of_team = _Below("state", "team", "texts")  # and their texts: what two changes are merged from
+    team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
+    team_lock = _Below("state", "team", "lock")
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property

@@ -9,9 +9,18 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
-from memdir.layout import Layout, Place, is_session_id
+from memdir.layout import Layout, Place, is_same_folder, is_session_id
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
+from memdir.settings import (
+    Environment,
+    Settings,
+    is_of_other_agent,
+    load_settings,
+    memory_root,
+    own_memory,
+    provider_of,
+    root_in_place,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +60,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-local": "local",
 }
 MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
+_MAX_INSTRUCTIONS_BYTES = 1 << 20  # of one file; nobody reads more
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -211,6 +221,35 @@ class MemDir:
         keys = [find_key(source.store, memory) for memory in memories]
         return move_memories(source, target, keys, is_dry=is_dry)
 
+    def share(self, memory: str) -> str:
+        """Hand a memory of the project to the team; gives its file name there. It travels with the next sync, and
+        `undo` takes it back here. BadMemoryFile for one about a person, or with a secret (E2, E5)."""
+        from memdir.share.hand_over import share_memory
+        from memdir.store.memories import find_key
+
+        self._open_for_writing("team")
+        most = self.settings.team_max_entry_bytes
+        return share_memory(self.store, find_key(self.store, memory), max_bytes=most)
+
+    def unshare(self, memory: str) -> str:
+        """Take a memory back from the team into the project's own: with the next sync it is gone for the others. Gives
+        its file name. What a teammate wrote stays marked as theirs (L1)."""
+        from memdir.share.hand_over import unshare_memory
+        from memdir.store.memories import find_key
+        from memdir.store.shared import author_of
+
+        team = self._open_for_writing("team")
+        key = find_key(team, memory.removeprefix("team/"))
+        is_own = author_of(self.place, key) in ("", self.member_name)
+        return unshare_memory(self.store, key, is_own=is_own)
+
+    @property
+    def member_name(self) -> str:
+        """The name under which the team sees what is shared from here."""
+        from memdir.settings import login_name
+
+        return self.settings.team_member or login_name()
+
     def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
         """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
         between scopes on both sides. Only tell which when dry."""
@@ -259,8 +298,24 @@ class MemDir:
         from memdir.store.guard import any_guard
 
         own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
-        projects = os.listdir(self.layout.projects) if os.path.isdir(self.layout.projects) else []
-        return any_guard([*own, *(os.path.join(self.layout.projects, name, "memory") for name in projects)])
+        homes = [self.layout.home, self.environment.memory_homes.get(self.settings.memory_home, self.layout.home)]
+        folders = [os.path.join(home, "projects") for home in dict.fromkeys(homes)]
+        found = [(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]
+        return any_guard([*own, *(os.path.join(folder, name, "memory") for folder, name in found)])
+
+    def instructions(self) -> dict[str, str]:
+        """What the project tells its agents in files of its own, by their names (H3)."""
+        from memdir.disk.plain_file import read_beginning
+
+        found = {}
+        for path in self.layout.instruction_files:
+            if is_inside(path, self.layout.work_tree):  # and no link that leads out of the project
+                try:
+                    text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
+                except OSError:
+                    continue
+                found[os.path.relpath(path, self.layout.work_tree)] = text.decode("utf-8", "replace")
+        return found
 
     def is_own_place(self, scope: str) -> bool:
         """Whether the memories of a scope lie with the person, and not in the project, where others may put some."""
@@ -341,6 +396,16 @@ class MemDir:
         return self.place.root == self.layout.default_memory
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the memory is that of another agent, served where it lies (Q2)."""
+        return self.place.root == root_in_place(self.environment, self.settings, self.layout)
+
+    def is_told_by(self, agent: str) -> bool:
+        """Whether an agent shows its model the index of this very directory by itself: once is enough (Q2)."""
+        own = own_memory(self.environment, self.layout, agent)
+        return bool(own) and is_same_folder(own, self.place.root)
+
+    @property
     def store(self) -> MemoryStore:
         """The project's own store."""
         if self._project_store is None:
@@ -368,16 +433,20 @@ class MemDir:
         return self._store(Place(root), "project") if os.path.isdir(root) else None
 
     def stores(self) -> Sequence[MemoryStore]:
-        """The stores of this project: its own, and the team's where there is a team directory."""
-        team = self.place.team()
-        return [self.store, self._store(team, "team")] if os.path.isdir(team.root) else [self.store]
+        """The stores of this project: its own, and the team's where that is on."""
+        return [self.store, self.store_for("team")] if self.has_team else [self.store]
+
+    @property
+    def has_team(self) -> bool:
+        """Whether the team's memories are read and written here (E1). Somebody said so: a folder alone does not."""
+        return self.settings.enabled and self.settings.team_enabled
 
     @property
     def learns_for_all_projects(self) -> bool:
         """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
         which sees only the project's directory, nor where that is the person's own."""
         is_own, places = self.place.root == self.layout.user_memory.root, (self.layout, self.place.root)
-        return not is_own and not is_of_other_agent(self.environment, *places)
+        return not is_own and (self.is_in_place or not is_of_other_agent(self.environment, *places))
 
     def learning_stores(self) -> Sequence[MemoryStore]:
         """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
@@ -391,12 +460,14 @@ class MemDir:
             return adoption
         self._is_started = True
         self.store.ensure()
+        if self.has_team:
+            self.store_for("team").ensure()
         if self.learns_for_all_projects:
             from contextlib import suppress
 
             with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.store_for("user").ensure()
-        if self.is_default_place:
+        if self.is_default_place or self.is_in_place:
             from memdir.store.identity import remember_identity
 
             remember_identity(self.place, self.layout)
@@ -424,7 +495,7 @@ class MemDir:
         prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
-        shared = load_prompt("behaviour/team.md").render(team_directory=team) if os.path.isdir(team) else ""
+        shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""
         return f"{told}\n{shared}" if shared else told
 
     def context(self) -> str:
@@ -452,12 +523,15 @@ class MemDir:
         if self.settings.skip_index:
             return ""
         from memdir.prompts.door import shown_line
-        from memdir.prompts.listing import index_of
+        from memdir.prompts.listing import OF_TEAM, index_of, quoted_index
 
         told = {"project": "the user's memory, kept across conversations"}
         if self.place.root != self.layout.user_memory.root:
             told["user"] = "the user's own memory for all projects, kept across conversations"
         found = [(scope, index_of(self.store_for(scope))) for scope in told]
+        if self.has_team:
+            told["team"] = OF_TEAM
+            found.append(("team", quoted_index(index_of(self.store_for("team")))))
         return "\n\n".join(
             f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
             for scope, text in found
@@ -515,6 +589,7 @@ class MemDir:
                     self.layout.work_tree,
                     sink=self,
                     clock=self.clock,
+                    has_team=self.has_team,
                 )
             return self._recallers[scope, is_alone]
 
@@ -647,7 +722,8 @@ class MemDir:
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
         self._has_looked = True
-        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
+        is_ours = self.is_default_place or self.is_in_place
+        if not is_ours or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 
@@ -696,8 +772,9 @@ class MemDir:
     def _store(self, place: Place, scope: str) -> MemoryStore:
         from memdir.store.store import MemoryStore
 
-        skip = self.settings.skip_index
-        return MemoryStore(place, scope=scope, skip_index=skip, clock=self.clock, sink=self.sink)
+        settings = self.settings
+        is_indexed = {"skip_index": settings.skip_index, "has_team": settings.team_enabled}
+        return MemoryStore(place, scope=scope, **is_indexed, clock=self.clock, sink=self.sink)
 
     def place_of(self, scope: str) -> Place:
         """Where a scope's memories lie (A1, E1)."""

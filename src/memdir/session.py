@@ -271,7 +271,8 @@ class Session:
         None when it failed and comes again (X10). What was written into memory meanwhile is known by the history."""
         memory = self._memory
         self.state.begin()
-        plan = replace(self._plan, written_since=lambda moment: written_since(self._plan.stores, moment))
+        stores, texts = self._plan.stores, tuple(memory.instructions().values())
+        plan = replace(self._plan, written_since=lambda moment: written_since(stores, moment), instructions=texts)
         name = memory.settings.extract_model or memory.model_name
         model = memory.model_for("extract", at_cap="raise")
         return await CatchUp(memory.layout, plan, model, name, memory.sink, memory.clock).learn(self.state, messages)

@@ -5,67 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-CLAUDE = """{
-  "model": "opus",
-  "hooks": {
-    "Stop": [
-      {"hooks": [{"type": "command", "command": "beep"}]}
-    ]
-  },
-  "unknown": [1, 2]
-}
-"""
-GEMINI = """{
-  // my theme
-  "theme": "dark", /* keep */
-  "mcpServers": {
-    "other": {"command": "x"}, // theirs
-  },
-}
-"""
-CODEX_HOOKS = '{"description": "mine", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}}\n'
-CODEX = '# my model\nmodel = "gpt" # fast\n\n[hooks.state."HOOKS:stop:0:0"]\ntrusted_hash = "sha256:aa"\n'
-QWEN = '{"$version": 4}'
-OPENCODE = '{\n\t"$schema": "x",\n\t"mcp": {}\n}\n'
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def user_home(tmp_path: Path) -> Path:
-    home = tmp_path / "user-home"
-    files = {
-        ".claude/settings.json": CLAUDE,
-        ".claude.json": '{"numStartups": 3}',
-        ".codex/hooks.json": CODEX_HOOKS,
-        ".codex/config.toml": CODEX.replace("HOOKS", str(home / ".codex/hooks.json")),
-        ".gemini/settings.json": GEMINI,
-        ".qwen/settings.json": QWEN,
-        ".config/opencode/opencode.json": OPENCODE,
-    }
-    for name, text in files.items():
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-    return home
-
-
-@pytest.fixture
-def run(memdir_command: str, project: Path) -> Run:
-    def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [memdir_command, *words], cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
-        )
-        assert done.returncode == code, done.stderr + done.stdout
-        return done
-
-    return run
+from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run
 
 
 def snapshot(home: Path) -> dict[str, bytes]:
@@ -352,3 +297,54 @@ def test_past_sessions_are_learned_from_when_the_user_says_so(run: Run, user_hom
             break
     assert "mock" in found[0]["description"]
     assert "past session" not in run("attach", "claude", "--yes", "--past").stderr
+
+
+CODEX_NOTES = """# Task Group: shop
+scope: checkout
+
+### rollout_summary_files
+- rollout_summaries/a.md (cwd=/x, rollout_path=/y)
+
+## User preferences
+- The user wants every commit message in the imperative mood
+- when a migration is added, the user said to number it by date
+  and never by hand
+
+## Reusable knowledge
+- the build takes nine minutes
+"""
+GEMINI_NOTES = (
+    "# Mine\n\n## Gemini Added Memories\n- The user reads Portuguese\n* [pointer](x.md)\n- ok\n- The token is TOKEN\n"
+)
+
+
+def test_notes_of_agents_with_another_form_are_taken_over_on_request_and_never_written(
+    run: Run, user_home: Path, project: Path
+) -> None:
+    """Q2: what Codex and Gemini CLI wrote down themselves, with the trust of an agent's words."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    kept = user_home / ".gemini/tmp/shop/memory"
+    kept.mkdir(parents=True)
+    (kept.parent / ".project_root").write_text(str(project.resolve()))
+    (kept / "MEMORY.md").write_text("- [deploys](deploys.md)\n- Deploys of this shop go through Argo\n")
+    other = user_home / ".gemini/tmp/other/memory"
+    other.mkdir(parents=True)
+    (other.parent / ".project_root").write_text("/somewhere/else")
+    (other / "MEMORY.md").write_text("- Another project builds with Bazel\n")
+    (user_home / ".gemini/GEMINI.md").write_text(GEMINI_NOTES.replace("TOKEN", token))
+    (user_home / ".codex/memories").mkdir()
+    (user_home / ".codex/memories/MEMORY.md").write_text(CODEX_NOTES)
+    before = snapshot(user_home)
+    run("attach", "codex", "gemini", "--yes")
+    assert json.loads(run("list", "--json", "--scope", "user").stdout)["memories"] == []
+    assert "5 notes" in run("attach", "codex", "--yes", "--past").stderr
+    run("attach", "codex", "--yes", "--past")
+    for_all = json.loads(run("list", "--json", "--scope", "user").stdout)["memories"]
+    here = json.loads(run("list", "--json").stdout)["memories"]
+    told = " ".join(one["description"] for one in for_all)
+    assert len(for_all) == 3 and "imperative" in told and "never by hand" in told and "Portuguese" in told
+    assert [("Argo" in one["description"]) for one in here] == [True]
+    assert "assistant" in run("why", here[0]["file"]).stdout
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+    assert token not in "".join(path.read_text(errors="replace") for path in (user_home.parent / "home").rglob("*.md"))

@@ -86,7 +86,7 @@ def test_search_knows_what_day_it_is(memdir: Memdir, project: Path) -> None:
 
 def test_scopes_are_kept_apart(memdir: Memdir) -> None:
     memdir("remember", "I know databases", "--scope", "user")
-    memdir("remember", "Rule of the team", "--scope", "team")
+    memdir("remember", "Rule of the team", "--scope", "team", "--set", "team.enabled=true")
     assert [m["name"] for m in answer(memdir("list", "--scope", "user", "--json"))["memories"]] == ["I know databases"]
     assert [m["file"] for m in answer(memdir("list", "--json"))["memories"]] == ["team/project_rule_of_the_team.md"]
     assert memdir("list", "--scope", "galaxy").code == 2

@@ -505,3 +505,37 @@ def test_a_prompt_that_it_answers_loads_neither_index_nor_ranking(agent: Agent, 
     assert "memdir.hooks.daemon_client" in loaded
     assert not [name for name in loaded if name.startswith(("memdir.search", "memdir.text", "memdir.hooks.daemon."))]
     assert loaded & {"socket", "threading", "selectors", "struct", "json", "re"} == set()
+
+
+def test_the_daemon_ends_with_the_last_agent_that_is_detached(agent: Agent, memory: MemDir) -> None:
+    def memdir(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [agent.command, *words, "--project", str(agent.project)]
+        return subprocess.run(command, env=agent.environment, capture_output=True, text=True, check=True, timeout=100)
+
+    memdir("attach", "claude", "codex", "--yes")
+    process = spawn(memory, agent)
+    memdir("detach", "codex", "--yes")
+    assert process.poll() is None
+    memdir("detach", "claude", "--yes", "--dry-run")
+    assert process.poll() is None
+    memdir("detach", "claude", "--yes")
+    assert process.wait(timeout=30) == 0
+
+
+def test_the_doctor_tells_of_a_daemon_that_does_not_answer(agent: Agent, memory: MemDir) -> None:
+    def told() -> list[dict[str, str]]:
+        command = [agent.command, "doctor", "--json", "--project", str(agent.project)]
+        done = subprocess.run(command, env=agent.environment, capture_output=True, text=True, timeout=100)
+        return [one for one in json.loads(done.stdout)["findings"] if one["check"] == "daemon"]
+
+    assert told() == []
+    process = spawn(memory, agent)
+    assert told() == []
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        [finding] = told()
+        assert finding["severity"] == "warning" and "memdir daemon stop" in finding["remedy"]
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+        daemon(agent, "stop")
+        process.wait(timeout=30)

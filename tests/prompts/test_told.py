@@ -122,9 +122,9 @@ def test_every_section_of_a_summary_has_a_purpose_and_a_length() -> None:
 @pytest.mark.parametrize("skip_index", ["false", "true"])
 def test_the_main_agent_hears_of_the_team_only_where_there_is_one(project: Path, skip_index: str) -> None:
     memory = open_memory(project, flags={"skipIndex": skip_index})
-    alone = memory.prompt()
-    assert "team" not in alone
     Path(memory.place.team().root).mkdir(parents=True)
-    shared = memory.prompt()
+    alone = memory.prompt()
+    assert "team" not in alone, "a folder turns nothing on (E1)"
+    shared = open_memory(project, flags={"skipIndex": skip_index, "team.enabled": "true"}).prompt()
     assert shared.startswith(alone), "what was cached stays"
     assert f"`{memory.place.team().root}` exists too" in shared and "always private" in shared

@@ -40,6 +40,8 @@ WORDS = {
     "recall": ("open src/old_name.py, the loader", "--render"),
     "edit": ("loader",),
     "forget": ("spare",),
+    "share": ("loader", "--set", "team.enabled=true"),
+    "unshare": ("loader", "--set", "team.enabled=true"),
     "move": ("loader", "--scope", "user", "--dry-run"),
     "attach": ("--dry-run", "claude"),
     "guard add": ("spare", "warn", "shell(rm)"),

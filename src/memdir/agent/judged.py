@@ -26,7 +26,7 @@ from memdir.agent.evidence import (
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust, marked_trust, with_trust
+from memdir.store.trust import Trust, marked_trust, trust_in, with_trust
 from memdir.text.language import UNKNOWN, fold, language, tokens, tongue_of
 from memdir.text.naming import title
 from memdir.text.nearness import TELLING_PART, Sentence, parts_of
@@ -332,11 +332,12 @@ def _named(name: str) -> str:
 def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
     """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
     for store in stores:
-        marked = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        headers = store.scan(limit=None).headers
+        marked = (header for header in headers if trust_in(header, store.scope, header.key).is_low)
         for memory in store.readable(marked):
             topic = memory.topic
             text = f"{topic.name}\n{topic.description}\n{topic.body}"
-            yield Said("", text, marked_trust(topic), Speaker.REMINDER)
+            yield Said("", text, trust_in(topic, store.scope, memory.key), Speaker.REMINDER)
 
 
 def marked(judged: Judged, before: bytes | None, trust: Trust) -> bytes:

@@ -24,8 +24,10 @@ from memdir.store.kept import is_another, kept
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import most_bytes, too_large
 from memdir.store.secrets.refuse import harmless_name, secrets_in
+from memdir.store.shared import refuse_private
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
+from memdir.store.trust import is_of_team
 from memdir.text.naming import file_stem, free_key
 from memdir.text.nearness import Sentence
 
@@ -141,11 +143,21 @@ class Workspace:
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
         if ruling.place is not None:
             draft = self._placed(draft, ruling.place, os.path.realpath(path))
+        if draft.after is not None and is_of_team(draft.store.scope, draft.key):
+            self._refuse_private(draft, real)
         self._settle(real, draft.after or b"")
         if real in self.drafts and draft.store is not store:
             del self.drafts[real]
         self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def _refuse_private(self, draft: Draft, real: str) -> None:
+        """Nothing about a person lies where others read, whoever thinks that it should (E2)."""
+        try:
+            refuse_private(draft.key, draft.after or b"", has_team=draft.store.has_team)
+        except BadMemoryFile as error:
+            self.refused[real] = error.message
+            raise
 
     def _settle(self, real: str, data: bytes) -> None:
         """A file is written: what was refused of it, or the same under another name, is made good."""

@@ -6,13 +6,19 @@ prompt in four of them, and 127 in Gemini. Ours stand behind the user's own, sin
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass, replace
+from typing import Any
 
+from memdir.disk.plain_file import read_if_plain
+from memdir.disk.programs import find_program
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
 from memdir.settings import Environment
@@ -26,6 +32,16 @@ _OF_TOOLS = {
     "gemini": ("BeforeTool", "AfterTool"),
     "qwen": ("PreToolUse", "PostToolUse"),
 }
+# The packages that `make test-clients` installs, in the versions with which all of this was tried.
+_TRIED = {
+    "claude": ("@anthropic-ai/claude-code", "2.1.325"),
+    "codex": ("@openai/codex", "0.166.0"),
+    "gemini": ("@google/gemini-cli", "0.61.0"),
+    "qwen": ("@qwen-code/qwen-code", "0.24.4"),
+    "opencode": ("opencode-ai", "1.18.33"),
+}
+_VERSION_SECONDS = 10.0  # until an agent has told its version, on a busy machine
+_MAX_MANIFEST = 1 << 20
 _OURS = re.compile(r"""(?:^|[/\\"'])memdir(?:\.exe)?["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
 
 
@@ -48,6 +64,49 @@ class Agent:
     def is_installed(self, environment: Environment) -> bool:
         """Whether its program is there, or its settings."""
         return os.path.isdir(self.home) or bool(shutil.which(self.name, path=environment.search_path))
+
+    @property
+    def tried(self) -> str:
+        """The version that memdir was tried with."""
+        return _TRIED[self.name][1]
+
+    def version(self) -> str:
+        """The version that is installed, by its package where it has one, else by its own word; "" if unknown."""
+        program = find_program(self.name)
+        if not program:
+            return ""
+        folder = os.path.dirname(os.path.realpath(program))
+        for _ in range(4):
+            package = _read_json(os.path.join(folder, "package.json"))
+            if package.get("name") == _TRIED[self.name][0]:
+                return str(package.get("version", ""))
+            folder = os.path.dirname(folder)
+        try:
+            told = subprocess.run(
+                [program, "--version"],
+                cwd=os.sep,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_VERSION_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return ""
+        found = re.search(rb"\d+\.\d+\.\d+", told.stdout)
+        return found[0].decode() if found else ""
+
+    def has_plugin(self) -> bool:
+        """Whether the folder `plugin/` was installed by the agent's own means."""
+        if self.name in ("gemini", "qwen"):
+            return os.path.isfile(os.path.join(self.home, "extensions", NAME, "gemini-extension.json"))
+        if self.name == "claude":
+            enabled = _table(_read_json(self.hooks_file), "enabledPlugins")
+        elif self.name == "codex":
+            enabled = _table(_read_toml(self.servers_file), "plugins")
+        else:
+            return False
+        states = [state for key, state in enabled.items() if key.partition("@")[0] == NAME]
+        return any(state.get("enabled", True) if isinstance(state, dict) else state is True for state in states)
 
     def group(self, event: str, program: str) -> dict[str, object]:
         """What stands in its list of an event."""
@@ -72,8 +131,6 @@ class Agent:
         return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
 
     def plugin(self, program: str) -> str:
-        import json
-
         text = shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
         return text.replace("GUARDED = false", "GUARDED = true") if self.is_guarded else text
 
@@ -147,6 +204,41 @@ def is_ours(group: object) -> bool:
         return False
     commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)]
     return bool(commands) and all(isinstance(text, str) and _OURS.search(text) for text in commands)
+
+
+def our_places(text: Any, event: str) -> list[int]:
+    """Where ours stand among the groups of an event."""
+    groups = text.get("hooks", event)
+    return [at for at, group in enumerate(groups if isinstance(groups, list) else ()) if is_ours(group)]
+
+
+def program_of(group: dict[str, Any]) -> str:
+    """The program that a group of ours calls."""
+    command = group["hooks"][0]["command"]
+    try:
+        return shlex.split(command)[0]
+    except ValueError:
+        return str(command)
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _table(within: dict[str, Any], name: str) -> dict[str, Any]:
+    found = within.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _read_toml(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads((read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"").decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def program_path() -> str:

@@ -12,15 +12,17 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, is_ours
+from memdir.attach.agents import NAME, Agent, is_ours, our_places
 from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile
 
+OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
 MAX_SETTINGS = 8 << 20
 MAX_RECORD = 64 << 20
 _OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Codex ignores the whole file
@@ -34,6 +36,7 @@ class FileEdit:
     path: str
     before: str | None  # None where there is none
     after: str | None  # None where it goes
+    had_ours: bool = False  # before already: then that is nothing to go back to
 
     @property
     def is_change(self) -> bool:
@@ -52,16 +55,17 @@ class EditPlan:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(agents: Sequence[Agent], program: str, *, is_own_memory_off: bool = False) -> EditPlan:
-    """What attaching would write, on request with the agent's own memory switched off. One agent whose settings cannot
-    be used costs no other."""
+def plan_attach(agents: Sequence[Agent], program: str, own_memory: Mapping[str, OwnMemory]) -> EditPlan:
+    """What attaching would write, with what becomes of the memory that an agent keeps itself. One agent whose settings
+    cannot be used costs no other."""
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _attach(agent, files, program)
-        if is_own_memory_off and agent.own_memory:
+        choice = own_memory.get(agent.name, "keep")
+        text = JsonText(files[agent.hooks_file] or "", agent.hooks_file) if agent.own_memory else None
+        if text and (choice == "off" or (choice == "serve" and text.get(*agent.own_memory) is False)):
             *path, name = agent.own_memory
-            text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
-            files[agent.hooks_file] = text.with_member(path, name, False).text
+            files[agent.hooks_file] = text.with_member(path, name, choice == "serve").text
 
     return _planned(agents, change)
 
@@ -85,10 +89,12 @@ def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | N
             before = {path: read_settings_text(path) for path in paths}
             files.update(before)
             change(agent, files)
+            bare = dict(before)
+            _detach(agent, bare)
         except BadMemoryFile as error:
             plan.refused[agent.name] = str(error)
             continue
-        plan.edits += [FileEdit(path, before[path], files[path]) for path in before]
+        plan.edits += [FileEdit(path, before[path], files[path], bare[path] != before[path]) for path in before]
     return plan
 
 
@@ -106,26 +112,34 @@ def read_settings_text(path: str) -> str | None:
 
 
 def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
+    gone: list[tuple[str, int]] = []
     if agent.hooks_file:
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
         _require_served(agent, text)
+        text, gone = _without_hooks(text, but=agent.events)  # before tools, when the last guard is gone
+        changed: list[tuple[str, int]] = []
         for event in agent.events:
-            text = _with_hook(text, event, agent.group(event, program))
+            places, group = our_places(text, event), agent.group(event, program)
+            gone += [(event, at) for at in places[1:]]
+            changed += [(event, at) for at in places[:1] if text.get("hooks", event, at) != group]
+            text = _with_hook(text, event, group)
         files[agent.hooks_file] = text.text
     if agent.plugin_file:
         files[agent.plugin_file] = agent.plugin(program)
     servers = files[agent.servers_file]
     if agent.servers_file.endswith(".toml"):
-        files[agent.servers_file] = _with_server_table(servers or "", agent, program)
+        servers = _without_trust_in(servers or "", agent, gone, changed)
+        files[agent.servers_file] = _with_server_table(servers, agent, program)
         return
     text = JsonText(servers or "", agent.servers_file)
     if agent.servers_file != agent.hooks_file:
         _require_served(agent, text)
-    known = text.get(agent.servers_key, NAME)
-    if known is None or (isinstance(known, dict) and is_our_server(known)):
-        if known != agent.server(program):
-            text = text.with_member([agent.servers_key], NAME, agent.server(program))
-        files[agent.servers_file] = text.text
+    known, ours = text.get(agent.servers_key, NAME), agent.server(program)
+    if known is None:
+        text = text.with_member([agent.servers_key], NAME, ours)
+    elif isinstance(known, dict) and is_our_server(known) and known["command"] != ours["command"]:
+        text = text.with_value([agent.servers_key, NAME, "command"], ours["command"])  # the rest may be its owner's
+    files[agent.servers_file] = text.text
 
 
 def _require_served(agent: Agent, text: JsonText) -> None:
@@ -145,26 +159,31 @@ def _require_served(agent: Agent, text: JsonText) -> None:
 
 def _with_hook(text: JsonText, event: str, group: dict[str, object]) -> JsonText:
     """Ours behind the others; in its old place where it is there already, and once."""
-    groups = text.get("hooks", event)
-    ours = [at for at, known in enumerate(groups if isinstance(groups, list) else ()) if is_ours(known)]
+    ours = our_places(text, event)
     if not ours:
         return text.with_item(["hooks", event], group)
     for at in reversed(ours[1:]):
         text = text.without(["hooks", event, at])
-    return text if groups[ours[0]] == group else text.with_value(["hooks", event, ours[0]], group)
+    return text if text.get("hooks", event, ours[0]) == group else text.with_value(["hooks", event, ours[0]], group)
+
+
+def _without_hooks(text: JsonText, *, but: Sequence[str] = ()) -> tuple[JsonText, list[tuple[str, int]]]:
+    """Without ours at any event but these, and what went."""
+    gone: list[tuple[str, int]] = []
+    for path in text.paths(lambda path, value: len(path) == 3 and path[0] == "hooks" and is_ours(value)):
+        if path[1] not in but:
+            gone.append((str(path[1]), int(path[2])))
+            text = text.without(path)
+    for event in dict.fromkeys(event for event, _ in gone):
+        text = text.without(["hooks", event]) if text.get("hooks", event) == [] else text
+    return text.without(["hooks"]) if gone and text.get("hooks") == {} else text, gone
 
 
 def _detach(agent: Agent, files: dict[str, str | None]) -> None:
     hooks = files.get(agent.hooks_file) if agent.hooks_file else None
     gone: list[tuple[str, int]] = []
     if hooks:
-        text = JsonText(hooks, agent.hooks_file)
-        for path in text.paths(lambda path, value: len(path) == 3 and path[0] == "hooks" and is_ours(value)):
-            gone.append((str(path[1]), int(path[2])))
-            text = text.without(path)
-        for event in dict.fromkeys(event for event, _ in gone):
-            text = text.without(["hooks", event]) if text.get("hooks", event) == [] else text
-        text = text.without(["hooks"]) if gone and text.get("hooks") == {} else text
+        text, gone = _without_hooks(JsonText(hooks, agent.hooks_file))
         files[agent.hooks_file] = text.text
     if agent.plugin_file:
         files[agent.plugin_file] = None
@@ -201,7 +220,7 @@ def _with_server_table(text: str, agent: Agent, program: str) -> str:
     known = parsed.get("mcp_servers", {})
     if isinstance(known, dict) and NAME in known:
         ours = known[NAME]
-        if ours == agent.server(program) or not (isinstance(ours, dict) and is_our_server(ours)):
+        if not isinstance(ours, dict) or not is_our_server(ours) or ours["command"] == program:
             return text
         text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -215,16 +234,26 @@ def _without_tables(text: str, agent: Agent, gone: Sequence[tuple[str, int]]) ->
     parsed = _toml(text, agent.servers_file)
     servers = parsed.get("mcp_servers")
     server = servers.get(NAME) if isinstance(servers, dict) else None
-    if isinstance(server, dict) and is_our_server(server):
-        text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
+    if isinstance(server, dict) and is_our_server(server):  # with what Codex keeps of its tools below it
+        text = _cut_tables(text, lambda name: f"{name}.".startswith(f"mcp_servers.{NAME}."))
+    return _without_trust_in(text, agent, gone, ())
+
+
+def _without_trust_in(
+    text: str, agent: Agent, gone: Sequence[tuple[str, int]], changed: Sequence[tuple[str, int]]
+) -> str:
+    """Without the trust in hooks that went or were changed: it was given to another command, and Codex knows that."""
+    for event, at in changed:
+        text = _without_tables_of(text, f"{trust_prefix(agent, event)}{at}:")
     for event, at in sorted(gone, key=lambda one: -one[1]):
         text = _without_trust(text, trust_prefix(agent, event), at)
-    _toml(text, agent.servers_file)
+    if gone or changed:
+        _toml(text, agent.servers_file)
     return text
 
 
 def _without_trust(text: str, prefix: str, at: int) -> str:
-    text = _cut_tables(text, lambda name: name.startswith(f"{prefix}{at}:"))
+    text = _without_tables_of(text, f"{prefix}{at}:")
 
     def moved(found: re.Match[str]) -> str:
         place = int(found[2])
@@ -236,6 +265,10 @@ def _without_trust(text: str, prefix: str, at: int) -> str:
 def trust_prefix(agent: Agent, event: str) -> str:
     """How the names of the tables begin in which Codex keeps which hooks of an event its user trusts."""
     return f'hooks.state."{agent.hooks_file}:{re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()}:'
+
+
+def _without_tables_of(text: str, prefix: str) -> str:
+    return _cut_tables(text, lambda name: name.startswith(prefix))
 
 
 def _cut_tables(text: str, is_wanted: Callable[[str], bool]) -> str:
@@ -295,6 +328,8 @@ class AttachRecord:
             before = earlier.text if earlier else edit.before
             kept = None if before is None else base64.b64encode(before.encode()).decode()
             self._files[edit.path] = {"before": kept, "sum": _sum(edit.after)}
+            if earlier is None and edit.had_ours:
+                del self._files[edit.path]  # somebody wrote it since: ours is cut out of it then
         if not is_detaching:
             self._save()
         for edit in edits:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, is_ours
+from memdir.attach.agents import NAME, Agent, all_agents, our_places, program_of
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import is_our_server, read_settings_text, trust_prefix
+from memdir.disk.programs import find_program
+from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
-from memdir.layout import Layout
+from memdir.layout import ATTENDED_NAME, Layout, holds_memories
+from memdir.memdir import MemDir
+from memdir.settings import own_memory
 from memdir.store.scan import iso_time
 from memdir.transcript.attended import Attended, attended_times
+from memdir.transcript.message import said_at
+from memdir.transcript.session_list import all_sources
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
+LOOKED_AT = 5  # sessions, the newest: whether a hook told of them
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 
 
@@ -33,48 +40,136 @@ class Attachment:
     is_installed: bool
     events: list[str] = field(default_factory=list)  # for which hooks of ours are there
     has_server: bool = False
-    fired: str = ""  # when a hook of it was last called in this project
+    has_plugin: bool = False  # of ours, installed by the agent's own means
+    own_memory: str = ""  # that it keeps itself: off, served in place, or beside this one
+    version: str = ""  # of the agent; "" where nothing tells
+    fired: str = ""  # when a hook of it was last called, in this project where it ever was
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what may be meant so
+
+    @property
+    def is_attached(self) -> bool:
+        return bool(self.events or self.has_server)
 
     @property
     def state(self) -> str:
         if self.problems:
             return "needs attention"
-        if self.events or self.has_server:
+        if self.is_attached:
             return "attached"
+        if self.has_plugin:
+            return "plugin"
         return "not attached" if self.is_installed else "not installed"
 
 
 def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
     """Print how each agent stands; 1 where something needs attention."""
-    fired = _fired(context.memory.layout)
-    found = [look_at(agent, is_installed=agent.is_installed(context.environment)) for agent in agents]
-    for one in found:
-        one.fired = fired.get(one.agent, "")
-    if any(one.has_server for one in found):
-        found = _with_servers_tried(agents, found)
+    found = examined(agents, context.memory)
     bad = any(one.problems for one in found)
     if as_json:
         answer = [{**vars(one), "state": one.state} for one in found]
         return int(context.print_json({"agents": answer})) or int(bad)
     for one in found:
-        colour = "yellow" if one.problems else "green" if one.state == "attached" else "dim"
-        seen = f"  last seen here {one.fired}" if one.fired else ""
+        colour = "yellow" if one.problems else "green" if one.state in ("attached", "plugin") else "dim"
+        seen = f"  last seen {one.fired}" if one.fired else ""
         context.terminal.line(f"{one.title:<12} {context.terminal.style(one.state, colour)}{seen}")
         for told in (*one.problems, *one.notes):
             context.terminal.line(f"  {told}")
     return int(bad)
 
 
-def _fired(layout: Layout) -> dict[str, str]:
-    """When each agent last called a hook in this project, by what the hooks noted of its sessions."""
-    times: dict[str, float] = {}
-    for session, moment in attended_times(layout.project_home).items():
-        noted = Attended.load(layout, session)
-        name = noted.agent.removesuffix("-code") if noted else ""
-        times[name] = max(times.get(name, 0.0), moment)
-    return {name: iso_time(moment) for name, moment in times.items()}
+def findings(memory: MemDir) -> Iterator[Finding]:
+    """What the doctor tells of attached agents (O1)."""
+    for one in examined(list(all_agents(memory.environment, is_guarded=memory.has_guards()).values()), memory):
+        for severity, told in (("warning", one.problems), ("note", one.notes)):
+            for message in told:
+                what, _, remedy = message.partition(": ")
+                yield Finding("attached", cast(Severity, severity), f"{one.title}: {what}", "", remedy)
+
+
+def is_anything_attached(agents: Iterable[Agent]) -> bool:
+    """Whether any agent still calls memdir."""
+    return any(look_at(agent, is_installed=False).is_attached for agent in agents)
+
+
+def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
+    """How each agent stands, with what only a try tells: whether its server answers, whether its hooks are called."""
+    answers: dict[str, bool] = {}
+    fired, found = _fired(memory.layout), []
+    for agent in agents:
+        one = look_at(agent, is_installed=agent.is_installed(memory.environment))
+        found.append(one)
+        own, anywhere = fired.get(agent.name, (0.0, 0.0))
+        where = "here" if own else "in another project"
+        one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
+        if one.is_attached:
+            _try_server(agent, one, answers)
+            _compare_version(agent, one)
+            _look_at_own_memory(agent, one, memory)
+            _look_for_silence(agent, one, memory, own)
+    return found
+
+
+def _fired(layout: Layout) -> dict[str, tuple[float, float]]:
+    """When each agent last called a hook, in this project and in any, by what the hooks noted of its sessions."""
+    times: dict[str, tuple[float, float]] = {}
+    projects = os.listdir(layout.projects) if os.path.isdir(layout.projects) else []
+    for slug in projects:
+        for session, moment in attended_times(os.path.join(layout.projects, slug)).items():
+            noted = Attended.at(os.path.join(layout.projects, slug, session, ATTENDED_NAME))
+            name = noted.agent.removesuffix("-code") if noted else ""
+            own, anywhere = times.get(name, (0.0, 0.0))
+            is_here = slug == layout.slug
+            times[name] = (max(own, moment) if is_here else own, max(anywhere, moment))
+    return times
+
+
+def _compare_version(agent: Agent, one: Attachment) -> None:
+    """What hosts do with a hook is nowhere promised: it was tried with these versions."""
+    one.version = agent.version()
+    if one.version.split(".")[:2] != agent.tried.split(".")[:2] and find_program(agent.name):
+        what = f"its version {one.version} is not known here" if one.version else "it does not tell its version"
+        one.notes.append(f"{what}: memdir was tried with {agent.tried}, see whether all works")
+
+
+def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
+    """Two memories that compete (Q2)."""
+    own = own_memory(memory.environment, memory.layout, agent.name)
+    if not agent.own_memory:
+        return
+    one.own_memory = "off" if not own else "served" if memory.is_told_by(agent.name) else "beside"
+    if one.own_memory != "beside":
+        return
+    if memory.settings.memory_home == agent.name and holds_memories(own):
+        how = f"move the files of {memory.place.root} there, then `memdir doctor --fix`"
+        one.problems.append(f"this project has memories here and in {own}, and only these are served: {how}")
+        return
+    how = f"`memdir attach {agent.name} --own-memory serve` makes it this one, `--own-memory off` switches it off"
+    one.notes.append(f"it keeps a memory of its own beside this one: {how}")
+
+
+def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
+    """Sessions that began since the agent was attached, and none of its hooks was called since."""
+    source = next((one for name, one in all_sources(memory.environment).items() if _is_of(agent, name)), None)
+    if one.problems or source is None or not one.events or not memory.settings.enabled:
+        return
+    try:
+        since = os.stat(memory.layout.attach_record).st_mtime
+    except OSError:
+        return
+    for ref in islice(source.sessions(memory.layout.work_tree), LOOKED_AT):
+        first = next(iter(source.messages(ref)), None)
+        begun = said_at(first) if first else None
+        if begun and begun > max(since, fired) and not os.path.exists(memory.layout.attended(ref.id)):
+            one.problems.append(
+                f"a session began here at {iso_time(begun)}, and no hook was called: see in {agent.title} whether it "
+                "runs hooks, and start it anew"
+            )
+            return
+
+
+def _is_of(agent: Agent, source: str) -> bool:
+    return source.removesuffix("-code") == agent.name
 
 
 def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
@@ -83,15 +178,16 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     try:
         commands = _look_at_hooks(agent, found) if agent.hooks_file else _look_at_plugin(agent, found)
         _look_at_server(agent, found, commands)
+        found.has_plugin = agent.has_plugin()
     except BadMemoryFile as error:
         found.problems.append(str(error))
         return found
     for program in dict.fromkeys(commands):
         if not os.access(program, os.X_OK):
             found.problems.append(f"{program} is gone: `memdir attach {agent.name}` writes the path of this memdir")
-    if found.events and agent.own_memory and not _is_own_memory_off(agent):
-        how = f"`memdir attach {agent.name} --own-memory off` switches it off"
-        found.notes.append(f"{agent.title} keeps a memory of its own beside this one: {how}")
+    if found.has_plugin and found.is_attached:
+        how = f"`memdir detach {agent.name}`, or remove the plugin there"
+        found.problems.append(f"it has the plugin as well, so everything comes twice: {how}")
     if found.has_server != bool(found.events):
         missing = "the hooks are" if found.has_server else "the MCP server is"
         found.problems.append(f"{missing} missing: `memdir attach {agent.name}` adds what is")
@@ -100,10 +196,7 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
 
 def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
     text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
-    ours = {
-        event: [at for at, group in enumerate(text.get("hooks", event) or ()) if is_ours(group)]
-        for event in (text.get("hooks") or {})
-    }
+    ours = {event: our_places(text, event) for event in text.get("hooks") or ()}
     found.events = [event for event, places in ours.items() if places]
     if not found.events:
         return []
@@ -118,13 +211,7 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
         _look_at_trust(agent, found, {event: places[0] for event, places in ours.items() if places})
     if (text.get("disableAllHooks") is True) or (text.get("hooksConfig", "enabled") is False):
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
-    commands = [text.get("hooks", event, ours[event][0])["hooks"][0]["command"] for event in found.events]
-    return [shlex.split(command)[0] for command in commands]
-
-
-def _is_own_memory_off(agent: Agent) -> bool:
-    text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
-    return text.get(*agent.own_memory) is False
+    return [program_of(text.get("hooks", event, ours[event][0])) for event in found.events]
 
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
@@ -164,19 +251,16 @@ def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> Non
     commands.append(str(command[0] if isinstance(command, list) and command else command))
 
 
-def _with_servers_tried(agents: Sequence[Agent], found: list[Attachment]) -> list[Attachment]:
+def _try_server(agent: Agent, one: Attachment, answers: dict[str, bool]) -> None:
     """Whether the server answers, once for each program that the settings name."""
-    answers: dict[str, bool] = {}
-    for agent, one in zip(agents, found, strict=True):
-        programs: list[str] = []
-        if one.has_server and not one.problems:
-            _look_at_server(agent, one, programs)
-        for program in programs:
-            if program not in answers:
-                answers[program] = _answers(program)
-            if not answers[program]:
-                one.problems.append(f"`{program} mcp` does not answer: run it to see why")
-    return found
+    programs: list[str] = []
+    if one.has_server and not one.problems:
+        _look_at_server(agent, one, programs)
+    for program in programs:
+        if program not in answers:
+            answers[program] = _answers(program)
+        if not answers[program]:
+            one.problems.append(f"`{program} mcp` does not answer: run it to see why")
 
 
 def _answers(program: str) -> bool:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from memdir.cli.terminal import clean
 from memdir.errors import SettingsError, UsageError
-from memdir.settings import OPTIONS, checked_value, option_named, read_settings, settings_files
+from memdir.settings import OPTIONS, checked_value, option_named, settings_files
+from memdir.settings_file import found_in, put_setting, write_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-    from typing import Any
 
     from memdir.cli.context import Context
-    from memdir.settings import Layer, Settings, Value
+    from memdir.settings import Layer, Settings
 
 WRITABLE = ("user", "local", "project")
 
@@ -130,54 +129,6 @@ class Set:
         return 0
 
 
-def put_setting(path: str, name: str, value: Value) -> None:
-    """Write a setting into a file, or take it out of it; what else is there stays as it is."""
-    found = _found(path)
-    _drop(found, name)
-    if value is not None:
-        _put(found, name, value)
-    write_settings(path, found)
-
-
-def _found(path: str) -> dict[str, Any]:
-    try:
-        return read_settings(path)
-    except SettingsError as error:
-        told = f"the settings file {path} cannot be used: {error.message}"
-        raise SettingsError(told, remedy="`memdir config edit` opens it") from None
-
-
-def _drop(found: dict[str, Any], name: str) -> None:
-    """Take a setting out of an object, written with a dot or nested."""
-    found.pop(name, None)
-    first, dot, rest = name.partition(".")
-    inner = found.get(first)
-    if dot and isinstance(inner, dict):
-        _drop(inner, rest)
-        if not inner:
-            del found[first]
-
-
-def _put(found: dict[str, Any], name: str, value: object) -> None:
-    """Nested where its neighbours are, else with a dot."""
-    first, dot, rest = name.partition(".")
-    inner = found.get(first)
-    if dot and isinstance(inner, dict):
-        _put(inner, rest, value)
-    else:
-        found[name] = value
-
-
-def write_settings(path: str, found: Mapping[str, object]) -> None:
-    import json
-    import os
-
-    from memdir.disk.atomic import make_folder, write_bytes_atomic
-
-    make_folder(os.path.dirname(path))
-    write_bytes_atomic(path, json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-
-
 class EditSettings:
     """Open a settings file in your editor ($VISUAL or $EDITOR): yours for all projects unless --layer names another.
     It is checked when you are done, and what cannot be used is told."""
@@ -198,7 +149,7 @@ class EditSettings:
         if is_new:
             write_settings(path, {})
         run_editor(path, context)
-        found = _found(path)
+        found = found_in(path)
         if is_new and not found:
             os.unlink(path)
         refused = [r for r in context.reopened().settings.refused if r.path == path]

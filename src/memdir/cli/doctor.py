@@ -1,7 +1,7 @@
 """Judge the store: files that cannot be read or have no type, near-duplicates, echoes of the instruction files, an
 index out of step or over its limit, relative dates, secrets, claims about files that are gone, orphaned stores, refused
-settings, unsafe permissions, a damaged history, a project whose git is left out because it could run what a stranger
-wrote. Says which model serves, and why. Exit status 1 when something needs attention (notes alone do not)."""
+settings, unsafe permissions, a damaged history, a project's git that is left out, coding agents that are attached and
+do not work. Says which model serves, and why. Exit status 1 when something needs attention (notes alone do not)."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memdir.cli.config import put_setting
 from memdir.cli.terminal import clean
 from memdir.model.choose import DEFAULT_MODELS, offers
 from memdir.settings import settings_files
+from memdir.settings_file import put_setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

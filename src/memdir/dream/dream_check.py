@@ -17,14 +17,14 @@ from memdir.agent.evidence import Evidence, take_apart
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.judged import Judged, Verdict, claims_of, doubtful, is_commanding, judge, marked, trace
 from memdir.agent.workspace import Draft, Ruling, Workspace
-from memdir.disk.safe_path import INDEX_NAME, is_index
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
 from memdir.store.kept import unsaid
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust, is_of_team, marked_trust
+from memdir.store.trust import Trust, is_of_team, marked_trust, trust_in
 from memdir.text.facts import facts_in, without_known
 from memdir.text.language import tongue_of
 from memdir.text.nearness import Sentence
@@ -271,6 +271,7 @@ def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[st
         gained = runs_of(after) - runs_of(before)
         known = set(sentences_of(before))
         claims = [Sentence(text) for text in sentences_of(after) if text not in known]
+        is_shared = is_of_team(draft.store.scope, draft.key)
         sources = tuple(
             source
             for source, (text, runs, _) in told.items()
@@ -279,7 +280,9 @@ def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[st
         if sources:
             derived[draft.path] = sources
         judged = rules.judged(draft)
-        trust = min(trace(judged).trust, *(told[source][2] for source in sources), Trust.USER)
+        # What stays among the team's is theirs by where it lies: the same bytes are read by all.
+        trusts = [Trust.USER if is_shared and source.startswith(TEAM_PREFIX) else told[source][2] for source in sources]
+        trust = min(trace(judged).trust, *trusts, Trust.USER)
         workspace.drafts[real] = replace(draft, after=marked(judged, draft.before, trust))
     return derived
 
@@ -312,10 +315,11 @@ def _old_texts(workspace: Workspace) -> dict[str, tuple[str, Runs, Trust]]:
     """What may have been a source, as it was before: the files that the dream touches, and all of low trust."""
     texts = {draft.path: draft.before for draft in workspace.changed() if draft.before and draft.key != INDEX_NAME}
     for store in workspace.stores:
-        doubted = (header for header in store.scan(limit=None).headers if marked_trust(header).is_low)
+        headers = store.scan(limit=None).headers
+        doubted = (header for header in headers if trust_in(header, store.scope, header.key).is_low)
         for memory in store.readable(doubted):
             texts.setdefault(store.place.prefix + memory.key, memory.topic.data)
-    return {path: (text := _text(data), runs_of(text), marked_trust(Topic(data))) for path, data in texts.items()}
+    return {path: (text := _text(data), runs_of(text), trust_in(Topic(data), "", path)) for path, data in texts.items()}
 
 
 def _text(data: bytes) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from memdir.disk.lock import locked
+from memdir.doctor import Finding
 from memdir.errors import LockBusy, MemdirError
 from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at, start, stores_of
 from memdir.search import has_sentence_model
@@ -16,6 +18,8 @@ from memdir.text.words import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+
+    from memdir.memdir import MemDir
 
 ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
 START_SECONDS = 60.0  # loading takes about one; on a machine that has much else to do, longer
@@ -55,7 +59,7 @@ class DaemonStart:
         answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
         if answer is None or not is_of_this_version(answer):
             if answer is not None:
-                _stop(place)
+                stop(place)
             start(place, stores_of(context.memory))
             until = time.monotonic() + START_SECONDS
             while (answer := ask(place, {"do": "status"})) is None and time.monotonic() < until:
@@ -75,7 +79,7 @@ class DaemonStop:
         pass
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
-        was_running = _stop(DaemonPlace.of(context.memory))
+        was_running = stop(DaemonPlace.of(context.memory))
         if options.json:
             context.print_json({"running": False, "wasRunning": was_running})
         else:
@@ -83,7 +87,29 @@ class DaemonStop:
         return 0
 
 
-def _stop(place: DaemonPlace) -> bool:
+def findings(memory: MemDir) -> Iterator[Finding]:
+    """What the doctor tells of the daemon (O1)."""
+    place = DaemonPlace.of(memory)
+    if not os.path.exists(place.lock) or _is_free(place, 0.0):
+        return
+    answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
+    if answer is None:
+        message = "the daemon that keeps the sentence model does not answer: hooks choose by words"
+        yield Finding(
+            "daemon", "warning", message, place.socket, "`memdir daemon stop` ends it, the next session brings another"
+        )
+    elif not is_of_this_version(answer):
+        message = f"the daemon is one of memdir {answer.get('version')}: hooks choose by words"
+        yield Finding(
+            "daemon",
+            "note",
+            message,
+            "",
+            "`memdir daemon start` brings up one of this version, as does the next session",
+        )
+
+
+def stop(place: DaemonPlace) -> bool:
     """Whether one ran. LockBusy, which names the process, where it neither ends nor can be reached to be killed."""
     if not os.path.exists(place.lock) or _is_free(place, 0.0):
         return False

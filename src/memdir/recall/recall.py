@@ -10,6 +10,7 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
+from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.errors import DiskError, MemdirError, PathEscape
 from memdir.layout import holds_memories
 
@@ -223,7 +224,7 @@ class Recaller:
     """Finds memories for messages and renders them: those of the first chooser, then, as far as there is room, those of
     the others."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         chooser: Chooser,
         others: Sequence[Chooser],
@@ -232,7 +233,9 @@ class Recaller:
         *,
         sink: Sink,
         clock: Callable[[], float] = time.time,
+        has_team: bool = True,
     ) -> None:
+        self._has_team = has_team
         self._chooser = chooser
         self._others = others
         self._place_of = place_of
@@ -260,6 +263,8 @@ class Recaller:
             # What the session holds in another wording is told first: it would go on with what is no longer so.
             changed = request.shown.changed(selection.scope, roots[selection.scope])
             selection.keys = [*changed, *[key for key in selection.keys if key not in changed]][:MAX_RECALLED]
+            if not self._has_team:  # what lies there is not recalled while the switch is off (E1)
+                selection.keys = [key for key in selection.keys if not key.startswith(TEAM_PREFIX)]
         return found
 
     def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
@@ -268,9 +273,10 @@ class Recaller:
             return Prepared(request, [(selection, self._read_and_check(selection)) for selection in selections])
 
     def show(self, prepared: Prepared) -> list[str]:
-        """The memories as text for the conversation; marks them as shown."""
+        """The memories as text for the conversation; marks them as shown. What is the user's own comes before what is
+        the team's: where they disagree, it is what the user gets to read."""
         texts: list[str] = []
-        for selection, ready in prepared.scopes:
+        for selection, ready in _team_last(prepared.scopes):
             texts += self._show(prepared.request, selection, ready, room=prepared.request.room - sum(map(len, texts)))
         return texts
 
@@ -303,7 +309,13 @@ class Recaller:
             if room < LEAST_SHOWN * 2:
                 break  # the host takes no more now; it may come with another message
             text = render_memory(
-                memory, now=self._clock(), missing=missing, room=min(left, room), scope=scope, has_changed=is_news
+                memory,
+                now=self._clock(),
+                missing=missing,
+                room=min(left, room),
+                scope=scope,
+                has_changed=is_news,
+                author=self._author_of(scope, memory.key),
             )
             so_far.add(scope, memory.key, len(text), data)
             rendered.append(text)
@@ -313,6 +325,13 @@ class Recaller:
             so_far.save()
         self._tell(request, selection, shown)
         return rendered
+
+    def _author_of(self, scope: str, key: str) -> str:
+        if scope != "team" and not key.startswith(TEAM_PREFIX):
+            return ""
+        from memdir.store.shared import author_of
+
+        return author_of(self._place_of(scope), key.removeprefix(TEAM_PREFIX) if scope != "team" else key)
 
     def _tell(self, request: RecallRequest, selection: Selection, shown: Sequence[str]) -> None:
         from memdir.events import memory_recalled, request_refused
@@ -338,6 +357,19 @@ class Recaller:
         except DiskError as error:  # full or read-only: a log must never cost the memory
             self.not_logged = str(error)
             self._sink.emit(request_refused(what="the recall log", reason=error.message))
+
+
+def _team_last(
+    scopes: list[tuple[Selection, list[tuple[Memory, list[Missing]]]]],
+) -> list[tuple[Selection, list[tuple[Memory, list[Missing]]]]]:
+    """What is ready scope by scope, what lies below `team/` of any behind all the others."""
+    own, shared = [], []
+    for selection, ready in scopes:
+        of_team = [one for one in ready if one[0].key.startswith(TEAM_PREFIX)]
+        own.append((selection, [one for one in ready if one not in of_team] if of_team else ready))
+        if of_team:
+            shared.append((selection, of_team))
+    return [*(one for one in own if one[1] or not shared), *shared]
 
 
 def _timed(chooser: Chooser, request: RecallRequest) -> Selection:

@@ -37,6 +37,7 @@ from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
     FinishedTurn,
     Skipped,
+    echoes_in,
     has_more_than,
     instructions_in,
     known_as,
@@ -87,6 +88,7 @@ class ExtractionPlan:
     overrides: str = ""
     zone: tzinfo | None = None  # the user's; the machine's by default
     written_since: Callable[[float], tuple[str, ...] | None] | None = None  # by the main agent, as the history tells it
+    instructions: Sequence[str] = ()  # the texts of instruction files, where the conversation does not hold them
 
 
 @dataclass
@@ -332,7 +334,8 @@ class Extraction:
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
-        job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
+        instructed = instructions_in(turn.request) or echoes_in(self.plan.instructions, new)
+        job = ExtractJob(len(new), folders, now, instructed, tuple(saved))
         name = "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")

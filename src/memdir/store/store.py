@@ -23,8 +23,9 @@ from memdir.store.memory_file import Memory, read_memory, read_with_time
 from memdir.store.merge import merge_bytes
 from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner, most_bytes, too_large
+from memdir.store.shared import TURN_ON
 from memdir.store.topic import Topic
-from memdir.store.trust import doubt_of, marked_trust
+from memdir.store.trust import doubt_of, is_of_team, marked_trust
 from memdir.store.writer import Writer
 
 TYPE_CHECKING = False
@@ -94,11 +95,19 @@ class ChangeSet:
         from memdir.store.secrets.refuse import refuse_secrets
 
         refuse_secrets(key, data, self.read(key), scope=self._store.scope, is_allowed=allow_secret)
+        self._refuse_private(key, data, has_team=self._store.has_team)
         self._files[key] = (data, mtime_ns)
 
     def put_back(self, key: str, data: bytes, *, mtime_ns: int | None = None) -> None:
         """Set a file's bytes to what the history has of it: what once stood here is not judged again."""
+        self._refuse_private(key, data, has_team=True)
         self._files[key] = (data, mtime_ns)
+
+    def _refuse_private(self, key: str, data: bytes, *, has_team: bool) -> None:
+        if is_of_team(self._store.scope, key):
+            from memdir.store.shared import refuse_private
+
+            refuse_private(key, data, has_team=has_team)
 
     def delete(self, key: str) -> None:
         self._files[key] = (None, None)
@@ -179,12 +188,14 @@ class MemoryStore:
         *,
         scope: str = "project",
         skip_index: bool = False,
+        has_team: bool = True,
         clock: Callable[[], float] = time.time,
         sink: Sink | None = None,
     ) -> None:
         self.place = place
         self.scope = scope
         self.skip_index = skip_index
+        self.has_team = has_team  # whether what lies in `team/` may be written (E1)
         self.history = History(place)
         self._sink = HeldSink(careful_sink(sink or NullSink()))
         self._writer = Writer(place, self.history, clock=careful_clock(clock), sink=self._sink)
@@ -256,6 +267,8 @@ class MemoryStore:
         Under the same lock, first what a crash left is finished, and before anything is written, whatever a person left
         unrecorded becomes history of its own: also what was saved while the block ran.
         """
+        if self.scope == "team" and not self.has_team:
+            raise MemdirError("team memory is off", remedy=TURN_ON)
         self._make_root()
         with self._writer.locked():
             recover(self._writer)

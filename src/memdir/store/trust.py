@@ -78,6 +78,11 @@ def is_of_team(scope: str, key: str) -> bool:
     return scope == "team" or key.lower().startswith(TEAM_PREFIX)
 
 
+def trust_in(memory: Topic | Header, scope: str, key: str) -> Trust:
+    """The trust of a memory where it lies: what others write, too, has theirs, whatever the file claims."""
+    return Trust.TEAM if is_of_team(scope, key) else marked_trust(memory)
+
+
 def with_trust(topic: Topic, trust: Trust) -> Topic:
     """The same memory, marked if its trust is low. A mark that is there is never raised."""
     lowest = min(trust, marked_trust(topic))

@@ -38,7 +38,16 @@ class Attended:
     def load(layout: Layout, session: str) -> Attended | None:
         """What was noted; None when memdir does not attend to that session, or nothing of the note can be read."""
         try:
-            text = read_plain(layout.attended(session), max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")
+            return Attended.at(layout.attended(session))
+        except PathEscape:
+            return None
+
+    @staticmethod
+    def at(path: str) -> Attended | None:
+        """What was noted in a file, which lies in the folder of its session."""
+        session = os.path.basename(os.path.dirname(path))
+        try:
+            text = read_plain(path, max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")
             agent, transcript, begun, place, *_ = text.split("\n")
             return Attended(session, agent, transcript, begun=float(begun), place=int(place))
         except (OSError, ValueError, PathEscape):

@@ -1,0 +1,233 @@
+"""What `memdir attach --status` and the doctor tell of attached agents (O1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memdir.attach.agents import all_agents
+from memdir.settings import Environment
+from tests.attach.conftest import Run
+from tests.clients.coding_agents import NAMES
+
+Told = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def told(memdir_command: str, project: Path) -> Told:
+    """What a command answers in JSON, whatever its exit code."""
+
+    def told(*words: str) -> dict[str, Any]:
+        command = [memdir_command, *words, "--json"]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    return told
+
+
+def status_of(told: Told, agent: str) -> dict[str, Any]:
+    [found] = told("attach", "--status", agent)["agents"]
+    return dict(found)
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_the_doctor_tells_what_the_status_tells(run: Run, told: Told, user_home: Path) -> None:
+    def of_agents() -> list[dict[str, Any]]:
+        return [one for one in told("doctor")["findings"] if one["check"] == "attached"]
+
+    assert of_agents() == []
+    run("attach", "--yes")
+    found = of_agents()
+    [codex] = [one for one in found if one["severity"] == "warning"]
+    assert "Codex" in codex["message"] and "trust" in codex["message"] and "/hooks" in codex["remedy"]
+    assert {one["severity"] for one in found} == {"warning", "note"}
+    assert told("doctor")["verdict"] == "needs attention"
+    run("detach", "--yes")
+    assert of_agents() == []
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen"])
+def test_plugin_and_attach_are_one_too_many(run: Run, told: Told, user_home: Path, agent: str) -> None:
+    """Where the real programs put it: `tests/clients/test_plugin_installs.py`."""
+    if agent == "claude":
+        path = user_home / ".claude/settings.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "enabledPlugins": {"memdir@memdir": True}}))
+    elif agent == "codex":
+        with (user_home / ".codex/config.toml").open("a") as file:
+            file.write('\n[plugins."memdir@memdir"]\nenabled = true\n')
+    else:
+        program(user_home / f".{agent}/extensions/memdir", "gemini-extension.json", "{}")
+    assert status_of(told, agent)["state"] == "plugin"
+    run("attach", agent, "--yes")
+    assert "comes twice" in str(status_of(told, agent)["problems"])
+    run("detach", agent, "--yes")
+    assert status_of(told, agent)["state"] == "plugin"
+
+
+def test_the_versions_that_are_known_are_those_that_are_tried() -> None:
+    package = json.loads((Path(__file__).parents[1] / "clients/package.json").read_text(encoding="utf-8"))
+    known = {agent.name: agent.tried for agent in all_agents(Environment.read()).values()}
+    assert sorted(known.values()) == sorted(package["dependencies"].values()) and tuple(known) == NAMES
+
+
+def test_a_version_that_nobody_tried_is_told(
+    run: Run, told: Told, user_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its package, which is read, or else by its own word; a program in the project's folder is not asked."""
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:.:{os.environ['PATH']}")
+    run("attach", "claude", "codex", "gemini", "--yes")
+    program(tmp_path / "bin", "codex", "#!/bin/sh\necho codex-cli 7.1.2\n")
+    package = tmp_path / "lib/node_modules/@anthropic-ai/claude-code"
+    program(package / "bin", "claude.exe", "#!/bin/sh\ntouch ran\n")
+    (package / "package.json").write_text('{"name": "@anthropic-ai/claude-code", "version": "9.0.1"}')
+    (tmp_path / "bin" / "claude").symlink_to(package / "bin" / "claude.exe")
+    codex, claude = status_of(told, "codex"), status_of(told, "claude")
+    assert codex["version"] == "7.1.2" and "7.1.2" in str(codex["notes"])
+    assert claude["version"] == "9.0.1" and "9.0.1 is not known" in str(claude["notes"])
+    (package / "package.json").write_text('{"name": "@anthropic-ai/claude-code", "version": "2.1.999"}')
+    assert "is not known" not in str(status_of(told, "claude")["notes"])
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_a_server_that_does_not_answer_is_told(run: Run, told: Told, user_home: Path, tmp_path: Path) -> None:
+    run("attach", "qwen", "--yes")
+    silent = program(tmp_path / "other bin", "memdir", "#!/bin/sh\nexit 0\n")
+    path = user_home / ".qwen/settings.json"
+    settings = json.loads(path.read_text())
+    settings["mcpServers"]["memdir"]["command"] = str(silent)
+    path.write_text(json.dumps(settings))
+    assert "does not answer" in str(status_of(told, "qwen")["problems"])
+    assert "does not answer" in str(told("doctor")["findings"])
+
+
+def session(user_home: Path, project: Path, name: str, moment: float) -> Path:
+    slug = "".join(c if c.isalnum() else "-" for c in str(project.resolve()))
+    transcript = user_home / ".claude/projects" / slug / f"{name}.jsonl"
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    message = {"role": "user", "content": "Hello there"}
+    said = {
+        "type": "user",
+        "uuid": "u1",
+        "parentUuid": None,
+        "sessionId": name,
+        "cwd": str(project),
+        "message": message,
+    }
+    stamp = datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+    transcript.write_text(json.dumps({**said, "isSidechain": False, "timestamp": stamp}) + "\n")
+    return transcript
+
+
+def test_hooks_that_are_there_and_never_called_are_told(
+    run: Run, told: Told, user_home: Path, project: Path, memdir_command: str
+) -> None:
+    """A session from before memdir was attached is no sign of it, and a hook that was called is the best of one."""
+    session(user_home, project, "0a1b2c3d-0000-4000-8000-000000000001", time.time() - 100)
+    run("attach", "claude", "--yes")
+    found = status_of(told, "claude")
+    assert (found["state"], found["fired"]) == ("attached", "")
+    later = session(user_home, project, "0a1b2c3d-0000-4000-8000-000000000002", time.time() + 60)
+    assert "no hook was called" in str(status_of(told, "claude")["problems"])
+    fields = {"session_id": later.stem, "transcript_path": str(later), "cwd": str(project), "prompt": "Hello there"}
+    subprocess.run(
+        [memdir_command, "hook", "claude", "UserPromptSubmit"], input=json.dumps(fields), text=True, check=True
+    )
+    found = status_of(told, "claude")
+    assert found["state"] == "attached" and found["fired"].endswith(" here")
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    assert "in another project" in str(told("attach", "--status", "claude", "--project", str(elsewhere)))
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        '"text"',
+        "[1, 2]",
+        '{"Stop": 5}',
+        '{"Stop": {"a": 1}}',
+        '{"Stop": [{"hooks": [{"command": "memdir hook claude Stop \'"}]}]}',
+    ],
+)
+def test_whatever_stands_in_the_settings_the_status_stays_calm(told: Told, user_home: Path, hooks: str) -> None:
+    (user_home / ".claude/settings.json").write_text(f'{{"hooks": {hooks}, "enabledPlugins": []}}')
+    assert status_of(told, "claude")["agent"] == "claude"
+    assert told("doctor")["ok"]
+
+
+def test_what_its_owner_changed_in_our_server_s_entry_stays(run: Run, user_home: Path, memdir_command: str) -> None:
+    """Only the program is ours to renew."""
+    run("attach", "gemini", "codex", "--yes")
+    path, config = user_home / ".gemini/settings.json", user_home / ".codex/config.toml"
+    path.write_text(path.read_text().replace('"trust": true', '"trust": false').replace(memdir_command, "/old/memdir"))
+    config.write_text(config.read_text() + "\n[mcp_servers.memdir.tools.search]\napproval_mode = 'approve'\n")
+    run("attach", "gemini", "codex", "--yes")
+    assert '"trust": false' in path.read_text() and "/old/memdir" not in path.read_text()
+    assert "approval_mode" in config.read_text()
+    run("detach", "--yes")
+    assert "memdir" not in config.read_text().replace(str(user_home), "") and "memdir" not in path.read_text()
+
+
+def guarded(run: Run) -> None:
+    run("remember", "Never push with --force.", "--type", "feedback", "--name", "Force")
+    run("guard", "add", "feedback_force", "block shell(git push --force)")
+
+
+def test_when_the_last_guard_is_gone_agents_ask_no_more_before_their_tools(run: Run, user_home: Path) -> None:
+    """Q1: with the trust that the hooks behind ours have in Codex."""
+    before = {path: path.read_bytes() for path in user_home.rglob("*") if path.is_file()}
+    guarded(run)
+    run("attach", "--yes")
+    hooks, config = user_home / ".codex/hooks.json", user_home / ".codex/config.toml"
+    found = json.loads(hooks.read_text())
+    found["hooks"]["PreToolUse"].append({"hooks": [{"type": "command", "command": "later"}]})
+    hooks.write_text(json.dumps(found))
+    states = [
+        f'\n[hooks.state."{hooks}:pre_tool_use:{at}:0"]\ntrusted_hash = "{word}"\n'
+        for at, word in enumerate(("ours", "later"))
+    ]
+    config.write_text(config.read_text() + "".join(states))
+    run("guard", "remove", "feedback_force")
+    run("attach", "--yes")
+    assert [group["hooks"][0]["command"] for group in json.loads(hooks.read_text())["hooks"]["PreToolUse"]] == ["later"]
+    assert f'[hooks.state."{hooks}:pre_tool_use:0:0"]\ntrusted_hash = "later"' in config.read_text()
+    assert '"ours"' not in config.read_text()
+    for name in (".claude/settings.json", ".gemini/settings.json", ".qwen/settings.json"):
+        text = (user_home / name).read_text()
+        assert "hook" in text and "ToolUse" not in text and "Tool" not in text.replace("mcpServers", "")
+    assert "const GUARDED = false" in (user_home / ".config/opencode/plugins/memdir.js").read_text()
+    run("detach", "claude", "gemini", "qwen", "opencode", "--yes")
+    after = {path: path.read_bytes() for path in user_home.rglob("*") if path.is_file()}
+    assert {path for path in before if before[path] != after.get(path)} == {hooks, config}
+
+
+def test_the_trust_in_a_hook_that_attaching_changed_is_not_kept(
+    run: Run, told: Told, user_home: Path, memdir_command: str
+) -> None:
+    """Codex skips a hook that is not the one it was told to trust, and the status has to say so."""
+    run("attach", "codex", "--yes")
+    hooks, config = user_home / ".codex/hooks.json", user_home / ".codex/config.toml"
+    hooks.write_text(hooks.read_text().replace(memdir_command, "/old/bin/memdir"))
+    places = ("session_start:0", "user_prompt_submit:0", "stop:1")
+    config.write_text(
+        config.read_text() + "".join(f'\n[hooks.state."{hooks}:{at}:0"]\ntrusted_hash = "x"\n' for at in places)
+    )
+    run("attach", "codex", "--yes")
+    assert "trust" in str(status_of(told, "codex")["problems"])
+    assert f'[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = "sha256:aa"' in config.read_text(), "the user's own stays"
