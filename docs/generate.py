@@ -48,7 +48,7 @@ FOR_HOSTS = {
         *(
             "prompt",
             "context",
-            "instructions",
+            "instructions_told",
             "start",
             "store_for",
             "sessions",

@@ -538,7 +538,7 @@ class MemDir:
             if text
         )
 
-    def instructions(self) -> str:
+    def instructions_told(self) -> str:
         """What the project's instruction files say (CLAUDE.md, AGENTS.md), for hosts that do not load them themselves:
         next to `context` in the first user message (H3). Empty when there is none."""
         from memdir.prompts.instructions import instructions_of

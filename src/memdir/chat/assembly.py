@@ -45,7 +45,7 @@ class Assembly:
         """The first message: where the project lies, what the memory's index lists, what the project instructs (H3)."""
         if self._context is None:
             folder = load_prompt("chat/folder.md").render(folder=self._memory.layout.work_tree).strip()
-            parts = (folder, self._session.context(), self._memory.instructions())
+            parts = (folder, self._session.context(), self._memory.instructions_told())
             self._context = user("\n\n".join(filter(None, parts)), message_id="context", is_meta=True)
         return self._context
 
