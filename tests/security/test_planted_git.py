@@ -55,6 +55,8 @@ WORDS = {
     "import": ("exported",),
     "completion": ("bash",),
     "chat": ("-p", "the loader"),
+    "hub serve": ("--check",),
+    "hub admin": ("teams",),
     "config get": ("recall.selector",),
     "config set": ("recall.selector", "local"),
 }
