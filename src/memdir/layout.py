@@ -72,6 +72,7 @@ class Place:
     texts_of_team = _Below("state", "team", "texts")  # and their texts: what two changes are merged from
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_lock = _Below("state", "team", "lock")
+    questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property
