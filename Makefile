@@ -105,7 +105,10 @@ bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty p
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
+bench-chat: $(STAMP)  ## From exec until a typed character is echoed, beside a bare prompt
+	@$(RUN) $(BIN)/python -m benchmarks.chat
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-chat  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:
