@@ -131,7 +131,7 @@ class RemoteError(MemdirError):
 
     def __init__(self, message: str, *, kind: RemoteFailure = "offline", remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
-        self.kind = kind
+        self.kind = kind  # for callers that branch
 
 
 class BudgetReached(MemdirError):

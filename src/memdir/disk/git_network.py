@@ -29,7 +29,7 @@ _OTHER_HALF = (
 _URL = re.compile(r"(?:https|ssh|file)://[^\s\\]+|[\w.-]+@[\w.-]+:[^\s\\:][^\s\\]*")
 _NOT_ALLOWED = re.compile(
     r"Permission denied|Authentication failed|could not read (?:Username|Password)|terminal prompts disabled"
-    r"|(?:error|returned error): 40[13]|access rights|not authorized|Host key verification failed|dubious ownership",
+    r"|(?:error|returned error): 40[13]|not authorized|Host key verification failed|dubious ownership",
     re.IGNORECASE,
 )
 

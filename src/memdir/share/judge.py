@@ -14,7 +14,7 @@ from memdir.store.shared import is_private
 
 
 @dataclass(frozen=True)
-class Caps:
+class TeamCaps:
     """The most that a team may have here (E6)."""
 
     entries: int = 2_000
@@ -23,7 +23,7 @@ class Caps:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class NotShared:
     """A file that does not travel, and why, in words that name no value."""
 
     file: str  # as it may be told
@@ -32,26 +32,26 @@ class LeftOut:
     remedy: str = ""
 
 
-def judge(key: str, data: bytes, caps: Caps) -> LeftOut | None:
+def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
     """Why a memory may neither be given to the team nor taken from it; None where it may."""
     if not is_key(key) or is_index(key):
-        return LeftOut(harmless_name(key, data), "path", "its name may not name a memory", "Give it another name")
+        return NotShared(harmless_name(key, data), "path", "its name may not name a memory", "Give it another name")
     if len(data) > caps.entry_bytes:
         told = f"it has {len(data):,} bytes, and a shared memory has at most {caps.entry_bytes:,}"
-        return LeftOut(harmless_name(key, data), "too_large", told, "Split it, or cut it")
+        return NotShared(harmless_name(key, data), "too_large", told, "Split it, or cut it")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return LeftOut(harmless_name(key, data), "not_text", "it is no UTF-8 text", "Convert it")
+        return NotShared(harmless_name(key, data), "not_text", "it is no UTF-8 text", "Convert it")
     kinds, told = secrets_in(key, data)
     if kinds:
         remedy = "Take it out and say where it is kept instead; what was shown to others must be revoked"
-        return LeftOut(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy)
+        return NotShared(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy)
     if is_private(data):
         remedy = "Move it out of team/; what the whole team should know has another type"
-        return LeftOut(
+        return NotShared(
             harmless_name(key, data), "private", "it is about a person, and those are always private", remedy
         )
     return None

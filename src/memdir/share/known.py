@@ -22,7 +22,7 @@ _MAX_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenMemory:
     """One memory of the team as of the last sync."""
 
     version: Version
@@ -31,20 +31,20 @@ class Seen:
 
 
 @dataclass
-class Known:
+class KnownTeam:
     """The note of one team directory about one remote."""
 
     place: Place
     remote: str
     revision: str = ""
     synced: float = 0.0
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, SeenMemory] = field(default_factory=dict)
 
     @staticmethod
-    def load(place: Place, remote: str) -> Known:
+    def load(place: Place, remote: str) -> KnownTeam:
         """The note; an empty one where there is none, it is damaged, or it is about another remote."""
         found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
-        known = Known(place, remote)
+        known = KnownTeam(place, remote)
         if not isinstance(found, dict) or found.get("remote") != remote or not isinstance(found.get("memories"), dict):
             return known
         known.revision = _text(found.get("revision"))
@@ -87,7 +87,7 @@ class Known:
                 write_bytes_atomic(path, data, durably=False)  # the remote has it, too
 
     def note(self, key: str, version: Version, *, is_here: bool, refused: Reason | str = "") -> None:
-        self.seen[key] = Seen(version, is_here=is_here, refused=refused)
+        self.seen[key] = SeenMemory(version, is_here=is_here, refused=refused)
 
     def forget(self, key: str) -> None:
         self.seen.pop(key, None)
@@ -113,15 +113,15 @@ class Known:
                 delete_file(self._path(name))
 
 
-def _seen(told: Mapping[str, object]) -> Seen:
+def _seen(told: Mapping[str, object]) -> SeenMemory:
     digest = _text(told.get("digest"))
     is_digest = len(digest) == 64 and _HEX.issuperset(digest)
     author, saved = _text(told.get("author")), _number(told.get("saved"))
     version = Version(digest if is_digest else GONE, author, saved)
-    return Seen(version, is_here=told.get("here") is True, refused=_text(told.get("refused")))
+    return SeenMemory(version, is_here=told.get("here") is True, refused=_text(told.get("refused")))
 
 
-def _told(one: Seen) -> dict[str, object]:
+def _told(one: SeenMemory) -> dict[str, object]:
     version = one.version
     told: dict[str, object] = {"digest": version.digest, "author": version.author, "saved": version.saved}
     told["here"] = one.is_here

@@ -11,7 +11,7 @@ from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import TooLarge, read_with_status, reason_of
 from memdir.errors import PathEscape
 from memdir.layout import nfc
-from memdir.share.judge import Caps, LeftOut
+from memdir.share.judge import NotShared, TeamCaps
 from memdir.store.scan import walk
 from memdir.store.secrets.refuse import harmless_name
 
@@ -29,13 +29,13 @@ class LocalTexts:
     """What lies there by key, and what is there and cannot be given to others."""
 
     texts: dict[str, LocalText] = field(default_factory=dict)
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    left_out: dict[str, NotShared] = field(default_factory=dict)
 
     def stands(self, key: str) -> bool:
         return key in self.texts or key in self.left_out
 
 
-def read_local(root: str, caps: Caps) -> LocalTexts:
+def read_local(root: str, caps: TeamCaps) -> LocalTexts:
     """Every memory of the team's directory, under the name that all systems agree on (NFC)."""
     found = LocalTexts()
     for path in sorted(path for path, _ in walk(root)):
@@ -47,11 +47,11 @@ def read_local(root: str, caps: Caps) -> LocalTexts:
         except FileNotFoundError:
             continue  # deleted at this moment
         except PathEscape as error:
-            found.left_out[path] = LeftOut(harmless_name(path), "path", error.message, error.remedy)
+            found.left_out[path] = NotShared(harmless_name(path), "path", error.message, error.remedy)
         except TooLarge as error:
-            found.left_out[path] = LeftOut(harmless_name(path), "too_large", str(error), "Split it, or cut it")
+            found.left_out[path] = NotShared(harmless_name(path), "too_large", str(error), "Split it, or cut it")
         except OSError as error:
-            found.left_out[path] = LeftOut(harmless_name(path), "path", f"it cannot be read: {reason_of(error)}")
+            found.left_out[path] = NotShared(harmless_name(path), "path", f"it cannot be read: {reason_of(error)}")
     return found
 
 
@@ -64,7 +64,7 @@ def spell_alike(root: str) -> None:
                 os.rename(os.path.join(held, name), os.path.join(held, nfc(name)))
 
 
-def _read(root: str, path: str, caps: Caps) -> LocalText:
+def _read(root: str, path: str, caps: TeamCaps) -> LocalText:
     folder, _, name = path.rpartition("/")
     with held_folder(root, folder) as held:
         data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)

@@ -14,21 +14,20 @@ from dataclasses import dataclass, field
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
-from memdir.share.judge import Caps, LeftOut, judge
-from memdir.share.known import Known
+from memdir.share.judge import NotShared, TeamCaps, judge
+from memdir.share.known import KnownTeam
 from memdir.share.local import LocalTexts, read_local, spell_alike
 from memdir.share.merge import beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
-from memdir.store.history import OUTSIDE, Origin
+from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
 MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
 WAIT_SECONDS = 5.0  # for another sync of the same directory
-SOURCE = "team"  # of the changes that a pull makes
 BY = "By"  # the trailer that names whose change it was
-_NOT_MEANT = (OUTSIDE, "undo", SOURCE)  # sources of deletions that may be an accident, and are no word to the others
+_NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
@@ -46,7 +45,7 @@ class SyncReport:
     sent_deletions: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)  # files that hold a second text
     brought_back: list[str] = field(default_factory=list)  # lost here, not deleted by anybody
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    left_out: dict[str, NotShared] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)  # changed here, and not with the team yet
     reason: Reason | str = ""  # why nothing was sent
     problem: str = ""  # what a person can do something about
@@ -64,7 +63,7 @@ class Sync:
     remote: Remote
     name: str  # of the remote, as people and events call it
     member: str = ""
-    caps: Caps = field(default_factory=Caps)
+    caps: TeamCaps = field(default_factory=TeamCaps)
     clock: Callable[[], float] = time.time
     sink: Sink | None = None
     on_progress: OnProgress | None = None
@@ -75,7 +74,7 @@ class Sync:
         report = SyncReport(self.name)
         place = self.store.place
         with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
-            known = Known.load(place, self.name)
+            known = KnownTeam.load(place, self.name)
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
             except RemoteError as error:
@@ -84,7 +83,7 @@ class Sync:
         self._tell(report)
         return report
 
-    def _run(self, known: Known, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
+    def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         if not is_dry:
             spell_alike(self.store.root)
             with suppress(LockBusy, HistoryError, DiskError):
@@ -101,18 +100,22 @@ class Sync:
 
     def status(self) -> tuple[SyncReport, float]:
         """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
-        report, known = SyncReport(self.name), Known.load(self.store.place, self.name)
+        report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
         local = read_local(self.store.root, self.caps)
         report.waiting = list(self._changes(known, local, report))
         report.left_out.update(local.left_out)
         for key, one in known.seen.items():
             if one.refused:
-                report.left_out.setdefault(key, LeftOut(harmless_name(key), one.refused, "it was not taken in"))
+                report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
         return report, known.synced
+
+    def revision(self) -> str:
+        """The remote's own word for what is known of it."""
+        return KnownTeam.load(self.store.place, self.name).revision
 
     # What others changed
 
-    def _pull(self, known: Known, report: SyncReport, *, is_dry: bool) -> None:
+    def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
         local = read_local(self.store.root, self.caps)
         if not is_dry:
             self._bring_back(known, local, report)
@@ -132,7 +135,7 @@ class Sync:
         known.synced = self.clock()
         known.save()
 
-    def _wanted(self, known: Known, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
+    def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
         room = _Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
@@ -140,22 +143,22 @@ class Sync:
             version, data = delta.versions[key], delta.texts.get(key, b"")
             fault = judge(key, data, self.caps) or room.fault_of(key, len(data))
             if fault is None and digest_of(data) != version.digest:
-                fault = LeftOut(key, "not_text", "it is not the text that the remote says it is")
+                fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
             if fault is None:
                 wanted[key] = version
             else:
                 self._leave_out(key, fault, report, way="pull")
                 known.note(key, version, is_here=False, refused=fault.reason)
         for key, reason in delta.refused.items():
-            report.left_out[key] = LeftOut(harmless_name(key), reason, "it has a name that is refused here")
+            report.left_out[key] = NotShared(harmless_name(key), reason, "it has a name that is refused here")
         return wanted
 
     def _take(
-        self, known: Known, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
+        self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
     ) -> None:
         """Bring one teammate's changes into the directory, as one change of it."""
         names = self._apart(known, versions)
-        origin, told = Origin(SOURCE, trust="team"), ", ".join(sorted(versions)[:3])
+        origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
         with self.store.changing(origin, f"from the team: {told}", **{BY: author or "unknown"}) as change:
             for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
                 if self.on_progress is not None:
@@ -200,7 +203,7 @@ class Sync:
         change.write(key, text, mtime_ns=int(saved * 1e9) if saved > 0 else None)
         change.put_entry(key, Topic(text))
 
-    def _apart(self, known: Known, versions: Mapping[str, Version]) -> dict[str, str]:
+    def _apart(self, known: KnownTeam, versions: Mapping[str, Version]) -> dict[str, str]:
         """Other names for memories whose name differs from a living one's in capitals only: not every disk can hold
         both. Everybody makes the same of it, and the refused name goes."""
         living = {key for key, one in known.seen.items() if not one.version.is_gone and key not in versions}
@@ -224,13 +227,13 @@ class Sync:
 
     # What was lost here
 
-    def _bring_back(self, known: Known, local: LocalTexts, report: SyncReport) -> None:
+    def _bring_back(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> None:
         """Put back what is missing here though nobody deleted it: a directory that is new, or half of one, tells the
         team nothing. What the note has no text of is asked for again."""
         lost = self._lost(known, local)
         if not lost:
             return
-        with self.store.changing(Origin(SOURCE, trust="team"), "bring back what was lost here") as change:
+        with self.store.changing(Origin(PULLED, trust="team"), "bring back what was lost here") as change:
             for key in lost:
                 text = known.text(key)
                 if text is None:
@@ -241,7 +244,7 @@ class Sync:
                     self._write(change, key, text, known.seen[key].version)
                     report.brought_back.append(key)
 
-    def _lost(self, known: Known, local: LocalTexts) -> list[str]:
+    def _lost(self, known: KnownTeam, local: LocalTexts) -> list[str]:
         here = known.here()
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
@@ -270,7 +273,7 @@ class Sync:
 
     # What was changed here
 
-    def _push(self, known: Known, report: SyncReport, *, is_dry: bool) -> PushResult:
+    def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
         local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
@@ -295,7 +298,7 @@ class Sync:
             return Version(GONE, self.member, now)
         return Version(digest_of(data), self.member, min(local.texts[key].saved, now))
 
-    def _changes(self, known: Known, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
+    def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
         manifest = known.manifest()
         living = [key for key, one in known.seen.items() if not one.version.is_gone]
@@ -313,13 +316,13 @@ class Sync:
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
         return changes | dict.fromkeys(gone)
 
-    def _note_push(self, known: Known, result: PushResult, report: SyncReport) -> None:
+    def _note_push(self, known: KnownTeam, result: PushResult, report: SyncReport) -> None:
         for key, version in result.accepted.items():
             known.note(key, version, is_here=not version.is_gone)
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
             if reason != "conflict":
-                report.left_out[key] = LeftOut(key, reason, "the remote did not take it")
+                report.left_out[key] = NotShared(key, reason, "the remote did not take it")
         known.revision = result.revision
         known.save()
         if result.refused and not result.accepted:
@@ -327,7 +330,7 @@ class Sync:
 
     # What is told
 
-    def _leave_out(self, key: str, fault: LeftOut, report: SyncReport, *, way: str) -> None:
+    def _leave_out(self, key: str, fault: NotShared, report: SyncReport, *, way: str) -> None:
         if key not in report.left_out and fault.reason == "secret":
             self._emit(secret_skipped(file=fault.file, found=fault.told, way=way))
         report.left_out[key] = fault
@@ -353,18 +356,18 @@ class Sync:
 class _Room:
     """How much more the team may have here (E6)."""
 
-    def __init__(self, caps: Caps, sizes: dict[str, int]) -> None:
+    def __init__(self, caps: TeamCaps, sizes: dict[str, int]) -> None:
         self._caps = caps
         self._sizes = sizes
         self._total = sum(sizes.values())
 
-    def fault_of(self, key: str, size: int) -> LeftOut | None:
+    def fault_of(self, key: str, size: int) -> NotShared | None:
         """Why a memory of this size has no place; where it has, it takes it."""
         total = self._total - self._sizes.get(key, 0) + size
         is_new = key not in self._sizes
         if (is_new and len(self._sizes) >= self._caps.entries) or total > max(self._caps.total_bytes, self._total):
             most = f"{self._caps.entries:,} memories and {self._caps.total_bytes:,} bytes"
-            return LeftOut(key, "cap", f"the team may have {most} here", "Forget what is outdated, or raise the cap")
+            return NotShared(key, "cap", f"the team may have {most} here", "Forget what is outdated, or raise the cap")
         self._sizes[key], self._total = size, total
         return None
 
@@ -382,7 +385,7 @@ class _faults_to:  # noqa: N801 - reads as a sentence
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, BadMemoryFile | PathEscape | EditConflict | DiskError):
             return False
-        self._report.left_out[self._key] = LeftOut(self._key, "path", error.message, error.remedy)
+        self._report.left_out[self._key] = NotShared(self._key, "path", error.message, error.remedy)
         return True
 
 
