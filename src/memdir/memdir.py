@@ -9,9 +9,18 @@ from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
-from memdir.layout import Layout, Place, is_session_id
+from memdir.layout import Layout, Place, is_same_folder, is_session_id
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings, is_of_other_agent, load_settings, memory_root, provider_of
+from memdir.settings import (
+    Environment,
+    Settings,
+    is_of_other_agent,
+    load_settings,
+    memory_root,
+    own_memory,
+    provider_of,
+    root_in_place,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +50,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
+    from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
@@ -51,6 +61,7 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-local": "local",
 }
 MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
+_MAX_INSTRUCTIONS_BYTES = 1 << 20  # of one file; nobody reads more
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -316,8 +327,24 @@ class MemDir:
         from memdir.store.guard import any_guard
 
         own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
-        projects = os.listdir(self.layout.projects) if os.path.isdir(self.layout.projects) else []
-        return any_guard([*own, *(os.path.join(self.layout.projects, name, "memory") for name in projects)])
+        homes = [self.layout.home, self.environment.memory_homes.get(self.settings.memory_home, self.layout.home)]
+        folders = [os.path.join(home, "projects") for home in dict.fromkeys(homes)]
+        found = [(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]
+        return any_guard([*own, *(os.path.join(folder, name, "memory") for folder, name in found)])
+
+    def instructions(self) -> dict[str, str]:
+        """What the project tells its agents in files of its own, by their names (H3)."""
+        from memdir.disk.plain_file import read_beginning
+
+        found = {}
+        for path in self.layout.instruction_files:
+            if is_inside(path, self.layout.work_tree):  # and no link that leads out of the project
+                try:
+                    text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
+                except OSError:
+                    continue
+                found[os.path.relpath(path, self.layout.work_tree)] = text.decode("utf-8", "replace")
+        return found
 
     def is_own_place(self, scope: str) -> bool:
         """Whether the memories of a scope lie with the person, and not in the project, where others may put some."""
@@ -332,11 +359,13 @@ class MemDir:
         *,
         form: Form | None = None,
         on_saved: Callable[[Sequence[str]], None] | None = None,
+        is_learning: bool = True,
     ) -> Session:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation. On one that is open, the new form holds and both are told.
+        written behind the conversation. On one that is open, the new form holds and both are told. Without
+        `is_learning` memories are recalled in it, and nothing that is said in it is ever learned.
         """
         if not isinstance(session_id, str):
             raise UsageError(f"the id of a session is a text, not {session_id!r}", remedy="Name it, as in `monday`")
@@ -347,7 +376,9 @@ class MemDir:
             if not self._is_started:
                 self.start()
             shown = self._shown.of(session_id)
-            self._sessions[session_id] = Session(self, session_id, shown=shown, on_closed=self._session_closed)
+            self._sessions[session_id] = Session(
+                self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
+            )
         self._sessions[session_id].tell_too(form, on_saved)
         return self._sessions[session_id]
 
@@ -394,6 +425,16 @@ class MemDir:
         return self.place.root == self.layout.default_memory
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the memory is that of another agent, served where it lies (Q2)."""
+        return self.place.root == root_in_place(self.environment, self.settings, self.layout)
+
+    def is_told_by(self, agent: str) -> bool:
+        """Whether an agent shows its model the index of this very directory by itself: once is enough (Q2)."""
+        own = own_memory(self.environment, self.layout, agent)
+        return bool(own) and is_same_folder(own, self.place.root)
+
+    @property
     def store(self) -> MemoryStore:
         """The project's own store."""
         if self._project_store is None:
@@ -434,7 +475,7 @@ class MemDir:
         """Whether what is about the person is kept once for all projects (T1); not in a home that another agent owns,
         which sees only the project's directory, nor where that is the person's own."""
         is_own, places = self.place.root == self.layout.user_memory.root, (self.layout, self.place.root)
-        return not is_own and not is_of_other_agent(self.environment, *places)
+        return not is_own and (self.is_in_place or not is_of_other_agent(self.environment, *places))
 
     def learning_stores(self) -> Sequence[MemoryStore]:
         """The stores that what is learned goes to: those of this project, and the person's own for all projects."""
@@ -455,7 +496,7 @@ class MemDir:
 
             with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.store_for("user").ensure()
-        if self.is_default_place:
+        if self.is_default_place or self.is_in_place:
             from memdir.store.identity import remember_identity
 
             remember_identity(self.place, self.layout)
@@ -526,8 +567,16 @@ class MemDir:
             if text
         )
 
-    def chat_job(self) -> ChatJob:
-        """What a request to the built-in model carries beside the conversation, so that it can look things up."""
+    def instructions_told(self) -> str:
+        """What the project's instruction files say (CLAUDE.md, AGENTS.md), for hosts that do not load them themselves:
+        next to `context` in the first user message (H3). Empty when there is none."""
+        from memdir.prompts.instructions import instructions_of
+
+        return instructions_of(self.layout)
+
+    def chat_job(self, question: str = "") -> ChatJob:
+        """What a request to the built-in model carries beside the conversation, so that it can look things up.
+        `question` is what it shall look up where that is not what the user said last."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
         from memdir.store.index import Index
@@ -535,7 +584,7 @@ class MemDir:
         listing = lines_of if self.settings.skip_index else index_of
         told = listing(self.store) if self.settings.enabled else ""
         entries = Index(told.encode("utf-8", "replace")).entries()
-        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries), question)
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -630,6 +679,14 @@ class MemDir:
         path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
         return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
+    def sessions(self) -> Sequence[SessionSummary]:
+        """The conversations of this project that memdir wrote down, newest first (J4)."""
+        from memdir.transcript.session_list import all_sources, summary_of
+
+        own = all_sources(self.environment)["memdir"]
+        found = sorted(own.sessions(self.layout.work_tree), key=lambda ref: -ref.modified)
+        return [summary_of(ref, own, notes=self.layout.session_memory(ref.id)) for ref in found]
+
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
@@ -651,13 +708,17 @@ class MemDir:
         """The host's model, or the one that the settings name, with a ledger and caps before it (B1, B2)."""
         from memdir.model.budget import BudgetedModel, under_budget
 
+        model, budget, slug = self.model(), self.budget(), self.layout.slug
+        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+
+    def model(self) -> Model:
+        """The host's model, or the one that the settings name, for the conversation itself: no cap stands before it."""
         with self._choosing:
             model = self._given_model if self._given_model is not None else self._chosen_model
             if model is None:
                 model = self._chosen_model = self._choose_model()
         self._tell_who_serves()
-        budget, slug = self.budget(), self.layout.slug
-        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+        return model
 
     def _choose_model(self) -> Model:
         """What the settings name; where that is not installed, the built-in model, and it is told."""
@@ -690,7 +751,8 @@ class MemDir:
     def find_lost_store(self) -> Adoption | None:
         """Take over the one store that was this project's before it was moved (I1), where it has none here."""
         self._has_looked = True
-        if not self.is_default_place or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
+        is_ours = self.is_default_place or self.is_in_place
+        if not is_ours or (os.path.isdir(self.place.root) and os.path.lexists(self.place.identity)):
             return None
         from memdir.store.identity import find_lost_store
 

@@ -12,7 +12,7 @@ import sys
 from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import SettingsError, UsageError
-from memdir.layout import Layout, nfc
+from memdir.layout import Layout, holds_memories, is_same_folder, nfc, root_of_store, slug_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +104,12 @@ class Environment:
         self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
         qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
         self.qwen_home = _expand(qwen, variables)
+        # Where those keep memories of their own that keep them as we do, and which of them do not.
+        self.memory_homes = {
+            "claude": self.claude_home,
+            "qwen": _expand(variables.get("QWEN_CODE_MEMORY_BASE_DIR") or self.qwen_home, variables),
+        }
+        self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
         data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
         database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
         self.opencode_database = _expand(database, variables)
@@ -139,6 +145,7 @@ class Settings:
 
     memory_enabled: bool
     memory_directory: str | None
+    memory_home: str
     dream_enabled: bool
     skip_index: bool
     worktrees: WorktreePolicy
@@ -313,7 +320,45 @@ def read_settings(path: str) -> dict[str, object]:
 
 def memory_root(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The project's memory directory, first match wins (S1)."""
-    return nfc(environment.directory or settings.memory_directory or layout.default_memory)
+    pointed = environment.directory or settings.memory_directory
+    return nfc(pointed or root_in_place(environment, settings, layout) or layout.default_memory)
+
+
+def root_in_place(environment: Environment, settings: Settings, layout: Layout) -> str:
+    """The directory of an agent that is served in place (Q2); "" where none is, where it is another project's (S3), and
+    where this project has memories in the home: nobody should miss those."""
+    home = environment.memory_homes.get(settings.memory_home)
+    if not home:
+        return ""
+    root = os.path.join(home, "projects", slug_of(nfc(layout.project)), "memory")
+    known = root_of_store(root)
+    is_anothers = known is not None and not is_same_folder(known, layout.project)
+    return "" if is_anothers or holds_memories(layout.default_memory) else nfc(root)
+
+
+def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
+    """The directory whose memories an agent shows its model by itself; "" where it has none, or that is switched off.
+    By the words in its settings alone: a hook asks, and they may hold comments."""
+    home = environment.memory_homes.get(agent)
+    if not home or agent in environment.without_memory:
+        return ""
+    own = {"claude": environment.claude_home, "qwen": environment.qwen_home}[agent]
+    try:
+        text = read_plain(os.path.join(own, "settings.json"), max_bytes=MAX_SETTINGS_BYTES)
+    except OSError:
+        text = b""
+    if any(_said(text, name).startswith(b"false") for name in (b"autoMemoryEnabled", b"enableManagedAutoMemory")):
+        return ""
+    pointed = _said(text, b"autoMemoryDirectory")
+    if pointed.startswith(b'"'):
+        return os.path.expanduser(pointed[1:].partition(b'"')[0].decode("utf-8", "replace"))
+    return os.path.join(home, "projects", slug_of(nfc(layout.project)), "memory")
+
+
+def _said(text: bytes, name: bytes) -> bytes:
+    """What stands behind a name in JSON."""
+    rest = text.partition(b'"' + name + b'"')[2].lstrip()
+    return rest[1:].lstrip() if rest.startswith(b":") else b""
 
 
 def is_of_other_agent(environment: Environment, layout: Layout, root: str) -> bool:

@@ -297,3 +297,54 @@ def test_past_sessions_are_learned_from_when_the_user_says_so(run: Run, user_hom
             break
     assert "mock" in found[0]["description"]
     assert "past session" not in run("attach", "claude", "--yes", "--past").stderr
+
+
+CODEX_NOTES = """# Task Group: shop
+scope: checkout
+
+### rollout_summary_files
+- rollout_summaries/a.md (cwd=/x, rollout_path=/y)
+
+## User preferences
+- The user wants every commit message in the imperative mood
+- when a migration is added, the user said to number it by date
+  and never by hand
+
+## Reusable knowledge
+- the build takes nine minutes
+"""
+GEMINI_NOTES = (
+    "# Mine\n\n## Gemini Added Memories\n- The user reads Portuguese\n* [pointer](x.md)\n- ok\n- The token is TOKEN\n"
+)
+
+
+def test_notes_of_agents_with_another_form_are_taken_over_on_request_and_never_written(
+    run: Run, user_home: Path, project: Path
+) -> None:
+    """Q2: what Codex and Gemini CLI wrote down themselves, with the trust of an agent's words."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    kept = user_home / ".gemini/tmp/shop/memory"
+    kept.mkdir(parents=True)
+    (kept.parent / ".project_root").write_text(str(project.resolve()))
+    (kept / "MEMORY.md").write_text("- [deploys](deploys.md)\n- Deploys of this shop go through Argo\n")
+    other = user_home / ".gemini/tmp/other/memory"
+    other.mkdir(parents=True)
+    (other.parent / ".project_root").write_text("/somewhere/else")
+    (other / "MEMORY.md").write_text("- Another project builds with Bazel\n")
+    (user_home / ".gemini/GEMINI.md").write_text(GEMINI_NOTES.replace("TOKEN", token))
+    (user_home / ".codex/memories").mkdir()
+    (user_home / ".codex/memories/MEMORY.md").write_text(CODEX_NOTES)
+    before = snapshot(user_home)
+    run("attach", "codex", "gemini", "--yes")
+    assert json.loads(run("list", "--json", "--scope", "user").stdout)["memories"] == []
+    assert "5 notes" in run("attach", "codex", "--yes", "--past").stderr
+    run("attach", "codex", "--yes", "--past")
+    for_all = json.loads(run("list", "--json", "--scope", "user").stdout)["memories"]
+    here = json.loads(run("list", "--json").stdout)["memories"]
+    told = " ".join(one["description"] for one in for_all)
+    assert len(for_all) == 3 and "imperative" in told and "never by hand" in told and "Portuguese" in told
+    assert [("Argo" in one["description"]) for one in here] == [True]
+    assert "assistant" in run("why", here[0]["file"]).stdout
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+    assert token not in "".join(path.read_text(errors="replace") for path in (user_home.parent / "home").rglob("*.md"))

@@ -394,3 +394,43 @@ def test_what_is_no_session_in_the_queue_keeps_nobody_from_learning(
     work(agent)
     assert len(memories()) == 1
     assert not Path(layout.logs, "crash.log").exists()
+
+
+INSTRUCTION = "Always run `make check` before you commit."
+ABOUT = ("databases", "mocks", "tests", "burned boards", "the last release", "quarters", "never-ending loops")
+LONG = "\n".join(f"- About {one}: ask Maria, she wrote the page on them." for one in ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("file", "said", "is_learned"),
+    [
+        (("AGENTS.md", INSTRUCTION), "From now on always run make check before you commit, please.", False),
+        (("CLAUDE.md", f"# Rules\n\n* {INSTRUCTION}\n"), "From now on always run make check before you commit.", False),
+        (("AGENTS.md", INSTRUCTION), "From now on never run make check before you commit.", True),
+        (
+            ("AGENTS.md", INSTRUCTION),
+            "From now on always run make check before you commit, CI broke twice last week.",
+            True,
+        ),
+        (("CLAUDE.md", LONG), RULE, True),
+        (("README.md", INSTRUCTION), "From now on always run make check before you commit, please.", True),
+    ],
+)
+def test_what_an_instruction_file_says_is_no_memory_and_its_opposite_is(
+    agent: Agent, layout: Layout, memories: Memories, file: tuple[str, str], said: str, is_learned: bool
+) -> None:
+    """Q2, T5: a file that is long says little about each thing in it."""
+    (agent.project / file[0]).write_text(file[1])
+    turn(agent, layout, said)
+    work(agent)
+    assert len(memories()) == is_learned
+
+
+def test_an_instruction_file_that_leads_out_of_the_project_says_nothing(
+    agent: Agent, layout: Layout, memories: Memories, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.md").write_text(INSTRUCTION)
+    (agent.project / "AGENTS.md").symlink_to(tmp_path / "rules.md")
+    turn(agent, layout, "From now on always run make check before you commit, please.")
+    work(agent)
+    assert len(memories()) == 1

@@ -54,6 +54,9 @@ WORDS = {
     "export": ("exported",),
     "import": ("exported",),
     "completion": ("bash",),
+    "chat": ("-p", "the loader"),
+    "hub serve": ("--check",),
+    "hub admin": ("teams",),
     "config get": ("recall.selector",),
     "config set": ("recall.selector", "local"),
 }

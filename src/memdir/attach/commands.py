@@ -12,11 +12,19 @@ from typing import Any
 
 from memdir.attach.agents import Agent, all_agents, program_path
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import AttachRecord, EditPlan, FileEdit, plan_attach, plan_detach, read_settings_text
+from memdir.attach.settings_edit import (
+    AttachRecord,
+    EditPlan,
+    FileEdit,
+    OwnMemory,
+    plan_attach,
+    plan_detach,
+    read_settings_text,
+)
 from memdir.attach.status import is_anything_attached, report
 from memdir.disk.atomic import make_folder, write_project_file
 from memdir.errors import MemdirError, UsageError
-from memdir.settings import settings_files
+from memdir.settings import own_memory, settings_files
 
 
 class Attach:
@@ -40,9 +48,9 @@ class Attach:
         parser.add_argument("--status", action="store_true", help="what is attached, and whether it works")
         parser.add_argument(
             "--own-memory",
-            choices=("keep", "off"),
-            default="keep",
-            help="the memory that Claude Code and Qwen Code keep themselves: beside this one (default), or off",
+            choices=("keep", "serve", "off"),
+            help="the memory that Claude Code or Qwen Code keeps itself: beside this one (default), served where it "
+            "lies as the one for all, or off",
         )
         parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
         parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
@@ -54,7 +62,9 @@ class Attach:
         if options.status:
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
-        plan = plan_attach(agents, program_path(), is_own_memory_off=options.own_memory == "off")
+        chosen = _own_memories(agents, options, context)
+        plan = plan_attach(agents, program_path(), chosen)
+        plan.edits += _served_in_place(chosen, context)
         code = _carry_out(plan, options, context, is_detaching=False)
         if code == 0 and plan.changes and not options.dry_run and not options.json:
             for line in _next_steps(agents, plan):
@@ -83,6 +93,44 @@ class Detach:
             daemon: Any = import_module("memdir.hooks.daemon_command")  # surfaces do not import each other
             daemon.stop(daemon.DaemonPlace.of(context.memory))  # nobody is left to ask it
         return code
+
+
+def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context: Any) -> dict[str, OwnMemory]:
+    """What the user chooses for each agent that keeps a memory of its own. One directory serves all: of two agents the
+    second has its own switched off (Q2)."""
+    memory, found = context.memory, dict[str, OwnMemory]()
+    served = memory.settings.memory_home
+    for agent in agents:
+        is_beside = own_memory(memory.environment, memory.layout, agent.name) and not memory.is_told_by(agent.name)
+        if not agent.own_memory or not (options.own_memory or is_beside):
+            continue
+        choice = options.own_memory or _asked_for(agent, options, context)
+        if choice == "serve" and served not in ("memdir", agent.name):
+            context.note(f"memories lie with {served} already, so {agent.title}'s own memory is switched off")
+            choice = "off"
+        served = agent.name if choice == "serve" else served
+        found[agent.name] = choice
+    return found
+
+
+def _asked_for(agent: Agent, options: argparse.Namespace, context: Any) -> OwnMemory:
+    if options.yes or options.json or options.dry_run or not sys.stdin.isatty():
+        return "keep"
+    question = (
+        f"{agent.title} keeps a memory of its own. [k]eep it beside this one, [s]erve it for all, switch it [o]ff? "
+    )
+    answers: dict[str, OwnMemory] = {"s": "serve", "o": "off"}
+    return answers.get(context.answer(question)[:1], "keep")
+
+
+def _served_in_place(chosen: dict[str, OwnMemory], context: Any) -> list[FileEdit]:
+    """The edit of our own settings by which an agent's directory becomes the store."""
+    served = next((name for name, choice in chosen.items() if choice == "serve"), "")
+    if not served:
+        return []
+    path = settings_files(context.environment, context.memory.layout)["user"]
+    text = read_settings_text(path)
+    return [FileEdit(path, text, JsonText(text or "", path).with_member([], "memoryHome", served).text)]
 
 
 def _add_agents(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +224,7 @@ def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
     past: Any = import_module("memdir.hooks.past_sessions").PastSessions.of(memory)  # surfaces do not import each other
     who = "the built-in model, here" if memory.settings.model_provider == "auto" else memory.settings.model_provider
     told = f"{past.estimate}, by {who}"
-    if past.refs and (options.past or context.ask(f"Learn from {told}? [y/N] ")):
+    if (past.refs or past.notes) and (options.past or context.ask(f"Learn from {told}? [y/N] ")):
         past.learn(memory)
         context.note(f"learning from {told}, in the background")
 

@@ -12,8 +12,9 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from memdir.attach.agents import NAME, Agent, is_ours, our_places
 from memdir.attach.json_text import JsonText
@@ -21,6 +22,7 @@ from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile
 
+OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
 MAX_SETTINGS = 8 << 20
 MAX_RECORD = 64 << 20
 _OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Codex ignores the whole file
@@ -53,16 +55,17 @@ class EditPlan:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(agents: Sequence[Agent], program: str, *, is_own_memory_off: bool = False) -> EditPlan:
-    """What attaching would write, on request with the agent's own memory switched off. One agent whose settings cannot
-    be used costs no other."""
+def plan_attach(agents: Sequence[Agent], program: str, own_memory: Mapping[str, OwnMemory]) -> EditPlan:
+    """What attaching would write, with what becomes of the memory that an agent keeps itself. One agent whose settings
+    cannot be used costs no other."""
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _attach(agent, files, program)
-        if is_own_memory_off and agent.own_memory:
+        choice = own_memory.get(agent.name, "keep")
+        text = JsonText(files[agent.hooks_file] or "", agent.hooks_file) if agent.own_memory else None
+        if text and (choice == "off" or (choice == "serve" and text.get(*agent.own_memory) is False)):
             *path, name = agent.own_memory
-            text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
-            files[agent.hooks_file] = text.with_member(path, name, False).text
+            files[agent.hooks_file] = text.with_member(path, name, choice == "serve").text
 
     return _planned(agents, change)
 

@@ -18,8 +18,9 @@ from memdir.attach.settings_edit import is_our_server, read_settings_text, trust
 from memdir.disk.programs import find_program
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
-from memdir.layout import ATTENDED_NAME, Layout
+from memdir.layout import ATTENDED_NAME, Layout, holds_memories
 from memdir.memdir import MemDir
+from memdir.settings import own_memory
 from memdir.store.scan import iso_time
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import said_at
@@ -40,6 +41,7 @@ class Attachment:
     events: list[str] = field(default_factory=list)  # for which hooks of ours are there
     has_server: bool = False
     has_plugin: bool = False  # of ours, installed by the agent's own means
+    own_memory: str = ""  # that it keeps itself: off, served in place, or beside this one
     version: str = ""  # of the agent; "" where nothing tells
     fired: str = ""  # when a hook of it was last called, in this project where it ever was
     problems: list[str] = field(default_factory=list)
@@ -103,6 +105,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
         if one.is_attached:
             _try_server(agent, one, answers)
             _compare_version(agent, one)
+            _look_at_own_memory(agent, one, memory)
             _look_for_silence(agent, one, memory, own)
     return found
 
@@ -127,6 +130,22 @@ def _compare_version(agent: Agent, one: Attachment) -> None:
     if one.version.split(".")[:2] != agent.tried.split(".")[:2] and find_program(agent.name):
         what = f"its version {one.version} is not known here" if one.version else "it does not tell its version"
         one.notes.append(f"{what}: memdir was tried with {agent.tried}, see whether all works")
+
+
+def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
+    """Two memories that compete (Q2)."""
+    own = own_memory(memory.environment, memory.layout, agent.name)
+    if not agent.own_memory:
+        return
+    one.own_memory = "off" if not own else "served" if memory.is_told_by(agent.name) else "beside"
+    if one.own_memory != "beside":
+        return
+    if memory.settings.memory_home == agent.name and holds_memories(own):
+        how = f"move the files of {memory.place.root} there, then `memdir doctor --fix`"
+        one.problems.append(f"this project has memories here and in {own}, and only these are served: {how}")
+        return
+    how = f"`memdir attach {agent.name} --own-memory serve` makes it this one, `--own-memory off` switches it off"
+    one.notes.append(f"it keeps a memory of its own beside this one: {how}")
 
 
 def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
@@ -166,9 +185,6 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     for program in dict.fromkeys(commands):
         if not os.access(program, os.X_OK):
             found.problems.append(f"{program} is gone: `memdir attach {agent.name}` writes the path of this memdir")
-    if found.events and agent.own_memory and not _is_own_memory_off(agent):
-        how = f"`memdir attach {agent.name} --own-memory off` switches it off"
-        found.notes.append(f"{agent.title} keeps a memory of its own beside this one: {how}")
     if found.has_plugin and found.is_attached:
         how = f"`memdir detach {agent.name}`, or remove the plugin there"
         found.problems.append(f"it has the plugin as well, so everything comes twice: {how}")
@@ -196,11 +212,6 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
     if (text.get("disableAllHooks") is True) or (text.get("hooksConfig", "enabled") is False):
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
     return [program_of(text.get("hooks", event, ours[event][0])) for event in found.events]
-
-
-def _is_own_memory_off(agent: Agent) -> bool:
-    text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
-    return text.get(*agent.own_memory) is False
 
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-from memdir.disk.plain_file import read_beginning
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_inside, is_key
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.disk.shipped import shipped_lines
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
@@ -49,8 +48,6 @@ from memdir.store.scan import Unreadable
 from memdir.store.store import MemoryStore, entry_for
 from memdir.text.words import counted
 
-_MAX_INSTRUCTIONS_BYTES = 1 << 20
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -82,7 +79,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_claims(one, verifier)
     findings += check_duplicates(memories)
     findings += check_guards(store, memories, is_own=memory.is_own_place(store.scope))
-    findings += check_repeats(memories, _instructions(memory))
+    findings += check_repeats(memories, memory.instructions())
     findings += _in_scopes(memory, store, memories)
     if not store.skip_index:
         findings += check_index(store)
@@ -182,16 +179,3 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     for line in shipped_lines("doctor/surfaces.txt"):
         module, _, check = line.partition(":")
         yield from getattr(import_module(f"memdir.{module}"), check)(memory)
-
-
-def _instructions(memory: MemDir) -> dict[str, str]:
-    found = {}
-    for path in memory.layout.instruction_files:
-        if not is_inside(path, memory.layout.work_tree):
-            continue  # a link that leads out of the project
-        try:
-            text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
-            found[os.path.relpath(path, memory.layout.work_tree)] = text.decode("utf-8", "replace")
-        except OSError:
-            continue
-    return found

@@ -206,7 +206,11 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
 
     saved = _saved(memory)
     notes = _notes(memory, call) if source == "compact" and call.host != "claude" else ""
-    return HookAnswer(start_context(memory, lambda text: fits(call, HookAnswer(text + notes, saved))) + notes, saved)
+
+    def is_short(text: str) -> bool:
+        return fits(call, HookAnswer(text + notes, saved))
+
+    return HookAnswer(start_context(memory, is_short, host=call.host) + notes, saved)
 
 
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -230,7 +234,7 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     def with_start(text: str) -> HookAnswer:
         return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
 
-    both = with_start(start_context(memory, lambda text: fits(call, with_start(text))))
+    both = with_start(start_context(memory, lambda text: fits(call, with_start(text)), host=call.host))
     if not fits(call, both):
         return answer
     shown.add(_START, "", 0)

@@ -1,25 +1,39 @@
-"""What was said to other agents before memdir was attached: counted, told, and learned from when the user says so."""
+"""What was said to other agents before memdir was attached, and what those wrote down themselves that keep memories in
+another form: counted, told, and learned from when the user says so."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import MemdirError
 from memdir.hooks.work_queue import WorkQueue, detach
-from memdir.memdir import MemDir
+from memdir.memdir import MODEL_CALLS, MemDir, open_memory
+from memdir.text.words import counted
 from memdir.transcript.attended import Attended
 from memdir.transcript.session_list import all_sources
+from memdir.transcript.sources.gemini import GeminiSessions
 from memdir.transcript.sources.source import SessionRef
 
 BYTES_A_TOKEN = 12  # of a transcript: most of it is tool output and bookkeeping, which nobody is shown
 FROM_THE_BEGINNING = 1.0  # a time before everything that was ever said
+MAX_FILE_BYTES = 1 << 20  # of a file of notes
+MIN_WORDS = 3  # of a note: less is a heading, or a key without its value
+_NOTE = re.compile(r"^(?:[-*+]|\d+[.)])[ \t]+(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_POINTER = re.compile(r"\[[^\]]*\]\([^)]*\)|<[^>]*>|`[^`]*\.md`")  # to another file, which is read itself
+_PREFERENCES = re.compile(r"^#+ *(?:user )?(?:preferences|profile)\b.*?$(.*?)(?=^#|\Z)", re.I | re.M | re.S)
 
 
 @dataclass(frozen=True)
 class PastSessions:
-    """The sessions of this project that memdir has not attended to, the oldest first."""
+    """The sessions of this project that memdir has not attended to, the oldest first, and the notes that Codex and
+    Gemini CLI keep, each with the scope it is for."""
 
     refs: tuple[SessionRef, ...]
+    notes: tuple[tuple[str, str], ...]
 
     @staticmethod
     def of(memory: MemDir) -> PastSessions:
@@ -27,17 +41,20 @@ class PastSessions:
         folder, layout = memory.layout.work_tree, memory.layout
         found = [ref for agent, source in sources if agent != "memdir" for ref in source.sessions(folder)]
         new = [ref for ref in found if not os.path.exists(layout.attended(ref.id))]
-        return PastSessions(tuple(sorted(new, key=lambda ref: ref.modified)))
+        return PastSessions(tuple(sorted(new, key=lambda ref: ref.modified)), tuple(dict.fromkeys(_notes(memory))))
 
     @property
     def estimate(self) -> str:
         """How many, and about how much there is to read."""
         size = sum(ref.size for ref in self.refs)
         count = f"{len(self.refs)} past session{'' if len(self.refs) == 1 else 's'} of this project"
-        return f"{count}, {size / 1e6:.1f} MB, about {max(1, size // BYTES_A_TOKEN // 1000)},000 tokens to read"
+        told = f"{count}, {size / 1e6:.1f} MB, about {max(1, size // BYTES_A_TOKEN // 1000)},000 tokens to read"
+        notes = f"{counted(len(self.notes), 'note')} that Codex or Gemini CLI keeps"
+        return " and ".join([*([told] if self.refs else []), *([notes] if self.notes else [])])
 
     def learn(self, memory: MemDir) -> None:
-        """Let the worker learn from all of them, behind whatever else happens; within the day's budget."""
+        """Let the worker learn from all of them, behind whatever else happens; within the day's budget. A note is
+        taken over as it is: an agent wrote it, so it has an agent's trust."""
         memory.start()
         queue = WorkQueue(memory.layout)
         for ref in self.refs:
@@ -45,3 +62,36 @@ class PastSessions:
             queue.add(ref.id)
         if self.refs:
             detach("--work", memory.layout.work_tree)
+        ours = open_memory(memory.layout.work_tree, environment=memory.environment, source=MODEL_CALLS)
+        for scope, note in self.notes:
+            try:
+                ours.add(note, scope=scope)
+            except MemdirError:  # a secret, or nothing that can be kept: it stays where it is
+                continue
+
+
+def _notes(memory: MemDir) -> Iterator[tuple[str, str]]:
+    """What stands in the memory files of agents that keep them in another form: read, never written (Q2)."""
+    environment = memory.environment
+    own = "user" if memory.learns_for_all_projects else "project"
+    for name in ("MEMORY.md", "memory_summary.md"):
+        text = _text(os.path.join(environment.codex_home, "memories", name))
+        yield from ((own, note) for part in _PREFERENCES.findall(text) for note in _notes_in(part))
+    yield from ((own, note) for note in _notes_in(_text(os.path.join(environment.gemini_home, "GEMINI.md"))))
+    for folder in GeminiSessions(environment.gemini_home).folders(memory.layout.work_tree):
+        kept = os.path.join(folder, "memory")
+        for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else ():
+            if name.endswith(".md"):
+                yield from (("project", note) for note in _notes_in(_text(os.path.join(kept, name))))
+
+
+def _text(path: str) -> str:
+    return (read_if_plain(path, MAX_FILE_BYTES) or b"").decode("utf-8", "replace")
+
+
+def _notes_in(text: str) -> Iterator[str]:
+    """The items of its lists, those that only point to another file left out."""
+    for found in _NOTE.findall(text):
+        note = " ".join(found.split())
+        if len(_POINTER.sub("", note).split()) >= MIN_WORDS and not _POINTER.match(note):
+            yield note

@@ -21,6 +21,7 @@ MAX_CHARACTERS = 9_000  # of memories at one prompt: what a host shows whole, le
 MAX_PROMPT = 20_000  # characters that are looked at: the user's words are at the ends of a paste
 TAIL_BYTES = 64 << 10  # of the transcript: the tools of the last turns
 MAX_TOOLS = 20
+_RECALLING = ("qwen",)  # hosts that show the memories of their own directory themselves, and not its index alone
 CUT = "\n… [cut here: `memdir recall` shows all of it]"  # where the host would cut it without a word
 
 
@@ -35,7 +36,8 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     shown = memory.shown_in(call.session)
     request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
     answers: dict[str, tuple[list[str], int]] = {}
-    project, user = (_HookChooser(memory, scope, answers) for scope in SCOPES)
+    told = SCOPES[:1] if call.host in _RECALLING and memory.is_told_by(call.host) else ()
+    project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
     place_of, tree = memory.place_of, memory.layout.work_tree
     recaller = Recaller(project, [user], place_of, tree, sink=memory, clock=memory.clock, has_team=memory.has_team)
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
@@ -55,8 +57,9 @@ class _HookChooser:
     """Chooses among the memories of one scope as the daemon says, which is asked once for all of them; else by words,
     which is all that a process can load that a prompt waits for."""
 
-    def __init__(self, memory: MemDir, scope: str, answers: dict[str, tuple[list[str], int]]) -> None:
+    def __init__(self, memory: MemDir, scope: str, answers: dict[str, tuple[list[str], int]], *, is_told: bool) -> None:
         self.scope = scope
+        self._is_told = is_told  # by the host itself
         self.root = memory.place_of(scope).root
         self._memory = memory
         self._answers = answers
@@ -66,6 +69,8 @@ class _HookChooser:
 
         if self.scope == SCOPES[0]:
             self._answers.update(chosen(self._memory, request))
+        if self._is_told:
+            return Selection(self.scope, [], "words")
         if self.scope in self._answers:
             keys, documents = self._answers[self.scope]
             selection = Selection(self.scope, keys, "sentences")

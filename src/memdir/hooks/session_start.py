@@ -12,7 +12,7 @@ from memdir.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from memdir.layout import Place
     from memdir.memdir import MemDir
@@ -21,27 +21,29 @@ MAX_KEPT_BYTES = 64 << 10
 _NAME = "session-start"
 
 
-def start_context(memory: MemDir, fits: Callable[[str], bool]) -> str:
-    """Behaviour and index within what fits."""
-    places = [memory.place, memory.layout.user_memory]
-    state = _state(memory, places)
-    kept = _kept(memory.place, state)
+def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str) -> str:
+    """Behaviour and index within what fits. Of a directory that the host serves itself neither comes a second time:
+    what is left are the user's own memories for all projects, and the guards (Q2)."""
+    is_told = memory.is_told_by(host)
+    place, name = memory.place, f"{_NAME}-{host}" if is_told else _NAME
+    state = _state(memory, [place, memory.layout.user_memory])
+    kept = _kept(place, name, state)
     if kept and fits(kept):
         return kept
-    behaviour = "\n\n".join(filter(None, (memory.prompt(), memory.guards_told())))
+    behaviour = "\n\n".join(filter(None, ("" if is_told else memory.prompt(), memory.guards_told())))
     text, room = behaviour, 10_000
     while room > 0:
-        text = "\n\n".join([behaviour, *_indexes(memory, room)])
+        text = "\n\n".join(filter(None, (behaviour, *_indexes(memory, room, ("project",) if is_told else ()))))
         if fits(text):
             break
         room = room * 4 // 5 if room > 500 else 0
     text = text if fits(text) else behaviour
     if not kept:  # one that had to share its room is no measure for the others
-        _keep(memory.place, state, text)
+        _keep(place, name, state, text)
     return text
 
 
-def _indexes(memory: MemDir, room: int) -> list[str]:
+def _indexes(memory: MemDir, room: int, without: Sequence[str]) -> list[str]:
     """The project's index, then the user's own for all projects; each with what it is, as in a conversation (P6)."""
     from memdir.prompts.door import shown_line
     from memdir.prompts.listing import OF_TEAM, quoted_index, useful_index
@@ -51,14 +53,14 @@ def _indexes(memory: MemDir, room: int) -> list[str]:
     told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
     if memory.has_team:
         told["team"] = OF_TEAM
-    for scope, what in told.items() if not memory.settings.skip_index else ():
+    for scope in [scope for scope in told if scope not in without] if not memory.settings.skip_index else ():
         store = memory.store_for(scope)
         if os.path.isdir(store.root):
             used = RecallLog(store.place.state).counts()
             text = useful_index(store, room=room, used=used)
             text = quoted_index(text) if scope == "team" else text
             if text:
-                found.append(f"Contents of {shown_line(store.place.index)} ({what}):\n\n{text}")
+                found.append(f"Contents of {shown_line(store.place.index)} ({told[scope]}):\n\n{text}")
                 room -= len(text)
     return found
 
@@ -78,20 +80,20 @@ def _state(memory: MemDir, places: list[Place]) -> str:
     return " ".join(told).replace("\n", " ")
 
 
-def _kept(place: Place, state: str) -> str:
+def _kept(place: Place, name: str, state: str) -> str:
     from memdir.disk.plain_file import read_if_plain
 
-    data = read_if_plain(os.path.join(place.derived, _NAME), MAX_KEPT_BYTES) or b""
+    data = read_if_plain(os.path.join(place.derived, name), MAX_KEPT_BYTES) or b""
     head, _, text = data.decode("utf-8", "replace").partition("\n")
     return text if head == state else ""
 
 
-def _keep(place: Place, state: str, text: str) -> None:
+def _keep(place: Place, name: str, state: str, text: str) -> None:
     from memdir.disk.atomic import make_folder, write_bytes_atomic
     from memdir.errors import DiskError
 
     try:
         make_folder(place.derived)
-        write_bytes_atomic(os.path.join(place.derived, _NAME), f"{state}\n{text}".encode("utf-8", "replace"))
+        write_bytes_atomic(os.path.join(place.derived, name), f"{state}\n{text}".encode("utf-8", "replace"))
     except DiskError:  # it is made again next time
         return

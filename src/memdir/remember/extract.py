@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
-from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
+from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.judged import Lineage
-from memdir.agent.loop import Abort
+from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
@@ -37,6 +37,7 @@ from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
     FinishedTurn,
     Skipped,
+    echoes_in,
     has_more_than,
     instructions_in,
     known_as,
@@ -87,6 +88,7 @@ class ExtractionPlan:
     overrides: str = ""
     zone: tzinfo | None = None  # the user's; the machine's by default
     written_since: Callable[[float], tuple[str, ...] | None] | None = None  # by the main agent, as the history tells it
+    instructions: Sequence[str] = ()  # the texts of instruction files, where the conversation does not hold them
 
 
 @dataclass
@@ -105,6 +107,7 @@ class Extraction:
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
+    progress: ForkProgress = field(default_factory=ForkProgress)  # of the run that goes on
     _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
 
     def joined(self, turn: FinishedTurn) -> FinishedTurn:
@@ -128,7 +131,7 @@ class Extraction:
         self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
         self._left = [one for one in self._left if not turn.holds(one)]
         self._keep()
-        if self._is_running:
+        if self.is_running:
             return None
         self.session.turns_since_extraction += 1
         if self.session.turns_since_extraction < self.plan.every_turns:
@@ -151,7 +154,7 @@ class Extraction:
 
     def go_on(self) -> None:
         """Learn from what waits, if something does and no run goes on."""
-        if self._waiting and not self._is_running:
+        if self._waiting and not self.is_running:
             self._running = asyncio.get_running_loop().create_task(self.run(), name="memdir extraction")
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
@@ -169,7 +172,7 @@ class Extraction:
         return bool(self._left)
 
     @property
-    def _is_running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a run goes on: one in a loop that is gone does not."""
         return self._running is not None and self._running.get_loop().is_running()
 
@@ -199,6 +202,12 @@ class Extraction:
             self._skip(f"failed: {type(error).__name__}")
         finally:
             self._running = None
+            if self._abort.reason == STOPPED:
+                self._abort = Abort()
+
+    def stop(self) -> None:
+        """End the run that goes on. What it had to learn from waits for the next one."""
+        self._abort.set(STOPPED)
 
     async def _learn(self, turn: FinishedTurn) -> None:
         left = await self._guarded(turn)
@@ -325,12 +334,15 @@ class Extraction:
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
-        job = ExtractJob(len(new), folders, now, instructions_in(turn.request), tuple(saved))
+        instructed = instructions_in(turn.request) or echoes_in(self.plan.instructions, new)
+        job = ExtractJob(len(new), folders, now, instructed, tuple(saved))
         name = "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
-        return await run_fork(turn.request, asked, fork_tools, since=(turn.reply,), abort=self._abort)
+        self.progress = ForkProgress()
+        since, follow = (turn.reply,), self.progress.saw
+        return await run_fork(turn.request, asked, fork_tools, since=since, abort=self._abort, on_progress=follow)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
         """The same messages come again; those that failed three times are passed over, and that is told (X4)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.agent.gate import READING
@@ -12,7 +12,8 @@ from memdir.disk.safe_path import is_index
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
 from memdir.store.store import MemoryStore
-from memdir.text.nearness import Sentence
+from memdir.text.language import stems
+from memdir.text.nearness import Sentence, is_opposite
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import Message, ToolUse
 
@@ -20,6 +21,7 @@ from memdir.transcript.message import Message, ToolUse
 _INSTRUCTIONS = re.compile(
     r"Contents of \S*(?:CLAUDE|AGENTS|GEMINI)\S*\.md[^\n]*:\n(.*?)(?=\nContents of |\Z)", re.DOTALL
 )
+ECHO_SHARE = 0.75  # of a sentence's words: with a reason beside it, it is more than an echo
 MAX_COMMITS = 200  # of one turn that are looked at
 _OWN_WORK = ("extract", "dream", "undo", "restore", "doctor", "import")
 MAX_PATH = 4096  # longer is a text
@@ -151,6 +153,20 @@ def instructions_in(request: Request) -> str:
     plain = plain_request(request)
     texts = [block.text for block in plain.system] + [message.text for message in plain.messages if message.is_meta]
     return "\n".join(match[1] for text in texts for match in _INSTRUCTIONS.finditer(text))
+
+
+def echoes_in(files: Iterable[str], messages: Sequence[Message]) -> str:
+    """The sentences of instruction files that already say what the user said, and not its opposite (Q2). Only those:
+    of a long file the rest would speak against anything."""
+    told = (message.text for message in messages if message.role == "user" and not message.is_meta)
+    asked = [(text, set(stems(text))) for words in told for text in sentences_of(words)]
+    found = []
+    for line in (line for text in files for line in sentences_of(text)):
+        known = set(stems(line))
+        near = (text for text, terms in asked if len(terms) > 1 and len(terms & known) >= ECHO_SHARE * len(terms))
+        if any(not is_opposite(text, line) for text in near):
+            found.append(line)
+    return "\n".join(found)
 
 
 @dataclass(frozen=True)

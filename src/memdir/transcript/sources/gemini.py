@@ -42,11 +42,14 @@ class GeminiSessions(LineSource):
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """Those started in this project's folder, or below the root of its repository."""
-        roots, places = roots_of(project), os.path.join(self.home, "tmp")
-        folders = [os.path.join(places, name) for name in _names_in(places)]
-        mine = (folder for folder in folders if is_of_project(_root_of(folder), roots))
-        paths = (path for folder in mine for path in transcripts_in(os.path.join(folder, "chats")))
+        paths = (path for folder in self.folders(project) for path in transcripts_in(os.path.join(folder, "chats")))
         yield from newest_first(session_ref(path, self.agent) for path in paths if _is_main(path))
+
+    def folders(self, project: str) -> list[str]:
+        """Where Gemini CLI keeps what belongs to a project."""
+        roots, places = roots_of(project), os.path.join(self.home, "tmp")
+        found = [os.path.join(places, name) for name in _names_in(places)]
+        return [folder for folder in found if is_of_project(_root_of(folder), roots)]
 
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
         """A record of the model is written again when its tools were called: that one tells the calls only."""

@@ -1,0 +1,153 @@
+"""The hub as an ASGI application: routes, health, metrics, and one place where what goes wrong becomes an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Message, Receive, Scope, Send
+
+from memdir.errors import MemdirError
+from memdir.hub.entry_routes import EntryRoutes
+from memdir.hub.hub_database import DatabaseBusy
+from memdir.hub.hub_state import Hub
+from memdir.hub.job_routes import JobRoutes
+from memdir.hub.jobs import oldest
+from memdir.hub.people_routes import PeopleRoutes
+from memdir.hub.reply import NO_STORE, HubRefusal, answer, not_found
+
+QUIET = frozenset((200, 201, 304, 404, 409, 410, 412, 428))  # the everyday; the rest is worth a line of the log
+RETRY_SECONDS = 2
+
+
+def to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class HubApp:
+    """Answers for one worker. `log` gets one line of JSON a request that is worth one; with `access_log` every one."""
+
+    def __init__(self, hub: Hub, *, log: Callable[[str], None] = to_stderr, access_log: bool = False) -> None:
+        self._hub = hub
+        self._log = log
+        self._access_log = access_log
+        self._watch: asyncio.Task[None] | None = None
+        own = [
+            Route("/health", self.health, methods=["GET"]),
+            Route("/ready", self.ready, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+        ]
+        self.routes = [*EntryRoutes(hub).routes(), *PeopleRoutes(hub).routes(), *JobRoutes(hub).routes(), *own]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        route, status = "none", 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            found = self._route(scope)
+            route = found.path
+            await found.endpoint_of(scope, receive, counted)
+        except HubRefusal as refused:
+            await refused.response()(scope, receive, counted)
+        except DatabaseBusy:
+            busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again")
+            await busy.after(RETRY_SECONDS).response()(scope, receive, counted)
+        except Exception:
+            if status == 500:
+                await HubRefusal(500, "bug", "something went wrong in the hub").response()(scope, receive, counted)
+            raise  # the server's log says where
+        finally:
+            spent = time.perf_counter() - begun
+            self._hub.counted[route, status] += 1
+            self._hub.seconds[route] = self._hub.seconds.get(route, 0.0) + spent
+            if self._access_log or status not in QUIET:
+                self._tell(scope["method"], route, status, spent)
+
+    def _route(self, scope: Scope) -> _Found:
+        if "\0" in scope["path"]:
+            raise not_found()
+        allowed: list[str] = []
+        for route in self.routes:
+            match, child = route.matches(scope)
+            if match == Match.FULL:
+                scope.update(child)
+                return _Found(route)
+            if match == Match.PARTIAL:
+                allowed += sorted(route.methods or ())
+        if allowed:
+            refused = HubRefusal(405, "method", "that cannot be done with this path")
+            refused.headers["allow"] = ", ".join(allowed)
+            raise refused
+        raise not_found()
+
+    def _tell(self, method: str, route: str, status: int, spent: float) -> None:
+        """The route, never the path or a header: those hold keys, and what an attacker wants to see in a log."""
+        told = {"at": round(self._hub.clock(), 3), "method": method[:10], "route": route, "status": status}
+        self._log(json.dumps({**told, "ms": round(spent * 1000, 2)}))
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._hub.database.connect()
+        except MemdirError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        self._watch = asyncio.create_task(self._hub.waiting.watch())
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._watch.cancel()
+        await asyncio.wait((self._watch,))
+        await self._hub.database.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def health(self, _: Request) -> Response:
+        """The process answers. No database and no queue is asked: a full one must not make a proxy kill the hub."""
+        return answer({"ok": True})
+
+    async def ready(self, _: Request) -> Response:
+        await self._hub.database.run("select 1")
+        return answer({"ok": True})
+
+    async def metrics(self, request: Request) -> Response:
+        await self._hub.identify(request, "metrics")
+        count, created = await oldest(self._hub.database)
+        age = 0.0 if created is None else max(0.0, (self._hub.now - created) / 1000)
+        figures: dict[str, Any] = {"waiting_clients": self._hub.waiting.count, "jobs_open": count}
+        figures |= {"oldest_job_seconds": age, **self._hub.database.figures()}
+        lines = [f"memdir_hub_{name} {value:g}" for name, value in figures.items()]
+        for (route, status), times in sorted(self._hub.counted.items()):
+            lines.append(f'memdir_hub_requests_total{{route="{route}",status="{status}"}} {times}')
+        for route, seconds in sorted(self._hub.seconds.items()):
+            lines.append(f'memdir_hub_request_seconds_total{{route="{route}"}} {seconds:.6f}')
+        return Response("\n".join([*lines, ""]), headers=NO_STORE, media_type="text/plain; version=0.0.4")
+
+
+class _Found:
+    """The route of a request."""
+
+    def __init__(self, route: Route) -> None:
+        self.path = route.path
+        self._endpoint = route.endpoint
+
+    async def endpoint_of(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response: Response = await self._endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)

@@ -1,0 +1,133 @@
+"""Tokens, and who somebody is by one. A token is random, so its SHA-256 tells nothing; only that is kept (E7)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memdir.hub.hub_database import Transaction
+from memdir.hub.reply import HubRefusal, bad_request, not_found
+
+PREFIX = "mdh_"  # by which scanners know one
+MAX_TOKEN = 200
+REMEMBERED_SECONDS = 1.0  # so long a worker goes by what it knows of a token; another worker may have revoked it
+MOST_REMEMBERED = 10_000
+SCOPES = ("read", "write", "admin")
+_ID = re.compile(r"[a-z]_[0-9a-f]{12}")
+OF_ROLE = {"reader": SCOPES[:1], "writer": SCOPES[:2], "admin": SCOPES}
+
+_FIND = (
+    "select t.id, t.team, t.member, t.scopes, t.expires, m.role, m.name, m.active from tokens t"
+    " left join members m on m.team = t.team and m.id = t.member where t.hash = ? and t.revoked is null"
+)
+_KEEP = "insert into tokens (id, hash, team, member, label, scopes, created, expires) values (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who asks, and what this token lets them do."""
+
+    token: str
+    team: str
+    member: str
+    name: str
+    role: str
+    scopes: frozenset[str]
+    expires: int | None
+
+    def require(self, scope: str) -> None:
+        if scope not in self.scopes:
+            told = f"this token may not do that: it takes {scope!r}"
+            raise HubRefusal(403, "not-allowed", told, remedy="Ask an admin of the team")
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token to be made. No team: it reads the metrics of the hub."""
+
+    team: str | None
+    member: str | None
+    label: str
+    scopes: tuple[str, ...]
+    expires: int | None
+
+
+def random_name(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(6)}"
+
+
+def known_form(name: object) -> str:
+    """An id as we make them; anything else is nobody's, and reaches no statement."""
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise not_found()
+    return name
+
+
+def hashed(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def make_token(database: Transaction, new: NewToken, now: int) -> tuple[str, str]:
+    """Its id and the token itself, which is told this once."""
+    value, token = PREFIX + secrets.token_urlsafe(32), random_name("k")
+    scopes = " ".join(new.scopes)
+    await database.run(_KEEP, token, hashed(value), new.team, new.member, new.label, scopes, now, new.expires)
+    return token, value
+
+
+def token_of(headers: list[tuple[bytes, bytes]]) -> str:
+    """The token that a request carries, in its one place."""
+    found = [value for name, value in headers if name == b"authorization"]
+    if not found:
+        raise unknown_token()
+    if len(found) > 1:
+        raise bad_request("there are several Authorization headers")
+    scheme, _, token = found[0].partition(b" ")
+    if scheme.lower() != b"bearer" or not token or len(token) > MAX_TOKEN:
+        raise unknown_token()
+    return token.decode("latin-1")
+
+
+def unknown_token() -> HubRefusal:
+    told = "the token is missing, unknown, expired or revoked"
+    return HubRefusal(401, "token", told, remedy="Send it as `Authorization: Bearer …`, or ask an admin for a new one")
+
+
+class Identities:
+    """Who is who, remembered for a moment."""
+
+    def __init__(self, database: Transaction, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+        self._known: dict[str, tuple[float, Bearer]] = {}
+
+    def forget(self) -> None:
+        """A token, a role or a member was changed."""
+        self._known.clear()
+
+    async def of(self, token: str) -> Bearer:
+        now = self._clock()
+        until, identity = self._known.get(token, (0.0, None))
+        if identity is None or until < now:
+            identity = await self._found(token)
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[token] = (now + REMEMBERED_SECONDS, identity)
+        if identity.expires is not None and identity.expires <= now * 1000:
+            raise unknown_token()
+        return identity
+
+    async def _found(self, token: str) -> Bearer:
+        rows = await self._database.run(_FIND, hashed(token))
+        if not rows:
+            raise unknown_token()
+        name, team, member, scopes, expires, role, called, active = rows[0]
+        given = frozenset(scopes.split())
+        if team is None:
+            return Bearer(name, "", "", "", "", given, expires)
+        if not active:
+            raise unknown_token()
+        return Bearer(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)

@@ -1,0 +1,85 @@
+"""What the hub takes from anybody at most: bytes, requests, time. Each bound has a reason beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect, Request
+
+from memdir.hub.reply import HubRefusal
+
+MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
+MAX_BATCH = 100  # what one transaction holds without making others wait
+MAX_BATCH_BYTES = 8 * 1024 * 1024
+MAX_SMALL_BYTES = 16 * 1024  # members, tokens, decisions
+BODY_SECONDS = 20.0  # a client that sends for longer holds a connection for nothing
+MAX_WAIT_SECONDS = 30  # proxies cut idle connections after a minute
+MOST_WAITING = 2_000  # of one worker
+MOST_WAITING_OF_TOKEN = 4
+MOST_BUCKETS = 20_000
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Requests a second, and how many at once before that counts."""
+
+    of_token: float = 50.0
+    burst_of_token: float = 200.0
+    of_stranger: float = 1.0  # failed tokens from one address
+    burst_of_stranger: float = 30.0
+
+
+class Buckets:
+    """Who asks too often has to wait; in this process only, as workers behind a proxy each have their share."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, who: str, cost: float = 1.0) -> None:
+        """A refusal, where nothing is left."""
+        now = self._clock()
+        left, at = self._left.get(who, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        if left < cost:
+            raise HubRefusal(429, "rate", "too many requests").after((cost - left) / self._rate)
+        if len(self._left) >= MOST_BUCKETS and who not in self._left:
+            self._left.clear()
+        self._left[who] = (left - cost, now)
+
+    def check(self, who: str) -> None:
+        """A refusal, where nothing is left; costs nothing."""
+        if who in self._left:
+            self.take(who, 0.0)
+            left, _ = self._left[who]
+            if left < 1.0:
+                raise HubRefusal(429, "rate", "too many failed attempts").after((1.0 - left) / self._rate)
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """The body, if it is within its bounds of size and time."""
+    told = request.headers.get("content-length", "0")
+    if not told.isascii() or not told.isdigit() or len(told) > 12 or int(told) > max_bytes:
+        raise _too_large(max_bytes)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > max_bytes:
+                    raise _too_large(max_bytes)
+                parts.append(part)
+    except TimeoutError:
+        raise HubRefusal(408, "slow", "the body took too long") from None
+    except ClientDisconnect:
+        raise HubRefusal(400, "bad-request", "the client went away") from None
+    return b"".join(parts)
+
+
+def _too_large(max_bytes: int) -> HubRefusal:
+    return HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")

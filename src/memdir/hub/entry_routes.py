@@ -1,0 +1,369 @@
+"""Entries of a team: manifest, text, conditional writes, batches, versions and news."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memdir.hub.bearer import Bearer
+from memdir.hub.bounds import MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRY_BYTES, MAX_WAIT_SECONDS, read_body
+from memdir.hub.content_check import require_key, require_text
+from memdir.hub.hub_database import Author, Change, Changed, Row
+from memdir.hub.hub_state import Hub
+from memdir.hub.people import record
+from memdir.hub.reply import NO_STORE, HubRefusal, answer, bad_request, not_found, read_time, told_time
+from memdir.store.secrets import redact
+
+MOST_LISTED = 2_000
+MOST_WITH_CONTENT = 100
+PAGE_BYTES = 4 * 1024 * 1024
+MOST_VERSIONS = 200
+MAX_REASON = 200
+_ETAG = re.compile(r'"([0-9a-f]{64})"')
+_BARE_ETAG = re.compile(r"[0-9a-f]{64}")
+
+_ENTRY = (
+    "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
+    " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
+)
+_LISTED = (
+    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason from entries e"
+    " left join members m on m.team = e.team and m.id = e.member"
+    " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
+)
+_WITH_CONTENT = (
+    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason, v.content"
+    " from entries e left join members m on m.team = e.team and m.id = e.member"
+    " left join versions v on v.team = e.team and v.rev = e.rev"
+    " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
+)
+_PURGED = "select id, name, purged from members where team = ? and purged > ? order by purged"
+_VERSION_COLUMNS = (
+    "v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason from versions v"
+    " left join members m on m.team = v.team and m.id = v.member"
+)
+_VERSIONS = f"select {_VERSION_COLUMNS} where v.team = ? and v.rev < ? order by v.rev desc limit ?"
+_VERSIONS_OF = f"select {_VERSION_COLUMNS} where v.team = ? and v.key = ? and v.rev < ? order by v.rev desc limit ?"
+_VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
+_REDACT = (
+    "update versions set content = null, redacted = ? where team = ? and rev = ? and not exists"
+    " (select 1 from entries e where e.team = versions.team and e.key = versions.key and e.rev = versions.rev"
+    " and e.deleted = 0) returning key"
+)
+
+
+class EntryRoutes:
+    """What members do with the team's entries."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def routes(self) -> list[Route]:
+        team = "/v1/teams/{team}"
+        return [
+            Route(f"{team}/entries/{{key:path}}", self.entry, methods=["GET", "PUT", "DELETE"], name="entry"),
+            Route(f"{team}/entries", self.manifest, methods=["GET"]),
+            Route(f"{team}/batch", self.batch, methods=["POST"]),
+            Route(f"{team}/changes", self.changes, methods=["GET"]),
+            Route(f"{team}/versions", self.versions, methods=["GET"]),
+            Route(f"{team}/versions/{{revision:int}}", self.version, methods=["GET"]),
+            Route(f"{team}/versions/{{revision:int}}/redact", self.redact, methods=["POST"]),
+        ]
+
+    async def entry(self, request: Request) -> Response:
+        if request.method == "PUT":
+            return await self._put(request)
+        if request.method == "DELETE":
+            return await self._delete(request)
+        identity = await self._hub.identify(request, "read")
+        key = require_key(request.path_params["key"])
+        rows = await self._hub.database.run(_ENTRY, identity.team, key)
+        if not rows:
+            raise not_found()
+        etag, revision, deleted, member, saved, content = rows[0]
+        if deleted:
+            raise HubRefusal(410, "gone", "the entry was deleted").with_current(None, revision, deleted=True)
+        headers = {**NO_STORE, "etag": f'"{etag}"', "memdir-revision": str(revision), "memdir-by": member}
+        headers["memdir-saved"] = told_time(saved) or ""
+        if etag in _ETAG.findall(request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=headers)
+        return Response(content.encode(), headers=headers, media_type="text/markdown")
+
+    async def _put(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "write")
+        key = require_key(request.path_params["key"])
+        condition = _condition(request, may_create=True)
+        saved = read_time(request.headers.get("memdir-saved"), now=self._hub.now)
+        data = await read_body(request, MAX_ENTRY_BYTES)
+        change = _put_of(key, condition, data, saved)
+        (refused,) = await self._hub.check([(key, data)])
+        if refused:
+            await self._record_refusals(identity, [refused])
+            raise refused
+        return await self._written(identity, change)
+
+    async def _delete(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "write")
+        key = require_key(request.path_params["key"])
+        condition = _condition(request, may_create=False)
+        return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
+
+    async def _written(self, identity: Bearer, change: Change) -> Response:
+        _, (done,) = await self._apply(identity, [change])
+        if refused := refusal_of(done):
+            raise refused
+        headers = {"etag": f'"{done.etag}"'} if done.etag else {}
+        body = {"key": done.key, "etag": done.etag, "revision": done.revision}
+        return answer(body, 201 if done.outcome == "created" else 200, headers)
+
+    async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
+        author = Author(identity.team, identity.member, identity.token)
+        revision, done = await self._hub.database.apply(author, changes, self._hub.now)
+        self._hub.waiting.wake(identity.team)
+        return revision, done
+
+    async def _record_refusals(self, identity: Bearer, refused: list[HubRefusal]) -> None:
+        """That somebody tried is worth knowing; what it was is in nobody's log."""
+        kinds = sorted({kind for one in refused for kind in one.kinds or (one.kind,)})
+        author = Author(identity.team, identity.member, identity.token)
+        await record(self._hub.database, author, "refused", ", ".join(kinds), self._hub.now)
+
+    async def batch(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "write")
+        given = read_json(await read_body(request, MAX_BATCH_BYTES)).get("changes")
+        if not isinstance(given, list) or not 0 < len(given) <= MAX_BATCH:
+            raise bad_request(f"`changes` is a list of 1 to {MAX_BATCH}")
+        judged = [self._read_change(one) for one in given]
+        if len({key for key, _ in judged}) < len(judged):
+            raise bad_request("a key stands twice in the batch")
+        puts = {key: change for key, change in judged if isinstance(change, Change) and change.op == "put"}
+        texts = [(key, (change.content or "").encode()) for key, change in puts.items()]
+        found = {key: one for key, one in zip(puts, await self._hub.check(texts), strict=True) if one}
+        if found:
+            await self._record_refusals(identity, list(found.values()))
+        changes = [change for key, change in judged if isinstance(change, Change) and key not in found]
+        changes.sort(key=lambda change: change.op)  # deletions first: a name that is free then may be taken
+        revision, done = await self._apply(identity, changes)
+        results = {one.key: _result(one) for one in done}
+        refusals = {key: one for key, one in judged if isinstance(one, HubRefusal)} | found
+        results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refusals.items()}
+        return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
+
+    def _read_change(self, given: object) -> tuple[str, Change | HubRefusal]:
+        """One change of a batch. A wrong form refuses the batch, a wrong key or text only this change."""
+        if not isinstance(given, dict) or not isinstance(given.get("key"), str):
+            raise bad_request("a change is an object with a key")
+        key, op, condition = given["key"], given.get("op"), given.get("ifMatch", "")
+        if op not in ("put", "delete"):
+            raise bad_request("`op` is put or delete")
+        is_etag = isinstance(condition, str) and _BARE_ETAG.fullmatch(condition)
+        if not is_etag and (condition is not None or op == "delete"):
+            raise HubRefusal(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
+        saved = read_time(given.get("saved"), now=self._hub.now)
+        reason = given.get("reason", "")
+        if not isinstance(reason, str) or not isinstance(given.get("content", ""), str):
+            raise bad_request("`content` and `reason` are text")
+        try:
+            require_key(key)
+            if op == "delete":
+                return key, Change("delete", key, condition, None, None, 0, saved, _harmless(reason))
+            data = _encoded(given.get("content"))
+            if len(data) > MAX_ENTRY_BYTES:
+                raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
+            return key, _put_of(key, condition, data, saved)
+        except HubRefusal as refused:
+            return key, refused
+
+    async def manifest(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        query = request.query_params
+        since = whole_number(query.get("since"), 0)
+        with_content = query.get("content") == "1"
+        most = MOST_WITH_CONTENT if with_content else MOST_LISTED
+        limit = min(most, max(1, whole_number(query.get("limit"), most)))
+        revision = await self._hub.waiting.revision(identity.team)
+        if request.headers.get("if-none-match") == f'"r{revision}"':
+            return Response(status_code=304, headers={**NO_STORE, "etag": f'"r{revision}"'})
+        listed: list[dict[str, object]] = []
+        purged: list[dict[str, object]] = []
+        more = False
+        if revision > since:
+            statement = _WITH_CONTENT if with_content else _LISTED
+            rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
+            listed, more = _page(rows, limit)
+            found = await self._hub.database.run(_PURGED, identity.team, since)
+            purged = [{"member": {"id": id_, "name": name}, "revision": at} for id_, name, at in found]
+            reached = [int(str(one["revision"])) for one in (*listed[-1:], *(() if more else purged))]
+            revision = max(reached) if more else max((revision, *reached))
+        body = {"revision": revision, "more": more, "entries": listed, "purged": purged}
+        return answer(body, headers={"etag": f'"r{revision}"'})
+
+    async def changes(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        since = whole_number(request.query_params.get("since"), 0)
+        seconds = min(MAX_WAIT_SECONDS, whole_number(request.query_params.get("wait"), MAX_WAIT_SECONDS))
+        waiting = self._hub.waiting.beyond(identity.team, since, seconds=seconds, token=identity.token)
+        task, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(_disconnected(request))
+        try:
+            await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+            return answer({"revision": task.result() if task.done() else since})
+        finally:
+            for one in (task, gone):
+                one.cancel()
+
+    async def versions(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        query = request.query_params
+        before = whole_number(query.get("before"), 2**62)
+        limit = min(MOST_VERSIONS, max(1, whole_number(query.get("limit"), MOST_VERSIONS)))
+        if (key := query.get("key")) is not None:
+            values: tuple[object, ...] = (identity.team, require_key(key), before, limit + 1)
+            rows = await self._hub.database.run(_VERSIONS_OF, *values)
+        else:
+            rows = await self._hub.database.run(_VERSIONS, identity.team, before, limit + 1)
+        shown = [_version(row) for row in rows[:limit]]
+        return answer({"versions": shown, "more": len(rows) > limit})
+
+    async def version(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        rows = await self._hub.database.run(_VERSION, identity.team, _revision(request))
+        if not rows:
+            raise not_found()
+        _, _, etag, content = rows[0]
+        if content is None:
+            raise HubRefusal(410, "gone", "the text of this version was deleted or erased")
+        return Response(content.encode(), headers={**NO_STORE, "etag": f'"{etag}"'}, media_type="text/markdown")
+
+    async def redact(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "admin")
+        revision = _revision(request)
+        if not await self._hub.database.run(_VERSION, identity.team, revision):
+            raise not_found()
+        if not await self._hub.database.run(_REDACT, self._hub.now, identity.team, revision):
+            told = "this version is in force"
+            raise HubRefusal(409, "current", told, remedy="Change or delete the entry first, then erase this version")
+        author = Author(identity.team, identity.member, identity.token)
+        await record(self._hub.database, author, "redact", f"revision {revision}", self._hub.now)
+        return answer({"ok": True})
+
+
+def read_json(data: bytes) -> dict[str, Any]:
+    """An object of JSON, as deep and as long as it may be."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise bad_request("the body is not JSON") from None
+    if not isinstance(found, dict):
+        raise bad_request("the body is not an object")
+    return found
+
+
+def whole_number(text: str | None, otherwise: int) -> int:
+    if text is None:
+        return otherwise
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise bad_request("a number in the query is not a whole one")
+    return int(text)
+
+
+def refusal_of(done: Changed) -> HubRefusal | None:
+    """Why a change was not made; None where it was, or had been before."""
+    if done.outcome == "missing":
+        return not_found()
+    if done.outcome == "conflict":
+        told = "the entry was deleted" if done.deleted else "the entry is another one by now"
+        refused = HubRefusal(412, "conflict", told, remedy="Pull, merge, and write again")
+        return refused.with_current(done.etag, done.revision, deleted=done.deleted)
+    if done.outcome == "cap":
+        return HubRefusal(409, "cap", "the team's memory is full", remedy="Delete entries, or ask for a higher limit")
+    if done.outcome == "too-large":
+        return HubRefusal(413, "too-large", "the entry is larger than the team's limit")
+    if done.outcome == "same-name":
+        told = "another entry has this name in another case"
+        return HubRefusal(409, "same-name", told, remedy="Rename one of them")
+    return None
+
+
+def _result(done: Changed) -> dict[str, object]:
+    refused = refusal_of(done)
+    if refused is None:
+        status = 201 if done.outcome == "created" else 200
+        return {"key": done.key, "status": status, "etag": done.etag, "revision": done.revision}
+    told: dict[str, object] = {"key": done.key, "status": refused.status, "error": refused.error}
+    return {**told, "current": refused.current} if refused.current else told
+
+
+def _put_of(key: str, condition: str | None, data: bytes, saved: int) -> Change:
+    return Change("put", key, condition, hashlib.sha256(data).hexdigest(), require_text(data), len(data), saved)
+
+
+def _condition(request: Request, *, may_create: bool) -> str | None:
+    """What a write was made from: an ETag, or None where there is nothing yet."""
+    matches, others = (request.headers.getlist(name) for name in ("if-match", "if-none-match"))
+    if len(matches) + len(others) != 1:
+        told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
+        raise HubRefusal(428, "no-precondition", told)
+    if others:
+        if others[0].strip() != "*" or not may_create:
+            raise HubRefusal(428, "no-precondition", "a write takes If-Match, or If-None-Match: *")
+        return None
+    found = _ETAG.fullmatch(matches[0].strip())
+    if found is None:
+        raise bad_request("If-Match holds one strong ETag of this hub")
+    return found[1]
+
+
+def _encoded(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise bad_request("a put takes `content`")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise HubRefusal(422, "not-text", "the entry holds half a character") from None
+
+
+def _harmless(reason: str) -> str:
+    """Why something was deleted, on one line; `purged` is the hub's own word."""
+    line = " ".join(reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "").split())[:MAX_REASON]
+    return "" if line == "purged" else redact(line)
+
+
+def _revision(request: Request) -> int:
+    revision: int = request.path_params["revision"]
+    if revision > 2**62:
+        raise not_found()
+    return revision
+
+
+def _page(rows: list[Row], limit: int) -> tuple[list[dict[str, object]], bool]:
+    listed: list[dict[str, object]] = []
+    left = PAGE_BYTES
+    for key, etag, rev, size, deleted, member, name, saved, changed, reason, *content in rows[:limit]:
+        left -= size if content else 0
+        if left < 0 and listed:
+            return listed, True
+        one: dict[str, object] = {"key": key, "etag": etag, "revision": rev, "size": size, "deleted": bool(deleted)}
+        one |= {"by": {"id": member, "name": name or ""}, "saved": told_time(saved), "changed": told_time(changed)}
+        one |= {"reason": reason} if reason else {}
+        listed.append({**one, "content": content[0]} if content else one)
+    return listed, len(rows) > limit
+
+
+def _version(row: Row) -> Mapping[str, object]:
+    rev, key, op, etag, size, member, name, saved, changed, redacted, reason = row
+    one = {"revision": rev, "key": key, "op": op, "etag": etag, "size": size, "by": {"id": member, "name": name or ""}}
+    one |= {"saved": told_time(saved), "changed": told_time(changed), "redacted": redacted is not None}
+    return {**one, "reason": reason} if reason else one
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,76 @@
+"""HTTP with bounds that the server does not set by itself: how long a head may take to arrive, how long it may be, and
+how long somebody may take to read an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 10.0  # a client that needs longer to say what it wants holds a connection for nothing
+MAX_HEAD_BYTES = 16 * 1024
+_BODY = b'{"error":{"kind":"headers","message":"the headers are too long","remedy":null}}'
+_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
+)
+
+
+class GuardedHttp(HttpToolsProtocol):
+    """One connection."""
+
+    _head_bytes = 0
+    _in_head = True
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_later(HEAD_SECONDS, self._drop)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._late is None:
+                self._late = self.loop.call_later(HEAD_SECONDS, self._drop)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._stop_waiting()
+        is_long = self._head_bytes > MAX_HEAD_BYTES  # perhaps with a part of the body
+        if is_long and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+            self._refuse()
+            raise ValueError("the head is too long")  # the parser goes no further
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._head_bytes, self._in_head = 0, True
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Whoever has not read the answer by now will not: what is left of it is thrown away."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _refuse(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LONG)
+            self.transport.close()
+
+    def _drop(self) -> None:
+        if self._in_head:
+            self.transport.close()

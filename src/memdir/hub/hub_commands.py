@@ -1,0 +1,229 @@
+"""`memdir hub serve`, `memdir hub admin` and `memdir hub work`: what is done on the server's own machine."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from memdir.errors import MemdirError, UsageError
+
+T = TypeVar("T")
+DEFAULT_PORT = 7438
+TAKES = {  # what each action of `memdir hub admin` wants to be named
+    "teams": (),
+    "add-team": ("team",),
+    "members": ("team",),
+    "add-member": ("team", "member"),
+    "role": ("team", "member"),
+    "token": ("team", "member"),
+    "revoke": ("token",),
+    "remove-member": ("team", "member"),
+    "purge": ("team", "member"),
+    "metrics": (),
+    "prune": (),
+    "backup": ("file",),
+    "restored": (),
+}
+
+
+def _add_database(parser: argparse.ArgumentParser) -> None:
+    told = "an SQLite file (default: hub/hub.sqlite3 in memdir's home), or postgresql://…; its password in ~/.pgpass"
+    parser.add_argument("--database", metavar="PLACE", default="", help=told)
+
+
+def _place(options: argparse.Namespace, context: Any) -> str:
+    return options.database or os.path.join(context.memory.layout.home, "hub", "hub.sqlite3")
+
+
+def _require_installed() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "uvicorn", "httptools", "psycopg") if find_spec(name) is None]
+    if missing:
+        raise MemdirError(f"the hub needs {missing[0]}", remedy="pip install 'memdir[hub]'")
+
+
+class HubServe:
+    """Serve the memories of teams over HTTP, on an embedded SQLite file or on PostgreSQL.
+
+    It is reached from this machine only, unless it has a certificate or a proxy in front of it that has one. Teams and
+    tokens are made with `memdir hub admin`. Several workers may serve one PostgreSQL behind a proxy."""
+
+    EXAMPLES = (
+        "memdir hub serve                                  # on http://127.0.0.1:7438",
+        "memdir hub serve --host 0.0.0.0 --tls-cert hub.crt --tls-key hub.key",
+        "memdir hub serve --database postgresql://hub@db.internal/hub --behind-proxy --host 0.0.0.0",
+        "memdir hub serve --check                          # bring the tables up to date and end",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        _add_database(parser)
+        parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (127.0.0.1)")
+        told = f"(default {DEFAULT_PORT}; 0: any)"
+        parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=told)
+        parser.add_argument("--tls-cert", default="", metavar="FILE", help="the certificate, with its chain")
+        parser.add_argument("--tls-key", default="", metavar="FILE", help="and its key")
+        parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front speaks TLS")
+        parser.add_argument("--pooler", action="store_true", help="a pooler in transaction mode stands in between")
+        told = "with --pooler: the PostgreSQL server itself, for news of other workers"
+        parser.add_argument("--listen", default="", metavar="URL", help=told)
+        parser.add_argument("--access-log", action="store_true", help="a line for every request, not only for refusals")
+        parser.add_argument("--check", action="store_true", help="bring the tables up to date and end")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        _require_installed()
+        from memdir.hub.serve import Serving, bound_socket, prepare, require_private, run
+
+        names = ("tls_cert", "tls_key", "behind_proxy", "pooler", "listen", "access_log")
+        chosen = {name: getattr(options, name) for name in names}
+        serving = Serving(_place(options, context), options.host, options.port, **chosen)
+        require_private(serving)
+        prepare(serving)
+        if options.check:
+            return _tell(options, context, {"database": _told(serving.database)}, "The tables are up to date")
+        with bound_socket(serving) as listening:
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            url = f"{serving.scheme}://{host}:{listening.getsockname()[1]}"
+            _tell(options, context, {"url": url}, f"memdir hub on {url}")
+            context.note(f"on {_told(serving.database)}; Ctrl-C ends it")
+            sys.stdout.flush()
+            run(serving, listening)
+        return 0
+
+
+def _told(database: str) -> str:
+    """Where the database is, without a password."""
+    scheme, mark, rest = database.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else database
+
+
+def _tell(options: argparse.Namespace, context: Any, answer: dict[str, object], line: str) -> int:
+    if options.json:
+        return int(context.print_json(answer))
+    context.terminal.line(line)
+    return 0
+
+
+class HubAdmin:
+    """Make teams, members and tokens, on the server's own machine: whoever may use the database may do this, and needs
+    no token. A lost admin token is recovered by making another.
+
+    A token is printed once and kept nowhere. TEAM and MEMBER are names or ids."""
+
+    EXAMPLES = (
+        "memdir hub admin add-team acme --admin ana        # a team, its first admin, and their token",
+        "memdir hub admin token acme ana                   # another token for her, where one was lost",
+        "memdir hub admin add-member acme bob --role writer",
+        "memdir hub admin remove-member acme bob --purge   # he left: his tokens end, what he wrote goes",
+        "memdir hub admin revoke k_0123456789ab",
+        "memdir hub admin backup hub-monday.sqlite3        # PostgreSQL: pg_dump",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("action", metavar="ACTION", choices=tuple(TAKES), help=", ".join(TAKES))
+        told = "what the action takes: add-team TEAM; members TEAM; add-member, role, token, purge and remove-member"
+        parser.add_argument("words", nargs="*", metavar="NAME", help=f"{told} TEAM MEMBER; revoke ID; backup FILE")
+        _add_database(parser)
+        parser.add_argument("--admin", metavar="NAME", help="add-team: its first admin; their token is printed")
+        parser.add_argument("--role", choices=("reader", "writer", "admin"), default="writer", help="(default: writer)")
+        told = "until a token expires (default 365; 0: never); prune: how old a version is"
+        parser.add_argument("--days", type=int, default=365, metavar="N", help=told)
+        parser.add_argument("--read-only", action="store_true", help="token: it may not write")
+        parser.add_argument("--purge", action="store_true", help="remove-member: remove what they wrote as well")
+        parser.add_argument("--derived", action="store_true", help="with a purge: and what others made from it")
+        for name, told, default in (
+            ("--entries", "most entries", 2_000),
+            ("--entry-bytes", "largest entry", 65_536),
+            ("--team-bytes", "most bytes in all", 16_777_216),
+        ):
+            parser.add_argument(name, type=int, default=default, metavar="N", help=f"add-team: {told} ({default})")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        _require_installed()
+        from memdir.hub.admin import ACTIONS
+        from memdir.hub.reply import HubRefusal
+
+        wanted = TAKES[options.action]
+        if len(options.words) != len(wanted):
+            told = f"`memdir hub admin {options.action}` takes {' '.join(map(str.upper, wanted)) or 'no name'}"
+            raise UsageError(told, remedy="`memdir hub admin --help` shows how it is used")
+        for name, word in zip(wanted, options.words, strict=True):
+            setattr(options, name, word)
+        try:
+            answer, lines = _with_database(
+                _place(options, context), lambda database: ACTIONS[options.action](database, options, _now())
+            )
+        except HubRefusal as refused:
+            raise UsageError(refused.message, remedy=refused.remedy or "") from None
+        if options.json:
+            return int(context.print_json(answer))
+        for line in lines:
+            context.terminal.line(line)
+        return 0
+
+
+class HubTeams:
+    """List the teams of a hub, on the server's own machine, with what they hold."""
+
+    EXAMPLES = ("memdir hub", "memdir hub --database postgresql://hub@db.internal/hub")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(action="teams", words=None)
+        _add_database(parser)
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        options.words = []
+        return HubAdmin().run(options, context)
+
+
+class HubWork:
+    """Do what waits in the hub's jobs: a dream for a team, whose changes are proposed to its members and written only
+    when one of them accepts. Give it to a timer once a night; several may run, no job is done twice."""
+
+    EXAMPLES = (
+        "memdir hub work --nightly       # ask for a dream of every team that changed, and do what waits",
+        "memdir hub work                 # only what waits",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        _add_database(parser)
+        parser.add_argument("--nightly", action="store_true", help="ask for a dream of every team that changed")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        _require_installed()
+        from memdir.hub.team_dream import ask_for_all, work
+
+        async def all_of_it(database: Any) -> dict[str, int]:
+            if options.nightly:
+                await ask_for_all(database, _now())
+            return await work(database, _now)
+
+        done = _with_database(_place(options, context), all_of_it)
+        told = ", ".join(f"{count} {what}" for what, count in done.items())
+        return _tell(options, context, {"jobs": done}, f"Jobs: {told}")
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+def _with_database(place: str, do: Callable[[Any], Awaitable[T]]) -> T:
+    from memdir.hub.hub_database import DatabaseBusy, open_database
+
+    async def opened() -> T:
+        database = open_database(place, pooler=True)  # nothing is asked twice here, so nothing is prepared
+        await database.connect()
+        try:
+            return await do(database)
+        finally:
+            await database.close()
+
+    try:
+        return asyncio.run(opened())
+    except DatabaseBusy as error:
+        raise MemdirError(f"the hub's database cannot be used: {error}", remedy="Try again in a moment") from None

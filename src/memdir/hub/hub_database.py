@@ -1,0 +1,101 @@
+"""What the hub asks of a database: the same statements on SQLite and PostgreSQL, and one way to change entries.
+
+Statements are written with `?` and take times as milliseconds. Nothing but calls of the transaction is awaited inside
+`transaction()`: on SQLite it holds the one writer that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from memdir.errors import MemdirError
+
+Row = tuple[Any, ...]
+Outcome = Literal["created", "changed", "same", "conflict", "missing", "cap", "same-name", "too-large"]
+
+
+class DatabaseBusy(Exception):
+    """The database cannot be reached, or another writer holds it: nothing can be said about the request's effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of an entry, and the ETag it was made from; None: there is none yet."""
+
+    op: Literal["put", "delete"]
+    key: str
+    condition: str | None
+    etag: str | None
+    content: str | None
+    size: int
+    saved: int
+    reason: str = ""
+
+    @property
+    def folded(self) -> str:
+        """What two keys have in common that cannot lie beside each other on every disk."""
+        return self.key.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a change, and how the entry stands now."""
+
+    key: str
+    outcome: Outcome
+    etag: str | None
+    revision: int
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """In whose name a team's entries are changed."""
+
+    team: str
+    member: str
+    token: str | None = None
+
+
+class Transaction(Protocol):
+    """Statements that hold together."""
+
+    async def run(self, statement: str, *values: object) -> list[Row]: ...
+
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]: ...
+
+
+class HubDatabase(Transaction, Protocol):
+    """One database. Outside of `transaction()` each statement stands for itself."""
+
+    skip_locked: str  # at the end of a statement that takes a row which nobody else has
+
+    async def connect(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
+
+    async def news(self) -> list[str]:
+        """Wait for the next teams that somebody changed; may return an empty list, to look for oneself."""
+        ...
+
+    def figures(self) -> dict[str, float]:
+        """How it stands, for the metrics."""
+        ...
+
+
+def open_database(place: str, *, pooler: bool = False, listen: str = "") -> HubDatabase:
+    """The database that `place` names: a PostgreSQL URL, or the path of an SQLite file."""
+    if place.startswith(("postgresql://", "postgres://")):
+        try:
+            from memdir.hub.postgres_database import PostgresDatabase
+        except ImportError:
+            raise MemdirError("the hub is not installed", remedy="pip install 'memdir[hub]'") from None
+        return PostgresDatabase(place, pooler=pooler, listen=listen)
+    from memdir.hub.sqlite_database import SqliteDatabase
+
+    return SqliteDatabase(place.removeprefix("sqlite:///") if place.startswith("sqlite:///") else place)

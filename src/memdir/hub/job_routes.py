@@ -1,0 +1,103 @@
+"""What works for the team in the background, and what it proposes: nothing of it is written unless a member says so."""
+
+from __future__ import annotations
+
+import hashlib
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memdir.hub.bounds import MAX_SMALL_BYTES, read_body
+from memdir.hub.content_check import require_key
+from memdir.hub.entry_routes import read_json, refusal_of
+from memdir.hub.hub_database import Author, Change
+from memdir.hub.hub_state import Hub
+from memdir.hub.jobs import KINDS, ask_for, jobs_of, told_job
+from memdir.hub.people import record
+from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, told_time
+
+STATES = ("open", "accepted", "rejected")
+
+_PROPOSALS = (
+    "select id, job, op, key, base, content, reason, state, created from proposals where team = ? and state = ?"
+    " order by id limit 200"
+)
+_DECIDE = (
+    "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and id = ? and state = 'open'"
+    " returning op, key, base, content, reason"
+)
+_KNOWN = "select state from proposals where team = ? and id = ?"
+
+
+class JobRoutes:
+    """Jobs and proposals of a team."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def routes(self) -> list[Route]:
+        team = "/v1/teams/{team}"
+        return [
+            Route(f"{team}/jobs", self.jobs, methods=["GET", "POST"]),
+            Route(f"{team}/proposals", self.proposals, methods=["GET"]),
+            Route(f"{team}/proposals/{{proposal:int}}", self.decide, methods=["POST"]),
+        ]
+
+    async def jobs(self, request: Request) -> Response:
+        if request.method == "POST":
+            identity = await self._hub.identify(request, "admin")
+            kind = read_json(await read_body(request, MAX_SMALL_BYTES)).get("kind")
+            if kind not in KINDS:
+                raise bad_request(f"`kind` is {' or '.join(KINDS)}")
+            async with self._hub.database.transaction() as database:
+                row, is_new = await ask_for(database, identity.team, kind, self._hub.now)
+            return answer(told_job(row, self._hub.now, told_time), 201 if is_new else 200)
+        identity = await self._hub.identify(request, "read")
+        rows = await jobs_of(self._hub.database, identity.team)
+        return answer({"jobs": [told_job(row, self._hub.now, told_time) for row in rows]})
+
+    async def proposals(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        state = request.query_params.get("state", "open")
+        if state not in STATES:
+            raise bad_request(f"`state` is one of {', '.join(STATES)}")
+        names = ("id", "job", "op", "key", "base", "content", "reason", "state")
+        rows = await self._hub.database.run(_PROPOSALS, identity.team, state)
+        shown = [{**dict(zip(names, row, strict=False)), "created": told_time(row[-1])} for row in rows]
+        return answer({"proposals": shown})
+
+    async def decide(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "write")
+        decision = read_json(await read_body(request, MAX_SMALL_BYTES)).get("decision")
+        state = {"accept": "accepted", "reject": "rejected"}.get(str(decision))
+        if state is None:
+            raise bad_request("`decision` is accept or reject")
+        proposal: int = request.path_params["proposal"]
+        if proposal > 2**62:
+            raise not_found("there is no such proposal")
+        author = Author(identity.team, identity.member, identity.token)
+        async with self._hub.database.transaction() as database:
+            rows = await database.run(_DECIDE, state, identity.member, self._hub.now, identity.team, proposal)
+            if not rows:
+                if not await database.run(_KNOWN, identity.team, proposal):
+                    raise not_found("there is no such proposal")
+                raise HubRefusal(409, "twice", "that was decided already")
+            op, key, base, content, reason = rows[0]
+            if state == "accepted":
+                change = self._change(op, key, base, content, reason)
+                _, (done,) = await database.apply(author, [change], self._hub.now)
+                if refused := refusal_of(done):
+                    raise refused
+            await record(database, author, state, f"proposal {proposal}", self._hub.now)
+        self._hub.waiting.wake(identity.team)
+        return answer({"ok": True})
+
+    def _change(self, op: str, key: str, base: str | None, content: str | None, reason: str) -> Change:
+        """As a member would send it, and looked at as closely."""
+        require_key(key)
+        if op == "delete":
+            return Change("delete", key, base, None, None, 0, self._hub.now, reason)
+        data = (content or "").encode()
+        self._hub.require_shareable(key, data)
+        return Change("put", key, base, hashlib.sha256(data).hexdigest(), content, len(data), self._hub.now)

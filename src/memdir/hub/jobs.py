@@ -1,0 +1,115 @@
+"""Work for a team that takes minutes: one row a job, one lease a run, its effect and its end in one transaction.
+
+Two workers never both finish a job: who lost the lease, because it took too long, finds that and leaves no trace.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memdir.hub.hub_database import HubDatabase, Row, Transaction
+
+KINDS = ("dream",)
+LEASE_SECONDS = 1_800  # a dream takes minutes; whoever needs longer is taken for dead
+MAX_ATTEMPTS = 3
+STUCK_SECONDS = 7_200  # waiting longer than this, nobody works; running longer, somebody hangs
+MAX_ERROR = 300
+
+_ASK = (
+    "insert into jobs (team, kind, state, created) values (?, ?, 'waiting', ?)"
+    " on conflict (team, kind) where state = 'waiting' do nothing returning id"
+)
+_GIVE_UP = "update jobs set state = 'failed', finished = ?, error = ? where id = ? and state = 'running' and lease = ?"
+_NEXT = (
+    "update jobs set state = 'running', attempts = attempts + 1, lease = ?, leased_until = ? where id ="
+    " (select id from jobs where state = 'waiting' or (state = 'running' and leased_until < ? and attempts < ?)"
+    " order by id limit 1 {skip_locked}) returning id, team, kind"
+)
+_EXHAUSTED = (
+    "update jobs set state = 'failed', finished = ?, error = 'the worker went away each time'"
+    " where state = 'running' and leased_until < ? and attempts >= ?"
+)
+_DONE = "update jobs set state = 'done', finished = ? where id = ? and lease = ? and state = 'running' returning id"
+_COLUMNS = "id, kind, state, attempts, created, leased_until, error from jobs"
+_JOBS = f"select {_COLUMNS} where team = ? order by id desc limit 50"
+_WAITING = f"select {_COLUMNS} where team = ? and kind = ? and state = 'waiting'"
+_PROPOSE = (
+    "insert into proposals (team, job, op, key, base, content, reason, state, created)"
+    " values (?, ?, ?, ?, ?, ?, ?, 'open', ?)"
+)
+_REPLACED = "update proposals set state = 'rejected', decided = ? where team = ? and state = 'open'"
+_ALL_STUCK = "select count(*), min(created) from jobs where state in ('waiting', 'running')"
+
+
+@dataclass(frozen=True)
+class LeasedJob:
+    """One run of one job, by whoever holds its lease."""
+
+    id: int
+    team: str
+    kind: str
+    lease: str
+
+
+@dataclass(frozen=True)
+class ProposedChange:
+    """A change that somebody has to accept."""
+
+    op: Literal["put", "delete"]
+    key: str
+    base: str | None
+    content: str | None
+    reason: str
+
+
+async def ask_for(database: Transaction, team: str, kind: str, now: int) -> tuple[Row, bool]:
+    """The job that waits now, and whether it is new."""
+    made = await database.run(_ASK, team, kind, now)
+    (row,) = await database.run(_WAITING, team, kind)
+    return row, bool(made)
+
+
+async def jobs_of(database: Transaction, team: str) -> list[Row]:
+    return await database.run(_JOBS, team)
+
+
+async def oldest(database: Transaction) -> tuple[int, int | None]:
+    """How many jobs are not done, and when the oldest of them was asked for."""
+    ((count, created),) = await database.run(_ALL_STUCK)
+    return count, created
+
+
+def told_job(row: Row, now: int, told_time: Callable[[int], str | None]) -> dict[str, object]:
+    id_, kind, state, attempts, created, leased_until, error = row
+    age = max(0, now - created) // 1000
+    is_open = state in ("waiting", "running")
+    is_stuck = is_open and (age > STUCK_SECONDS or (leased_until is not None and leased_until < now))
+    told = {"id": id_, "kind": kind, "state": state, "attempts": attempts, "created": told_time(created)}
+    return {**told, "ageSeconds": age, "stuck": is_stuck, "error": error}
+
+
+async def take(database: HubDatabase, now: int, *, lease_seconds: float = LEASE_SECONDS) -> LeasedJob | None:
+    """The next job, with a lease; one whose worker went away is taken again, a few times."""
+    lease = secrets.token_hex(16)
+    await database.run(_EXHAUSTED, now, now, MAX_ATTEMPTS)
+    until = now + int(lease_seconds * 1000)
+    rows = await database.run(_NEXT.format(skip_locked=database.skip_locked), lease, until, now, MAX_ATTEMPTS)
+    return LeasedJob(rows[0][0], rows[0][1], rows[0][2], lease) if rows else None
+
+
+async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[ProposedChange], now: int) -> bool:
+    """The job is done and its proposals are open, both or neither; False where another has the lease by now."""
+    async with database.transaction() as held:
+        if not await held.run(_DONE, now, job.id, job.lease):
+            return False
+        await held.run(_REPLACED, now, job.team)  # of an earlier night: they were made from what is old by now
+        for one in proposals:
+            await held.run(_PROPOSE, job.team, job.id, one.op, one.key, one.base, one.content, one.reason, now)
+    return True
+
+
+async def fail(database: HubDatabase, job: LeasedJob, error: str, now: int) -> None:
+    await database.run(_GIVE_UP, now, error[:MAX_ERROR], job.id, job.lease)

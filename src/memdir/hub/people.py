@@ -1,0 +1,176 @@
+"""Teams, members and tokens, as the routes and `memdir hub admin` change them; every such change is recorded."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
+from memdir.hub.hub_database import Author, Change, Row, Transaction
+from memdir.hub.reply import HubRefusal, bad_request, not_found
+from memdir.store.secrets import find_secrets
+
+MAX_NAME = 64
+MAX_DAYS = 3_650
+_SIGNS = frozenset(" ._-+@'")
+DAY = 86_400_000
+
+_ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
+_NEW_TEAM = (
+    "insert into teams (id, name, max_entries, max_entry_bytes, max_bytes, created) values (?, ?, ?, ?, ?, ?)"
+    " on conflict (name) do nothing returning id"
+)
+_NEW_MEMBER = (
+    "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do nothing"
+    " returning id"
+)
+_MEMBERS = "select id, name, role, active from members where team = ? order by name"
+_MEMBER = "select id, name, role, active from members where team = ? and id = ?"
+_ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
+_LOCK = "update teams set revision = revision where id = ? returning id"
+_REVOKE_OF = "update tokens set revoked = ? where team = ? and member = ? and revoked is null"
+_REVOKE = "update tokens set revoked = ? where id = ? and revoked is null returning team, member"
+_OF_MEMBER = "select key, etag from entries where team = ? and member = ? and deleted = 0 order by key"
+_DERIVED = (
+    "select e.key, e.etag from entries e where e.team = ? and e.member <> ? and e.deleted = 0 and exists"
+    " (select 1 from versions v where v.team = e.team and v.key = e.key and v.member = ? and v.op = 'put' and v.rev >"
+    " coalesce((select max(d.rev) from versions d where d.team = e.team and d.key = e.key and d.op = 'delete'), 0))"
+    " order by e.key"
+)
+_ERASE_OF = (
+    "update versions set content = null, redacted = ? where team = ? and member = ? and content is not null"
+    " and not exists (select 1 from entries e where e.team = versions.team and e.key = versions.key"
+    " and e.rev = versions.rev and e.deleted = 0)"
+)
+_ERASE_KEY = "update versions set content = null, redacted = ? where team = ? and key = ? and content is not null"
+_DROP_PROPOSALS = (
+    "update proposals set content = null, state = case when state = 'open' then 'rejected' else state end"
+    " where team = ?"
+)
+_PURGED = "update teams set revision = revision + 1 where id = ? returning revision"
+
+
+@dataclass(frozen=True)
+class TeamLimits:
+    """What a team may hold (E6)."""
+
+    entries: int = 2_000
+    entry_bytes: int = 64 * 1024
+    team_bytes: int = 16 * 1024 * 1024
+
+
+def checked_name(name: object) -> str:
+    """A name that teammates and their models may be shown: one line of letters, digits and a few signs."""
+    if not isinstance(name, str):
+        raise bad_request("a name is text")
+    plain = unicodedata.normalize("NFC", name)
+    is_fit = 0 < len(plain) <= MAX_NAME and plain == plain.strip() and plain[0].isalnum()
+    if not is_fit or not all(c in _SIGNS or c.isalnum() or unicodedata.category(c) in ("Mn", "Mc") for c in plain):
+        raise bad_request(f"a name is up to {MAX_NAME} letters, digits and any of . _ - + @ '")
+    if find_secrets(plain):
+        raise bad_request("that name reads like a secret")
+    return plain
+
+
+async def record(database: Transaction, by: Author, action: str, what: str, now: int) -> None:
+    await database.run(_ACTION, by.team, now, by.member, by.token, action, what)
+
+
+async def add_team(database: Transaction, name: object, limits: TeamLimits, now: int) -> str:
+    """The id of a new team."""
+    team, plain = random_name("t"), checked_name(name)
+    values = (limits.entries, limits.entry_bytes, limits.team_bytes, now)
+    if not await database.run(_NEW_TEAM, team, plain, *values):
+        raise HubRefusal(409, "twice", "there is a team of that name already")
+    await record(database, Author(team, ""), "team", plain, now)
+    return team
+
+
+async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
+    plain, chosen, member = checked_name(name), checked_role(role), random_name("m")
+    if not await database.run(_NEW_MEMBER, by.team, member, plain, chosen, now):
+        raise HubRefusal(409, "twice", "there is a member of that name already", remedy="Change their role instead")
+    await record(database, by, "member", f"{plain} as {chosen}", now)
+    return member, plain, chosen, 1
+
+
+def checked_role(role: object) -> str:
+    if not isinstance(role, str) or role not in OF_ROLE:
+        raise bad_request("a role is reader, writer or admin")
+    return role
+
+
+async def members_of(database: Transaction, team: str) -> list[Row]:
+    return await database.run(_MEMBERS, team)
+
+
+async def member_of(database: Transaction, team: str, member: str) -> Row:
+    rows = await database.run(_MEMBER, team, member)
+    if not rows:
+        raise not_found("there is no such member")
+    return rows[0]
+
+
+async def set_role(database: Transaction, by: Author, member: str, role: object, now: int) -> Row:
+    chosen = checked_role(role)
+    _, name, _, active = await member_of(database, by.team, member)
+    if chosen != "admin":
+        await _require_other_admin(database, by.team, member)
+    await database.run("update members set role = ? where team = ? and id = ?", chosen, by.team, member)
+    await record(database, by, "role", f"{name} as {chosen}", now)
+    return member, name, chosen, active
+
+
+async def let_leave(database: Transaction, by: Author, member: str, now: int) -> None:
+    """The member stays known, as the author of what they wrote; their tokens end."""
+    _, name, _, _ = await member_of(database, by.team, member)
+    await _require_other_admin(database, by.team, member)
+    await database.run("update members set active = 0 where team = ? and id = ?", by.team, member)
+    await database.run(_REVOKE_OF, now, by.team, member)
+    await record(database, by, "left", name, now)
+
+
+async def _require_other_admin(database: Transaction, team: str, member: str) -> None:
+    """Somebody must be left who can let others in. The team's row is held, so that two do not leave at once."""
+    await database.run(_LOCK, team)
+    if await database.run(_ADMINS, team) == [(member,)]:
+        raise HubRefusal(409, "last-admin", "that is the team's last admin", remedy="Make somebody else one first")
+
+
+async def give_token(database: Transaction, by: Author, new: NewToken, now: int) -> tuple[str, str]:
+    _, name, _, active = await member_of(database, by.team, new.member or "")
+    if not active:
+        raise not_found("there is no such member")
+    token, value = await make_token(database, new, now)
+    await record(database, by, "token", f"{token} for {name}: {' '.join(new.scopes)}", now)
+    return token, value
+
+
+async def revoke_token(database: Transaction, by: Author, token: str, now: int) -> None:
+    rows = await database.run(_REVOKE, now, token)
+    if not rows:
+        raise not_found("there is no such token")
+    await record(database, by, "revoke", token, now)
+
+
+async def purge(
+    database: Transaction, by: Author, member: str, now: int, *, derived: bool
+) -> tuple[int, list[str], list[str]]:
+    """Remove what a member wrote, and erase it from the versions and the proposals (L2). Gives the revision, what was
+    removed, and what others made from it; that goes, too, if `derived`."""
+    _, name, _, _ = await member_of(database, by.team, member)
+    await database.run(_LOCK, by.team)
+    own = await database.run(_OF_MEMBER, by.team, member)
+    others = await database.run(_DERIVED, by.team, member, member)
+    gone = [*own, *(others if derived else ())]
+    if gone:
+        deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
+        await database.apply(by, deletions, now)
+    await database.run(_ERASE_OF, now, by.team, member)
+    for key, _ in others if derived else ():
+        await database.run(_ERASE_KEY, now, by.team, key)
+    await database.run(_DROP_PROPOSALS, by.team)
+    ((revision,),) = await database.run(_PURGED, by.team)
+    await database.run("update members set purged = ? where team = ? and id = ?", revision, by.team, member)
+    await record(database, by, "purge", f"{name}: {len(gone)} entries", now)
+    return revision, [key for key, _ in gone], [] if derived else [key for key, _ in others]

@@ -1,0 +1,189 @@
+"""Who one is, and what admins do: members, tokens, the audit."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memdir.hub.bearer import OF_ROLE, SCOPES, Bearer, NewToken, known_form
+from memdir.hub.bounds import MAX_BATCH, MAX_SMALL_BYTES, read_body
+from memdir.hub.entry_routes import read_json, whole_number
+from memdir.hub.hub_database import Author, Row
+from memdir.hub.hub_state import Hub
+from memdir.hub.people import (
+    DAY,
+    MAX_DAYS,
+    add_member,
+    checked_name,
+    give_token,
+    let_leave,
+    member_of,
+    members_of,
+    purge,
+    revoke_token,
+    set_role,
+)
+from memdir.hub.reply import answer, bad_request, not_found, read_time, told_time
+
+DEFAULT_DAYS = 365  # a token that nobody renews ends by itself
+MOST_ACTIONS = 200
+
+_TEAM = (
+    "select name, revision, max_entries, max_entry_bytes, max_bytes, live_entries, live_bytes from teams where id = ?"
+)
+_TOKENS = (
+    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.revoked from tokens t"
+    " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
+    " order by t.created, t.id"
+)
+# The versions say who changed which entry, the actions the rest.
+_AUDIT = (
+    "select a.at, a.member, m.name, a.token, a.action, a.what from"
+    " (select at, member, token, action, what from actions where team = ? and at < ? union all"
+    " select changed, member, token, op, key from versions where team = ? and changed < ?) a"
+    " left join members m on m.team = ? and m.id = a.member order by a.at desc, a.what limit ?"
+)
+
+
+class PeopleRoutes:
+    """A team's people and what lets them in."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def routes(self) -> list[Route]:
+        team = "/v1/teams/{team}"
+        return [
+            Route("/v1/me", self.me, methods=["GET"]),
+            Route(f"{team}/members", self.members, methods=["GET", "POST"]),
+            Route(f"{team}/members/{{member}}", self.member, methods=["PATCH", "DELETE"]),
+            Route(f"{team}/members/{{member}}/purge", self.purge, methods=["POST"]),
+            Route(f"{team}/tokens", self.tokens, methods=["GET", "POST"]),
+            Route(f"{team}/tokens/{{token}}", self.token, methods=["DELETE"]),
+            Route(f"{team}/audit", self.audit, methods=["GET"]),
+        ]
+
+    async def me(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        ((name, revision, entries, entry_bytes, team_bytes, live, used),) = await self._hub.database.run(
+            _TEAM, identity.team
+        )
+        limits = {"entries": entries, "entryBytes": entry_bytes, "teamBytes": team_bytes, "batch": MAX_BATCH}
+        return answer(
+            {
+                "team": {"id": identity.team, "name": name, "revision": revision},
+                "member": {"id": identity.member, "name": identity.name},
+                "role": identity.role,
+                "scopes": [scope for scope in SCOPES if scope in identity.scopes],
+                "expires": told_time(identity.expires),
+                "limits": limits,
+                "used": {"entries": live, "bytes": used},
+            }
+        )
+
+    async def members(self, request: Request) -> Response:
+        if request.method == "POST":
+            identity = await self._hub.identify(request, "admin")
+            given = read_json(await read_body(request, MAX_SMALL_BYTES))
+            async with self._hub.database.transaction() as database:
+                row = await add_member(database, _author(identity), given.get("name"), given.get("role"), self._hub.now)
+            return answer(_member(row), 201)
+        identity = await self._hub.identify(request, "read")
+        rows = await members_of(self._hub.database, identity.team)
+        return answer({"members": [_member(row) for row in rows]})
+
+    async def member(self, request: Request) -> Response:
+        member = known_form(request.path_params["member"])
+        identity = await self._hub.identify(request, "read")
+        if request.method == "PATCH" or member != identity.member:
+            identity.require("admin")
+        if request.method == "DELETE":
+            async with self._hub.database.transaction() as database:
+                await let_leave(database, _author(identity), member, self._hub.now)
+            self._hub.identities.forget()
+            return answer({"ok": True})
+        given = read_json(await read_body(request, MAX_SMALL_BYTES))
+        async with self._hub.database.transaction() as database:
+            row = await set_role(database, _author(identity), member, given.get("role"), self._hub.now)
+        self._hub.identities.forget()
+        return answer(_member(row))
+
+    async def purge(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "admin")
+        given = read_json(await read_body(request, MAX_SMALL_BYTES) or b"{}")
+        async with self._hub.database.transaction() as database:
+            revision, removed, derived = await purge(
+                database,
+                _author(identity),
+                known_form(request.path_params["member"]),
+                self._hub.now,
+                derived=given.get("derived") is True,
+            )
+        self._hub.waiting.wake(identity.team)
+        return answer({"revision": revision, "removed": removed, "derived": derived})
+
+    async def tokens(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._new_token(request)
+        identity = await self._hub.identify(request, "read")
+        is_admin = int("admin" in identity.scopes)
+        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, is_admin)
+        return answer({"tokens": [_token(row) for row in rows]})
+
+    async def _new_token(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "admin")
+        given = read_json(await read_body(request, MAX_SMALL_BYTES))
+        member, days = known_form(given.get("member", identity.member)), given.get("days", DEFAULT_DAYS)
+        if not isinstance(days, int) or isinstance(days, bool) or not 0 < days <= MAX_DAYS:
+            raise bad_request(f"`days` is a number from 1 to {MAX_DAYS}")
+        async with self._hub.database.transaction() as database:
+            _, name, role, _ = await member_of(database, identity.team, member)
+            scopes = given.get("scopes", list(OF_ROLE[role]))
+            if not isinstance(scopes, list) or not scopes or not all(scope in SCOPES for scope in scopes):
+                raise bad_request("`scopes` is a list of read, write, admin")
+            expires = self._hub.now + days * DAY
+            label = checked_name(given.get("label", name))
+            new = NewToken(identity.team, member, label, tuple(s for s in SCOPES if s in scopes), expires)
+            token, value = await give_token(database, _author(identity), new, self._hub.now)
+        return answer({"id": token, "token": value, "expires": told_time(expires)}, 201)
+
+    async def token(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "read")
+        token = known_form(request.path_params["token"])
+        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, int("admin" in identity.scopes))
+        if token not in [row[0] for row in rows]:
+            raise not_found("there is no such token")
+        async with self._hub.database.transaction() as database:
+            await revoke_token(database, _author(identity), token, self._hub.now)
+        self._hub.identities.forget()
+        return answer({"ok": True})
+
+    async def audit(self, request: Request) -> Response:
+        identity = await self._hub.identify(request, "admin")
+        limit = min(MOST_ACTIONS, max(1, whole_number(request.query_params.get("limit"), MOST_ACTIONS)))
+        asked = request.query_params.get("before")
+        before = read_time(asked, now=self._hub.now) if asked else self._hub.now + 1_000
+        team = identity.team
+        rows = await self._hub.database.run(_AUDIT, team, before, team, before, team, limit + 1)
+        shown = [
+            {"at": told_time(at), "by": {"id": member or "", "name": name or ""}, "token": token}
+            | {"action": action, "what": what}
+            for at, member, name, token, action, what in rows[:limit]
+        ]
+        return answer({"actions": shown, "more": len(rows) > limit})
+
+
+def _author(identity: Bearer) -> Author:
+    return Author(identity.team, identity.member, identity.token)
+
+
+def _member(row: Row) -> dict[str, object]:
+    member, name, role, active = row
+    return {"id": member, "name": name, "role": role, "active": bool(active)}
+
+
+def _token(row: Row) -> dict[str, object]:
+    token, member, name, label, scopes, created, expires, revoked = row
+    told = {"id": token, "member": {"id": member, "name": name}, "label": label, "scopes": scopes.split()}
+    return {**told, "created": told_time(created), "expires": told_time(expires), "revoked": revoked is not None}

@@ -1,0 +1,157 @@
+"""PostgreSQL: a pool of connections, one statement a request, NOTIFY for what other workers wrote (ADR 0068).
+
+Behind a pooler in transaction mode nothing is prepared, and news need a URL of the server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from memdir.errors import MemdirError
+from memdir.hub import migrations
+from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row
+
+POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
+WAIT_SECONDS = 5.0  # for a free connection, and for a first one
+LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
+CHANNEL = "memdir_hub"
+MIGRATING = 7436_001  # the advisory lock of whoever changes the tables
+_APPLY = b"select hub_apply(%s, %s, %s, %s, %s)"
+# The server went away, shuts down, or is a replica by now: another connection may do better.
+_GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+
+Connection = psycopg.AsyncConnection[Row]
+Pool = AsyncConnectionPool[Connection]
+
+
+class PostgresDatabase:
+    """The hub's tables on a server."""
+
+    skip_locked = "for update skip locked"
+
+    def __init__(self, url: str, *, pooler: bool = False, listen: str = "") -> None:
+        self._url = url
+        self._listen_url = listen or ("" if pooler else url)
+        options = {"autocommit": True, "prepare_threshold": None if pooler else 2}
+        self._pool: Pool = AsyncConnectionPool(
+            url, kwargs=options, min_size=2, max_size=POOL_SIZE, timeout=WAIT_SECONDS, open=False
+        )
+        self._listening: psycopg.AsyncConnection[Row] | None = None
+        self._spelled: dict[str, bytes] = {}
+
+    async def connect(self) -> None:
+        try:
+            async with await psycopg.AsyncConnection.connect(self._url, prepare_threshold=None) as connection:
+                await self._migrate(connection)
+        except psycopg.OperationalError as error:
+            told = f"the hub's database cannot be reached: {str(error).splitlines()[0]}"
+            raise MemdirError(told, remedy="Is PostgreSQL running, and may this user use it?") from None
+        await self._pool.open(wait=True, timeout=WAIT_SECONDS)
+
+    async def _migrate(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        """In one transaction under the lock: of two that start at once the second finds nothing to do."""
+        await connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATING,))
+        await connection.execute(migrations.MADE.encode())
+        done = await (await connection.execute(migrations.KNOWN.encode())).fetchall()
+        for number, name, text in migrations.missing("postgres", (number for (number,) in done)):
+            await connection.execute(text.encode())
+            await connection.execute(self._spell(migrations.DONE), (number, name))
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            await self._listening.close()
+        await self._pool.close()
+
+    def _spell(self, statement: str) -> bytes:
+        if (spelled := self._spelled.get(statement)) is None:
+            spelled = self._spelled[statement] = statement.replace("%", "%%").replace("?", "%s").encode()
+        return spelled
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Connection]:
+        try:
+            connection = await self._pool.getconn()
+        except PoolTimeout as error:
+            raise DatabaseBusy(str(error)) from error
+        try:
+            yield connection
+        except _GONE as error:
+            await connection.close()
+            raise DatabaseBusy(type(error).__name__) from error
+        finally:
+            await self._pool.putconn(connection)
+
+    async def run(self, statement: str, *values: object) -> list[Row]:
+        async with self._connected() as connection:
+            return await _OnConnection(self, connection).run(statement, *values)
+
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+        async with self._connected() as connection:
+            return await _OnConnection(self, connection).apply(author, changes, at)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[_OnConnection]:
+        async with self._connected() as connection, connection.transaction():
+            yield _OnConnection(self, connection)
+
+    async def news(self) -> list[str]:
+        """Teams as NOTIFY names them; where the server went away, one looks for oneself until it is back."""
+        if not self._listen_url:
+            await asyncio.sleep(LOOK_SECONDS)
+            return []
+        try:
+            if self._listening is None:
+                self._listening = await psycopg.AsyncConnection.connect(self._listen_url, autocommit=True)
+                await self._listening.execute(f"listen {CHANNEL}".encode())
+                return []
+            return [note.payload async for note in self._listening.notifies(timeout=LOOK_SECONDS, stop_after=1)]
+        except psycopg.Error:
+            if self._listening is not None:
+                await self._listening.close()
+                self._listening = None
+            await asyncio.sleep(LOOK_SECONDS)
+            return []
+
+    def figures(self) -> dict[str, float]:
+        stats = self._pool.get_stats()
+        return {f"database_{name}": float(stats.get(name, 0)) for name in ("pool_size", "pool_available")}
+
+
+class _OnConnection:
+    """Statements on one connection, alone or in a transaction."""
+
+    def __init__(self, database: PostgresDatabase, connection: Connection) -> None:
+        self._spell = database._spell
+        self._connection = connection
+
+    async def run(self, statement: str, *values: object) -> list[Row]:
+        cursor = await self._connection.execute(self._spell(statement), values)
+        return await cursor.fetchall() if cursor.description else []
+
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+        given = [
+            {
+                "op": change.op,
+                "key": change.key,
+                "folded": change.folded,
+                "condition": change.condition,
+                "etag": change.etag,
+                "content": change.content,
+                "size": change.size,
+                "saved": change.saved,
+                "reason": change.reason,
+            }
+            for change in changes
+        ]
+        values = (author.team, author.member, author.token, at, json.dumps(given))
+        ((answer,),) = await (await self._connection.execute(_APPLY, values)).fetchall()
+        outcomes = [
+            Changed(key, outcome, etag, rev, bool(gone)) for key, outcome, etag, rev, gone in answer["outcomes"]
+        ]
+        return answer["revision"], outcomes

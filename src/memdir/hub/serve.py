@@ -1,0 +1,120 @@
+"""Runs one worker: a socket, TLS or loopback, and a log that holds nothing of a request but its route."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import os
+import socket
+import sys
+from dataclasses import dataclass
+
+import uvicorn
+
+from memdir.errors import MemdirError, UsageError
+from memdir.hub.app import HubApp, to_stderr
+from memdir.hub.bounds import MOST_WAITING
+from memdir.hub.http_guard import GuardedHttp
+from memdir.hub.hub_database import open_database
+from memdir.hub.hub_state import Hub
+
+READ_SECONDS = 75  # for an answer to be read, and between requests of one connection
+END_SECONDS = 5  # for answers on their way when the hub is told to end
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a worker is reached, and on what it stands."""
+
+    database: str
+    host: str
+    port: int
+    tls_cert: str = ""
+    tls_key: str = ""
+    behind_proxy: bool = False
+    pooler: bool = False
+    listen: str = ""
+    access_log: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls_cert else "http"
+
+
+def require_private(serving: Serving) -> None:
+    """Tokens and texts go over a wire encrypted, or over none at all."""
+    if bool(serving.tls_cert) != bool(serving.tls_key):
+        raise UsageError("TLS takes both --tls-cert and --tls-key")
+    for path in (serving.tls_cert, serving.tls_key):
+        if path and not os.path.isfile(path):
+            raise UsageError(f"there is no file {path}")
+    if not serving.tls_cert and not serving.behind_proxy and not _is_loopback(serving.host):
+        remedy = "Give --tls-cert and --tls-key, or say --behind-proxy where a proxy in front of it speaks TLS"
+        raise UsageError(f"without TLS the hub is served on this machine only, not on {serving.host}", remedy=remedy)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def prepare(serving: Serving) -> None:
+    """Open the database once, and bring its tables up to date."""
+
+    async def opened() -> None:
+        database = open_database(serving.database, pooler=serving.pooler)
+        await database.connect()
+        await database.close()
+
+    asyncio.run(opened())
+
+
+def bound_socket(serving: Serving) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+        return socket.create_server((serving.host, serving.port), family=family, backlog=2_048)
+    except OSError as error:
+        told = f"the hub cannot listen on {serving.host} port {serving.port}: {error.strerror}"
+        raise MemdirError(told, remedy="Choose another with --port") from None
+
+
+def run(serving: Serving, listening: socket.socket) -> None:
+    """Serve until told to end."""
+    hub = Hub(open_database(serving.database, pooler=serving.pooler, listen=serving.listen))
+    config = uvicorn.Config(
+        HubApp(hub, access_log=serving.access_log),
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        http=GuardedHttp,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=READ_SECONDS,
+        timeout_graceful_shutdown=END_SECONDS,
+        limit_concurrency=MOST_WAITING + 1_000,
+        ssl_certfile=serving.tls_cert or None,
+        ssl_keyfile=serving.tls_key or None,
+    )
+    log = logging.getLogger("uvicorn.error")
+    log.handlers, log.propagate = [_PlaceOnly()], False
+    log.setLevel(logging.ERROR)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+class _PlaceOnly(logging.Handler):
+    """What broke and where. The message of an error may hold what a client sent, so it is not told."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind, at = record.getMessage().splitlines()[0], ""
+        if record.exc_info and record.exc_info[0]:
+            kind, trace = record.exc_info[0].__name__, record.exc_info[2]
+            while trace is not None:
+                at = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+                trace = trace.tb_next
+        to_stderr(json.dumps({"error": kind, "where": at}))

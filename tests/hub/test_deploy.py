@@ -1,0 +1,39 @@
+"""What `deploy/` starts exists: the commands and options in it are those of today."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from memdir.cli.context import build_parser
+from memdir.cli.entry import command_places, load_command
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+LINES = [
+    line.partition("memdir ")[2]
+    for unit in sorted(DEPLOY.glob("*.service"))
+    for line in re.findall(r"^ExecStart=(.*)", unit.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+def container_line() -> str:
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    words = [json.loads(found) for found in re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])", text, re.MULTILINE)]
+    return " ".join(word for part in words for word in part).partition("memdir ")[2]
+
+
+@pytest.mark.parametrize("line", [*LINES, container_line()])
+def test_what_is_started_is_a_command_of_today(line: str) -> None:
+    group, action, *words = shlex.split(line)
+    command = load_command(command_places()[f"{group} {action}"])
+    build_parser(f"{group} {action}", command).parse_args(words)
+
+
+def test_the_units_say_nothing_of_their_own_to_everybody() -> None:
+    for unit in DEPLOY.glob("*.service"):
+        text = unit.read_text(encoding="utf-8")
+        assert "StateDirectoryMode=0700" in text and "NoNewPrivileges=yes" in text

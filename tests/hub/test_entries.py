@@ -1,0 +1,220 @@
+"""Entries over HTTP, the same on SQLite and PostgreSQL (E4, E6, E7)."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+
+from tests.hub.servers import Client, HubServer
+
+Join = Callable[..., Client]
+NOTE = "---\nname: Pooling\ndescription: how we pool\ntype: project\n---\n\nPool size is 20.\n"
+
+
+def etag_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_what_one_member_writes_another_reads_with_its_author_and_time(team: Client, join: Join) -> None:
+    bob = join("bob")
+    made = bob.ask("PUT", "entries/db/pool.md", NOTE.encode(), If_None_Match="*", Memdir_Saved="2026-09-01T10:00:00Z")
+    assert (made.status, made.body) == (201, {"key": "db/pool.md", "etag": etag_of(NOTE), "revision": 1})
+    got = team.get("db/pool.md")
+    assert (got.status, got.data.decode(), got.headers["etag"]) == (200, NOTE, f'"{etag_of(NOTE)}"')
+    assert got.headers["memdir-by"] == bob.member
+    (one,) = team.manifest()["entries"]
+    assert (one["by"], one["saved"]) == ({"id": bob.member, "name": "bob"}, "2026-09-01T10:00:00Z")
+    assert team.get("db/pool.md", If_None_Match=f'"{etag_of(NOTE)}"').status == 304
+
+
+def test_a_text_stays_as_it_is_to_the_byte(team: Client) -> None:
+    texts = ("", "a\r\nb\rc\n\n", "ünï — 日本語 \U0001f9e0", "word and " * 7_281, "\u2028'\"\\%s $1 ?;--")
+    for number, text in enumerate(texts):
+        assert team.put(f"n{number}.md", text).status == 201
+        assert team.get(f"n{number}.md").data == text.encode()
+
+
+def test_a_write_takes_the_version_it_was_made_from(team: Client, join: Join) -> None:
+    bob = join("bob")
+    first = team.put("a.md", "one").body["etag"]
+    assert team.ask("PUT", "entries/a.md", b"two").status == 428
+    assert team.put("a.md", "two").status == 412
+    assert bob.put("a.md", "two", first).body["revision"] == 2
+    late = team.put("a.md", "three", first)
+    assert (late.status, late.kind) == (412, "conflict")
+    assert late.body["current"] == {"etag": etag_of("two"), "revision": 2, "deleted": False}
+    assert team.get("a.md").data == b"two"
+
+
+def test_a_repeated_write_is_no_second_one(team: Client) -> None:
+    """The answer was lost, the client sends it again."""
+    first = team.put("a.md", "one").body
+    assert team.put("a.md", "one").body == first
+    second = team.put("a.md", "two", first["etag"]).body
+    assert team.put("a.md", "two", first["etag"]).body == second
+    gone = team.delete("a.md", second["etag"])
+    assert team.delete("a.md", second["etag"]).body == gone.body
+    assert team.manifest(0)["revision"] == 3
+
+
+def test_a_deletion_is_told_and_the_name_is_free_again(team: Client) -> None:
+    etag = team.put("a.md", "one").body["etag"]
+    team.put("b.md", "two")
+    assert team.delete("a.md", etag_of("other")).status == 412
+    assert team.delete("a.md", etag).status == 200
+    assert team.get("a.md").status == 410
+    assert team.delete("nothing.md", etag).status == 404
+    assert [(one["key"], one["deleted"]) for one in team.manifest(2)["entries"]] == [("a.md", True)]
+    assert team.keys() == ["b.md"], "who begins is not told of what is gone"
+    assert team.put("a.md", "one again", etag).body["current"] == {"etag": None, "revision": 3, "deleted": True}
+    assert team.put("a.md", "one again").status == 201
+    assert team.keys() == ["a.md", "b.md"]
+
+
+def test_a_batch_judges_each_change_by_itself(team: Client) -> None:
+    team.put("old.md", "old")
+    stale = {"op": "put", "key": "old.md", "content": "new", "ifMatch": etag_of("other")}
+    answer = team.batch(
+        {"op": "put", "key": "a.md", "content": "one", "ifMatch": None},
+        stale,
+        {"op": "put", "key": "../up.md", "content": "x", "ifMatch": None},
+        {"op": "put", "key": "CLAUDE.md", "content": "x", "ifMatch": None},
+        {"op": "delete", "key": "none.md", "ifMatch": etag_of("x")},
+        {"op": "put", "key": "big.md", "content": "x" * 65_537, "ifMatch": None},
+        {"op": "put", "key": "b.md", "content": "two", "ifMatch": None},
+    )
+    assert [one["status"] for one in answer["results"]] == [201, 412, 422, 422, 404, 413, 201]
+    assert answer["results"][1]["current"]["etag"] == etag_of("old")
+    assert answer["revision"] == 3
+    assert team.keys() == ["a.md", "b.md", "old.md"]
+
+
+def test_a_rename_in_case_only_passes_in_one_batch_and_two_such_names_never_live_together(team: Client) -> None:
+    etag = team.put("Notes.md", "one").body["etag"]
+    clash = team.put("notes.md", "one")
+    assert (clash.status, clash.kind) == (409, "same-name")
+    answer = team.batch(
+        {"op": "put", "key": "notes.md", "content": "one", "ifMatch": None},
+        {"op": "delete", "key": "Notes.md", "ifMatch": etag},
+    )
+    assert [one["status"] for one in answer["results"]] == [201, 200]
+    assert team.keys() == ["notes.md"]
+
+
+def test_pages_of_a_manifest_miss_nothing(team: Client) -> None:
+    changes = [{"op": "put", "key": f"n{n:03}.md", "content": f"text {n}", "ifMatch": None} for n in range(100)]
+    team.batch(*changes)
+    found: dict[str, str] = {}
+    since, more = 0, True
+    while more:
+        page = team.manifest(since, "&limit=7&content=1")
+        found |= {one["key"]: one["content"] for one in page["entries"]}
+        since, more = page["revision"], page["more"]
+    assert found == {change["key"]: change["content"] for change in changes}
+    assert team.manifest(since) == {"revision": 100, "more": False, "entries": [], "purged": []}
+    again = team.ask("GET", f"entries?since={since}", If_None_Match=f'"r{since}"')
+    assert again.status == 304
+
+
+def test_a_page_with_texts_is_bounded_in_bytes(team: Client) -> None:
+    texts = [
+        {"op": "put", "key": f"n{n}.md", "content": "some words of a page " * 2_900, "ifMatch": None} for n in range(90)
+    ]
+    team.batch(*texts)
+    page = team.ask("GET", "entries?since=0&content=1")
+    assert page.body["more"] and len(page.data) < 4_400_000
+
+
+def test_who_asks_since_a_revision_misses_no_change_beside_many_writers(team: Client, join: Join) -> None:
+    """A counter row of the team, not a sequence: what commits late has no lower number."""
+    writers, each = 4, 40
+    clients = [join(f"writer {number}") for number in range(writers)]
+
+    def write(who: int) -> None:
+        for number in range(each):
+            assert clients[who].put(f"w{who}n{number}.md", f"{who} {number}").status == 201
+
+    threads = [threading.Thread(target=write, args=(who,)) for who in range(writers)]
+    for thread in threads:
+        thread.start()
+    seen: list[str] = []
+    since = 0
+    while since < writers * each:
+        page = team.manifest(since)
+        seen += [one["key"] for one in page["entries"]]
+        since = page["revision"]
+        if since < writers * each:
+            team.ask("GET", f"changes?since={since}&wait=5")
+    for thread in threads:
+        thread.join()
+    assert len(seen) == len(set(seen)) == writers * each
+
+
+def test_of_many_who_change_one_entry_none_loses_a_change(team: Client, join: Join) -> None:
+    team.put("count.md", "0")
+    clients = [join(name) for name in ("bob", "cleo", "dan")]
+
+    def count(client: Client) -> None:
+        done = 0
+        while done < 10:
+            now = client.get("count.md")
+            text = f"{int(now.data.split()[0]) + 1} by {client.member}"
+            done += client.put("count.md", text, now.headers["etag"].strip('"')).status == 200
+
+    threads = [threading.Thread(target=count, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert team.get("count.md").data.startswith(b"30 ")
+
+
+def test_a_waiting_client_hears_of_a_change_within_a_second(team: Client, join: Join) -> None:
+    bob = join("bob")
+    heard: list[float] = []
+
+    def wait() -> None:
+        assert bob.ask("GET", "changes?since=0&wait=20").body == {"revision": 1}
+        heard.append(time.monotonic())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    written = time.monotonic()
+    team.put("a.md", "one")
+    thread.join()
+    assert heard[0] - written < 1.0
+    assert team.ask("GET", "changes?since=0&wait=20").body == {"revision": 1}
+    assert team.ask("GET", "changes?since=1&wait=0").body == {"revision": 1}
+
+
+def test_caps_of_a_team_are_kept(hub: HubServer) -> None:
+    team = hub.team("small", entries=2, entry_bytes=10, team_bytes=15)
+    assert team.put("a.md", "x" * 11).status == 413
+    etag = team.put("a.md", "x" * 10).body["etag"]
+    full = team.put("b.md", "x" * 6)
+    assert (full.status, full.kind) == (409, "cap")
+    team.put("b.md", "x" * 5)
+    assert team.put("c.md", "").kind == "cap"
+    assert team.put("a.md", "y" * 10, etag).status == 200, "what takes no more room passes"
+    assert team.ask("GET", "/v1/me").body["used"] == {"entries": 2, "bytes": 15}
+
+
+def test_versions_tell_who_wrote_what_and_can_be_erased(team: Client, join: Join) -> None:
+    bob = join("bob")
+    first = bob.put("a.md", "a word that should not be kept").body["etag"]
+    team.put("a.md", "fine", first)
+    shown = team.ask("GET", "versions?key=a.md").body["versions"]
+    assert [(one["revision"], one["by"]["name"], one["redacted"]) for one in shown] == [
+        (2, "ana", False),
+        (1, "bob", False),
+    ]
+    assert bob.ask("GET", "versions/1").data == b"a word that should not be kept"
+    assert bob.ask("POST", "versions/1/redact").status == 403
+    assert team.ask("POST", "versions/2/redact").kind == "current"
+    assert team.ask("POST", "versions/1/redact").status == 200
+    assert bob.ask("GET", "versions/1").status == 410
+    assert team.ask("GET", "versions?before=2").body["versions"][0]["redacted"]
+    assert team.get("a.md").data == b"fine"
+    assert team.ask("GET", "audit").body["actions"][0]["action"] == "redact"

@@ -1,0 +1,223 @@
+"""`memdir hub serve`: starting, ending, TLS, a database that goes away and comes back, backup and restore."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.hub.servers import Client, HubServer, Postgres, postgres_programs, start_hub
+
+HUB = [sys.executable, "-m", "memdir.cli.entry", "hub"]
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database of the kind that the test asks for."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "new" / "hub.sqlite3")
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = f"new_{os.getpid()}_{time.monotonic_ns()}"
+    run_sql(server, f"create database {name}")
+    yield server.url_of(name)
+
+
+def run_sql(server: Postgres, statement: str) -> None:
+    psql = shutil.which("psql") or str(postgres_programs() or "") + "/psql"
+    subprocess.run([psql, "-q", server.url, "-c", statement], check=True, capture_output=True)
+
+
+on_both = pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+
+
+def test_it_starts_at_once_on_a_file_in_memdirs_home(memdir: Callable[..., Ran], tmp_path: Path) -> None:
+    made = json.loads(memdir("hub", "admin", "add-team", "acme", "--admin", "ana", "--json").out)
+    file = tmp_path / "home" / "hub" / "hub.sqlite3"
+    assert file.stat().st_mode & 0o777 == 0o600
+    server = start_hub(str(file), tmp_path / "log")
+    try:
+        assert Client(server.port, made["token"]).ask("GET", "/v1/me").body["team"]["name"] == "acme"
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--host", "0.0.0.0"), "without TLS the hub is served on this machine only"),
+        (("--host", "::"), "without TLS the hub is served on this machine only"),
+        (("--host", "hub.example.org"), "without TLS the hub is served on this machine only"),
+        (("--tls-cert", "x.crt"), "TLS takes both"),
+        (("--tls-cert", "x.crt", "--tls-key", "x.key"), "there is no file x.crt"),
+        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "cannot be reached"),
+    ],
+)
+def test_what_would_be_unsafe_or_cannot_work_is_refused(
+    memdir: Callable[..., Ran], words: tuple[str, ...], told: str
+) -> None:
+    ran = memdir("hub", "serve", "--check", *words)
+    assert ran.code != 0 and told in ran.err
+
+
+def test_a_proxy_may_stand_in_front(memdir: Callable[..., Ran]) -> None:
+    assert memdir("hub", "serve", "--check", "--host", "0.0.0.0", "--behind-proxy").code == 0
+
+
+def test_tls_by_the_server_itself(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to make a certificate with")
+    key, cert = tmp_path / "hub.key", tmp_path / "hub.crt"
+    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([*new, *names], check=True, capture_output=True)
+    words = ["serve", "--json", "--port", "0", "--database", str(tmp_path / "hub.sqlite3")]
+    process = subprocess.Popen(
+        [*HUB, *words, "--tls-cert", str(cert), "--tls-key", str(key)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout
+    try:
+        told = b"".join(iter(process.stdout.readline, b"}\n")) + b"}"
+        url = json.loads(told)["url"]
+        assert url.startswith("https://")
+        trusted = ssl.create_default_context(cafile=str(cert))
+        until = time.monotonic() + 20
+        while True:
+            try:
+                with urllib.request.urlopen(f"{url}/health", context=trusted, timeout=5) as got:
+                    assert json.load(got) == {"ok": True}
+                break
+            except OSError:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+@on_both
+def test_of_several_that_start_at_once_one_makes_the_tables(place: str) -> None:
+    check = [*HUB, "serve", "--check", "--database", place]
+    running = [subprocess.Popen(check, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(3)]
+    assert [(one.communicate()[1].decode(), one.returncode) for one in running] == [("", 0)] * 3
+
+
+@on_both
+def test_a_database_of_a_newer_version_is_left_alone(place: str, memdir: Callable[..., Ran]) -> None:
+    assert memdir("hub", "serve", "--check", "--database", place).code == 0
+    HubServer(place, 0, None, Path()).rows("insert into hub_migrations values (9999, 'x') returning number")  # type: ignore[arg-type]
+    ran = memdir("hub", "serve", "--check", "--database", place)
+    assert ran.code == 1 and "made by a newer memdir" in ran.err
+
+
+@on_both
+def test_what_was_acknowledged_is_there_after_a_kill(place: str, tmp_path: Path) -> None:
+    server = start_hub(place, tmp_path / "log")
+    team = server.team("acme")
+    acknowledged: list[str] = []
+
+    def write() -> None:
+        number = 0
+        while True:
+            try:
+                if team.put(f"n{number}.md", f"text {number}").status != 201:
+                    return
+            except OSError:
+                return
+            acknowledged.append(f"n{number}.md")
+            number += 1
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    while len(acknowledged) < 20:
+        time.sleep(0.01)
+    os.kill(server.process.pid, signal.SIGKILL)
+    writing.join()
+    server.stop()
+    again = start_hub(place, tmp_path / "log")
+    try:
+        after = Client(again.port, team.token, team.team)
+        assert set(acknowledged) <= set(after.keys())
+        used = after.ask("GET", "/v1/me").body["used"]
+        assert used["entries"] == len(after.keys()) and after.manifest()["revision"] == used["entries"]
+    finally:
+        again.stop()
+
+
+def test_health_asks_no_database_and_the_hub_goes_on_when_it_is_back(postgres: Postgres, tmp_path: Path) -> None:
+    server = start_hub(postgres.url, tmp_path / "log")
+    try:
+        team = server.team("patient")
+        team.put("a.md", "one")
+        postgres.stop("immediate")
+        try:
+            assert team.ask("GET", "/health").status == 200
+            gone = team.put("b.md", "two")
+            assert (gone.status, gone.kind) == (503, "busy")
+            assert int(gone.headers["retry-after"]) > 0
+        finally:
+            postgres.start()
+        until = time.monotonic() + 20
+        while (now := team.put("b.md", "two")).status == 503 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert now.status == 201
+        assert team.get("a.md").data == b"one"
+    finally:
+        server.stop()
+
+
+def test_a_copy_of_sqlite_made_while_it_is_written_can_be_served(tmp_path: Path) -> None:
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    team = server.team("acme")
+    for number in range(5):
+        team.put(f"n{number}.md", "text")
+    server.admin("backup", str(tmp_path / "copy.sqlite3"))
+    team.put("later.md", "text")
+    server.stop()
+    restored = start_hub(str(tmp_path / "copy.sqlite3"), tmp_path / "log")
+    try:
+        after = Client(restored.port, team.token, team.team)
+        assert after.keys() == [f"n{number}.md" for number in range(5)]
+        restored.admin("restored")
+        assert after.put("n9.md", "text").body["revision"] == 1_000_006
+        assert len(after.manifest(6)["entries"]) == 6, "who saw the sixth revision looks at everything again"
+        assert after.get("n0.md").data == b"text"
+    finally:
+        restored.stop()
+
+
+def test_a_dump_of_postgresql_can_be_restored_and_served(postgres: Postgres, tmp_path: Path) -> None:
+    if shutil.which("pg_dump") is None:
+        pytest.skip("there is no pg_dump here")
+    run_sql(postgres, "create database source")
+    run_sql(postgres, "create database target")
+    server = start_hub(postgres.url_of("source"), tmp_path / "log")
+    team = server.team("acme")
+    team.put("a.md", "ünï\r\n")
+    server.stop()
+    dump = tmp_path / "hub.dump"
+    subprocess.run(["pg_dump", "-Fc", "-f", str(dump), postgres.url_of("source")], check=True)
+    subprocess.run(["pg_restore", "--exit-on-error", "-d", postgres.url_of("target"), str(dump)], check=True)
+    restored = start_hub(postgres.url_of("target"), tmp_path / "log")
+    try:
+        after = Client(restored.port, team.token, team.team)
+        restored.admin("restored")
+        assert after.get("a.md").data == "ünï\r\n".encode()
+        assert after.put("b.md", "two").body["revision"] == 1_000_002
+    finally:
+        restored.stop()
