@@ -14,6 +14,7 @@ import pytest
 
 from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import TeamCaps
+from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
@@ -248,33 +249,31 @@ def secrets() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("form", list(secrets()))
 @pytest.mark.parametrize("place", ["body", "field"])
-def test_a_secret_never_leaves_in_whatever_dress(team: Team, form: str, place: str, tmp_path: Path) -> None:
+def test_a_secret_never_leaves_in_whatever_dress(team: Team, place: str, tmp_path: Path) -> None:
     ann, bob = team("ann", "bob")
-    value = secrets()[form]
-    if place == "field" and "\n" in value:
-        pytest.skip("a field has one line")
-    text = memory_text("x", value) if place == "body" else memory_text("x", "y").replace("about x", value)
-    ann.put("leak.md", text)
+    values = {form: value for form, value in secrets().items() if place == "body" or "\n" not in value}
+    for form, value in values.items():
+        text = memory_text("x", value) if place == "body" else memory_text("x", "y").replace("about x", value)
+        ann.put(f"leak_{form}.md", text)
     ann.put("fine.md", memory_text("fine", BODY))
     report = ann.sync()
-    assert report.sent == ["fine.md"] and report.left_out["leak.md"].reason == "secret"
-    told = report.left_out["leak.md"].told
-    assert "github" in told and "line" in told and value not in told and github_token()[:10] not in told
+    assert report.sent == ["fine.md"]
+    assert {key for key, one in report.left_out.items() if one.reason == "secret"} == {f"leak_{f}.md" for f in values}
+    for form, value in values.items():
+        told = report.left_out[f"leak_{form}.md"].told
+        assert "github" in told and "line" in told and value not in told and github_token()[:10] not in told
     assert bob.sync().taken == ["fine.md"]
-    needles = (value.encode(), github_token().encode())
+    needles = [github_token().encode(), *(value.encode() for value in values.values())]
     for path in (tmp_path / "remote").rglob("*"):
-        if path.is_file():
-            assert not any(needle in path.read_bytes() for needle in needles)
-    names = [event.name for event in ann.events.events]
-    assert "team.secret_skipped" in names and not any(value in str(event) for event in ann.events.events)
+        assert not path.is_file() or not any(needle in path.read_bytes() for needle in needles)
+    told = [str(event) for event in ann.events.events]
+    assert sum("team.secret_skipped" in one for one in told) == len(values)
+    assert not any(value in one for one in told for value in values.values())
 
 
 def test_a_secret_that_somebody_else_put_there_is_not_taken_in(team: Team) -> None:
     ann, bob = team("ann", "bob")
-    from memdir.share.remote import Delta, Manifest, Version, digest_of
-
     data = memory_text("leak", f"The token is {github_token()}").encode()
     ann.remote.push(Delta({"leak.md": Version(digest_of(data), "ann")}, {"leak.md": data}), expected=Manifest())
     report = bob.sync()
@@ -374,25 +373,24 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("key", HOSTILE)
-def test_no_key_of_a_remote_leads_out(team: Team, key: str, tmp_path: Path) -> None:
+def test_no_key_of_a_remote_leads_out(team: Team, tmp_path: Path) -> None:
     """E3 on the way in: whatever a remote's content says, it is judged as if nobody had."""
-    from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
-
     data = memory_text("x", "out").encode()
 
     class Hostile:
         def pull(self, known: Manifest) -> Delta:
-            return Delta({key: Version(digest_of(data), "eve")}, {key: data}, "1")
+            del known
+            return Delta(dict.fromkeys(HOSTILE, Version(digest_of(data), "eve")), dict.fromkeys(HOSTILE, data), "1")
 
         def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+            del expected
             return PushResult(dict(delta.versions))
 
     (ann,) = team("ann")
     ann.remote = Hostile()
     before = sorted(path for path in tmp_path.rglob("*") if "memory.state" not in str(path))
     report = ann.sync()
-    assert report.taken == [] and report.left_out
+    assert report.taken == [] and report.left_out.keys() == set(HOSTILE)
     assert sorted(path for path in tmp_path.rglob("*") if "memory.state" not in str(path)) == before
 
 

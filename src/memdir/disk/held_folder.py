@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import FOLDER_MODE
@@ -53,6 +54,13 @@ def _opened_in(descriptor: int, component: str, *, create: bool, told: str) -> i
                 os.fsync(descriptor)
         return os.open(component, _FOLDER | NO_LINK, dir_fd=descriptor)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
-            raise PathEscape(f"a part of {told!a} is a link or a file, no folder", remedy="Remove the link") from None
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK) and _is_link(descriptor, component):
+            raise PathEscape(f"a part of {told!a} is a link, no folder", remedy="Remove the link") from None
         raise
+
+
+def _is_link(descriptor: int, component: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(component, dir_fd=descriptor, follow_symlinks=False).st_mode)
+    except OSError:
+        return True  # it is swapped back and forth: whoever does so is not trusted
