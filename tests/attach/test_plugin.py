@@ -29,10 +29,16 @@ def test_every_manifest_has_this_version_and_the_server() -> None:
 def test_every_hook_is_one_that_memdir_answers_and_none_can_stop_a_turn() -> None:
     """No timeout: Gemini counts it in milliseconds, the others in seconds; the hook has a limit of its own."""
     hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-    assert {EVENTS[event] for event in hooks} == {"start", "prompt", "stop", "compact", "end"}
+    assert {EVENTS[event] for event in hooks} == {"start", "prompt", "stop", "compact", "end", "tool", "tool done"}
     for event, groups in hooks.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
             assert hook == {"type": "command", "command": f"memdir hook auto {event} || true"}
+
+
+def test_the_folder_is_a_marketplace_of_its_own() -> None:
+    """Claude Code and Codex install from a marketplace only: this one offers what lies beside it."""
+    offered = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())
+    assert [(one["name"], one["source"]) for one in offered["plugins"]] == [(offered["name"], "./")]
 
 
 def test_skill_and_commands_say_what_they_are_for() -> None:
