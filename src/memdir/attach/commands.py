@@ -212,6 +212,8 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan) -> list[str]:
     lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
     if "codex" in names:
         lines.append("Codex asks you to trust the hooks when you start it next: without that it runs none of them")
+    if "opencode" in names:
+        lines.append("opencode installs its plugin library at its next start: be online then")
     return lines
 
 
