@@ -125,6 +125,9 @@ data:
 eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
 	@$(BIN)/python -m evals.recall_table --data $(DATA)
 
+eval-stores: $(STAMP)  ## Recall over small stores, those that were read beside the unread, one table
+	@$(BIN)/python -m evals.stores
+
 eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
 	@$(BIN)/python -m evals.resume
 	@$(BIN)/python -m evals.damage
