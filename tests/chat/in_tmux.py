@@ -16,7 +16,7 @@ from tests.chat.hosts import KEY, QUIET, chosen
 from tests.model.providers import ANTHROPIC
 from tests.provider_server import ProviderServer
 
-SECONDS = 30.0  # until something is shown, on a busy machine
+SECONDS = 60.0  # until something is shown, on a busy machine
 LOOK_SECONDS = 0.05
 NO_TMUX = "" if shutil.which("tmux") else "tmux is not installed, so the chat is not tried in a real terminal"
 
