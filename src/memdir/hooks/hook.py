@@ -110,6 +110,10 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         from memdir.hooks.worker import work
 
         return work(words[1])
+    if words[:1] == ["--sync"]:
+        from memdir.hooks.worker import sync_team
+
+        return sync_team(words[1])
     if words[:1] == ["--daemon"]:
         from memdir.hooks.daemon import serve
 
@@ -140,6 +144,10 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
             from memdir.hooks.daemon_client import bring_up
 
             bring_up(memory)  # the host has its answer
+        if event in ("start", "end") and memory.syncs:  # not between: a turn may be under way (E4)
+            from memdir.hooks.work_queue import detach
+
+            detach("--sync", memory.layout.work_tree)
     return None
 
 
