@@ -15,7 +15,7 @@ from memdir.share.behind import TeamBehind
 from memdir.share.team import Address
 from tests.hooks.agents import Agent, wait_for
 from tests.hooks.conftest import MakeAgent, make_agent  # noqa: F401 - a fixture
-from tests.share.remotes import Member, made, member, memory_text
+from tests.share.remotes import FolderPlace, Member, member, memory_text
 
 
 @pytest.fixture
@@ -23,8 +23,7 @@ def bob(tmp_path: Path) -> Member:
     """A teammate."""
     import time
 
-    where = made("folder", tmp_path / "remote")
-    bob = member("folder", where, "bob", tmp_path, time.time)
+    bob = member(FolderPlace(tmp_path / "remote"), "bob", tmp_path, time.time)
     bob.put("deploys.md", memory_text("deploys", "Deploys go out on Tuesdays."))
     bob.sync()
     return bob
@@ -77,7 +76,7 @@ def test_several_changes_are_one_push_and_take_nothing_in() -> None:
 
 
 def test_hooks_pull_at_the_start_and_give_at_the_end(
-    make_agent: MakeAgent,
+    make_agent: MakeAgent,  # noqa: F811 - the fixture
     project: Path,
     bob: Member,
 ) -> None:
