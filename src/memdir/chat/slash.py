@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memdir.agent import BackgroundTask
+from memdir.agent import BackgroundTask, DiskFiles
 from memdir.chat.own_commands import own_commands
 from memdir.chat.permissions import diff_of
 from memdir.errors import MemdirError, MemoryNotFound
@@ -197,9 +197,8 @@ class Slash:
         if not chat.host.recalled:
             chat.screen.notice("Nothing was recalled for the last message.")
         for path in chat.host.recalled:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines = file.read().split("\n")
-            chat.screen.opened(path, "\n".join(lines[:SHOWN_LINES]))
+            text = DiskFiles().read(path).decode("utf-8", "replace")
+            chat.screen.opened(path, "\n".join(text.split("\n")[:SHOWN_LINES]))
 
     async def do_open(self, words: str) -> None:
         """show all that a tool told: /open [NUMBER]"""
