@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 30_370,
     "files without model/builtin": 297,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 6_140,
-    "lines in all": 53_380,  # with 2,000 of the chat
+    "lines in all": 53_410,  # with 2,000 of the chat
     "files in all": 343,
 }
 
