@@ -63,6 +63,9 @@ test-pythons: $(STAMP)  ## The wheel, and a short part of the tests, on every Py
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_dream_lock.py tests/agent/bash/test_doors.py --faults=all
 
+test-chat-soak: $(STAMP)  ## 500 turns of a chat with the built-in model: memory, files, threads, processes flat (minutes)
+	$(RUN) CHAT_SOAK_TURNS=500 $(BIN)/python -m pytest -q -s -n 0 --timeout 1800 tests/chat/test_soak.py
+
 CLIENTS := .clients/.installed
 
 # Where they cannot be had, the tests are skipped and this says why. node comes with them: some need 22 or newer.
