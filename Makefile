@@ -116,7 +116,10 @@ bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty p
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
+bench-hub: $(STAMP)  ## CPU time of the hub for a request beside a bare ASGI answer, and of the secret scan
+	@$(RUN) $(BIN)/python -m benchmarks.hub
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-hub  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:
