@@ -22,7 +22,7 @@ from memdir.hub.hub_state import Hub
 from memdir.hub.job_routes import JobRoutes
 from memdir.hub.jobs import oldest
 from memdir.hub.people_routes import PeopleRoutes
-from memdir.hub.reply import HubRefusal, Reply, answer, not_found
+from memdir.hub.reply import HttpReply, HubRefusal, answer, not_found
 
 QUIET = frozenset((200, 201, 304, 404, 409, 410, 412, 428))  # the everyday; the rest is worth a line of the log
 RETRY_SECONDS = 2
@@ -145,4 +145,4 @@ class HubApp:
             lines.append(f'memdir_hub_requests_total{{route="{route}",status="{status}"}} {times}')
         for route, seconds in sorted(self._hub.seconds.items()):
             lines.append(f'memdir_hub_request_seconds_total{{route="{route}"}} {seconds:.6f}')
-        return Reply(200, "\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4")
+        return HttpReply(200, "\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4")

@@ -40,7 +40,7 @@ class HubRefusal(Exception):
         told: dict[str, object] = {"kind": self.kind, "message": self.message, "remedy": self.remedy}
         return {**told, "kinds": list(self.kinds)} if self.kinds else told
 
-    def response(self) -> Reply:
+    def response(self) -> HttpReply:
         body: dict[str, object] = {"error": self.error}
         if self.current is not None:
             body["current"] = self.current
@@ -51,7 +51,7 @@ class HubRefusal(Exception):
         return answer(body, self.status, self.headers)
 
 
-class Reply(Response):
+class HttpReply(Response):
     """An answer whose headers are written as they are sent."""
 
     def __init__(self, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]) -> None:
@@ -63,17 +63,17 @@ class Reply(Response):
             self.raw_headers += [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
 
 
-def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpReply:
     more = [(name.encode(), value.encode()) for name, value in headers.items()] if headers else []
-    return Reply(status, _in_json(body).encode("utf-8", "backslashreplace"), b"application/json", *more)
+    return HttpReply(status, _in_json(body).encode("utf-8", "backslashreplace"), b"application/json", *more)
 
 
-def text_reply(content: str, etag: str, *more: tuple[bytes, bytes]) -> Reply:
-    return Reply(200, content.encode(), b"text/markdown; charset=utf-8", (b"etag", b'"%b"' % etag.encode()), *more)
+def text_reply(content: str, etag: str, *more: tuple[bytes, bytes]) -> HttpReply:
+    return HttpReply(200, content.encode(), b"text/markdown; charset=utf-8", (b"etag", b'"%b"' % etag.encode()), *more)
 
 
-def unchanged(etag: str) -> Reply:
-    return Reply(304, b"", b"", (b"etag", b'"%b"' % etag.encode()))
+def unchanged(etag: str) -> HttpReply:
+    return HttpReply(304, b"", b"", (b"etag", b'"%b"' % etag.encode()))
 
 
 def not_found(what: str = "there is nothing of that name here") -> HubRefusal:
