@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 30_390,
     "files without model/builtin": 305,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 6_140,
-    "lines in all": 54_830,  # with 2,000 of the chat
+    "lines in all": 54_870,  # with 2,000 of the chat
     "files in all": 350,
 }
 
