@@ -122,13 +122,16 @@ bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty p
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
+bench-hub: $(STAMP)  ## CPU time of the hub for a request beside a bare ASGI answer, and of the secret scan
+	@$(RUN) $(BIN)/python -m benchmarks.hub
+
 bench-chat: $(STAMP)  ## From exec until a typed character is echoed, beside a bare prompt
 	@$(RUN) $(BIN)/python -m benchmarks.chat
 
 bench-sync: $(STAMP)  ## A sync of 1,000 memories when nothing has changed: requests, processes, time
 	@$(RUN) $(BIN)/python -m benchmarks.sync
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-sync bench-chat  ## All benchmarks
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-sync bench-chat bench-hub  ## All benchmarks
 
 DATA ?= ../shared/evals
 data:

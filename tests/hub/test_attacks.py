@@ -411,7 +411,7 @@ def test_a_large_number_of_slow_clients_keeps_nobody_waiting(hub: HubServer, vic
 
 def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:
     """With bounds of half a second instead of ten and twenty."""
-    limits = "import memdir.hub.http_guard as g, memdir.hub.bounds as b; g.HEAD_SECONDS = b.BODY_SECONDS = 0.5"
+    limits = "import memdir.hub.http_guard as guard; guard.HEAD_SECONDS = guard.BODY_SECONDS = 0.5"
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=limits)
     try:
         team = server.team("acme")
