@@ -37,7 +37,7 @@ _LINE = re.compile(r"^Question: (same|replaces)\? ([^|\n]+) \| ([^|\n]+) \| ([^\
 class OpenQuestion:
     """Whether two memories say the same, or the newer one replaces the older."""
 
-    kind: Kind  # what the dream holds for likely
+    kind: Literal["same", "replaces"]  # what the dream holds for likely
     older: str  # the file of the older memory
     newer: str  # the file of the newer one
     evidence: str  # what made the dream ask
@@ -134,7 +134,7 @@ class Questions:
         keys = (one.older, one.newer)
         if not all(is_key(key) and not key.startswith(TEAM_PREFIX) for key in keys):
             return ""
-        found = [self._store.read_bytes(key) for key in keys]
+        found = [self._store.read_with_time(key)[0] for key in keys]
         return "" if None in found else hashlib.sha256(b"\0".join(data or b"" for data in found)).hexdigest()[:16]
 
     def _read(self) -> tuple[list[OpenQuestion], dict[str, str]]:
