@@ -48,5 +48,5 @@ def require_shareable(key: str, data: bytes) -> None:
         refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
         refused.kinds = kinds
         raise refused
-    if b"type" in data and Topic(data).kind == MemoryType.USER:
+    if b"user" in data.lower() and Topic(data).kind == MemoryType.USER:
         raise HubRefusal(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")

@@ -42,15 +42,15 @@ def rules(table: str) -> tuple[Rule, ...]:
 
 
 @cache
-def _literals(table: str) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+def _literals(table: str) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
     """The literals of a table with the numbers of their rows, by the rarest character of each: where that is not in a
     text, none of them has to be looked for, and most texts lack most of those characters."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, (_, literals, _) in enumerate(rules(table)):
         for literal in literals:
-            rarest = min(literal, key=_COMMON.rfind, default="")
-            found.setdefault(rarest, []).append((literal, number))
-    return tuple((character, tuple(some)) for character, some in found.items())
+            some = found.setdefault(min(literal, key=_COMMON.rfind, default=""), {})
+            some[literal] = (*some.get(literal, ()), number)
+    return tuple((character, tuple(some.items())) for character, some in found.items())
 
 
 def tried(table: str, text: str) -> list[tuple[str, str]]:
@@ -58,9 +58,9 @@ def tried(table: str, text: str) -> list[tuple[str, str]]:
     hit: set[int] = set()
     for character, some in _literals(table):
         if character in text:
-            for literal, number in some:
+            for literal, numbers in some:
                 if literal in text:
-                    hit.add(number)
+                    hit.update(numbers)
     if not hit:
         return []
     table_rules = rules(table)
