@@ -135,7 +135,8 @@ class SqliteDatabase:
         except (sqlite3.Error, LookupError) as error:
             told = DatabaseBusy(str(error)) if isinstance(error, sqlite3.OperationalError) else error
             for done, _ in waiting:
-                done.set_exception(told)
+                if not done.done():
+                    done.set_exception(told)
             return
         for team, some in of_team.items():
             for (done, _), answer in zip(some, answers[team], strict=True):
