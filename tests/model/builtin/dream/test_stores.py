@@ -56,7 +56,8 @@ def test_a_second_night_has_nothing_left_to_do(store: Store) -> None:
     stamp = store.night.now.timestamp()
     kept = [file for file in store.night.files if file.key not in edits]
     written = [NightFile(edit.key, edit.data, edit.mtime or stamp) for edit in plan.edits if edit.data is not None]
-    again = plan_night(replace(store.night, files=(*kept, *written), sessions=(), since=store.night.now))
+    night = replace(store.night, files=(*kept, *written), sessions=(), since=store.night.now, settled_before=stamp)
+    again = plan_night(night)
     assert [edit.key for edit in again.edits] == []
 
 
