@@ -55,12 +55,6 @@ class Shelf:
                 sums[number] = sums.get(number, 0.0) + self.weights[stem]
         return sorted(sorted(sums), key=lambda number: -sums[number])[:MAX_COMPARED]
 
-    def instructed(self, topic: Sequence[str]) -> int:
-        """How much of a text the instruction file already says, in four steps."""
-        distinct = set(topic)
-        share = len(distinct & self.instructions) / len(distinct) if distinct else 0.0
-        return 0 if share == 0 else 1 if share < 0.25 else 2 if share < 0.5 else 3
-
 
 def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[str, float]) -> Shelf:
     """Prepare the memories for comparison."""
@@ -96,7 +90,7 @@ def best_match(
 
 def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
     """The memory that says the same of the same thing with another value: its rule or fact is replaced."""
-    text = " ".join(one.seen.sentence.text for one in candidate.core)
+    text = " ".join(one.seen.clause.text for one in candidate.core)
     subject, values = subject_and_values(text)
     for number in shelf.near(subject) if values and len(subject) >= SAME_SUBJECT else ():
         memory = shelf.memories[number]
@@ -116,7 +110,7 @@ def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
-    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.sentence.text))
+    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.clause.text))
     whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
     before, asked = frozenset(stems(turn.before)), frozenset(stems(_asked(conversation, turn.index)))
     changes = any("change" in one.seen.meanings for one in candidate.core)
