@@ -107,6 +107,12 @@ bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floo
 
 bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
 
+train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
+	@$(RUN) $(BIN)/python -m evals.train_extract
+
+eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
+	@$(RUN) $(BIN)/python -m evals.extract
+
 DATA ?= ../shared/evals
 data:
 	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }

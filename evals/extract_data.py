@@ -1,4 +1,4 @@
-"""The conversations that extraction is trained and judged on, by author; evals/data/extract/README.md says what they are.
+"""The conversations that extraction is trained and judged on, by author (evals/data/extract/README.md).
 
 The authors of the unread fold's conversations are read by programs only: nobody looks at them, only at their score.
 """
@@ -16,7 +16,7 @@ from memdir.model.builtin.extract.messages import lines_from_messages
 from memdir.model.builtin.extract.talk import Existing, Talk
 
 DATA = Path(__file__).parent / "data" / "extract"
-TRAINED = ("written", "xa", "xb", "requests", "c1", "c2", "c4", "m1", "m2", "m3", "m4")
+TRAINED = ("written", "xa", "xb", "requests", "c1", "c2", "c4", "m1", "m2", "m3", "m4", "m5", "m6")
 DEV = ("c1", "c2", "c4")
 UNREAD = ("c3", "c5")
 

@@ -41,7 +41,7 @@ STEEP = 1e-5  # mean slope at which a fit is good enough
 BYSTANDERS = (2, 8, 40)  # other people's memories put beside each conversation's own
 COVERED = 0.5  # of a clause or of a mark that the other must cover
 COMMON = 4  # conversations that a stem must stand in to be known as common
-HEADING = "# What speaks for each class of a clause (nothing, feedback, project, user, reference, reason); made by make train."
+HEADING = "# Weights of nothing, feedback, project, user, reference, reason, by what stands in a clause (make train)"
 
 Numbers = Any  # an array of numpy
 Row = Mapping[str, float]

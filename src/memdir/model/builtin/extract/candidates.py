@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memdir.model.builtin.extract.features import Seen, UserTurn
+from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.talk import Talk, clauses
 from memdir.text.language import fold, stems, tokens
@@ -18,8 +18,13 @@ from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
 from memdir.text.speakers import own_words
 
-KEEP = 0.5  # how likely a clause must be something to keep
-SUPPORT = 0.5  # how likely its neighbour must be more than talk
+KEEP = 0.6  # how likely a clause must be something to keep
+SUPPORT = 0.3  # how likely its neighbour must be more than talk
+SUPPORT_WITHIN = 0.1  # the same within one sentence
+PLAIN = 0.9  # how sure an explicit wish is
+THINKABLE = 0.2  # how likely it must be all the same: "remember that bug" is no wish
+RULE_WORDS = 4  # fewer are a shout
+NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -66,12 +71,50 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
     """Every candidate of the conversation, in the order in which it was said."""
     found: list[MemoryCandidate] = []
     for number, turn in enumerate(turns):
-        judged = [Scored(seen, judge.probabilities(seen.features, seen.words)) for seen in turn.seen]
+        judged = list(_judged(turn, judge))
         granted = _granted(turn, judged)
         some = [granted] if granted else list(_grouped(conversation, turn, judged))
         earlier = turns[number - 1] if number else None
         found.extend(replace(one, earlier=earlier, alone=len(some) == 1) for one in some)
     return found
+
+
+def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
+    """What the judge thinks, and more where a wish is said in so many words, or where something moved to."""
+    is_wish = False
+    for seen in turn.seen:
+        odds = judge.probabilities(seen.features, seen.words)
+        is_meant = "question" not in seen.features and not seen.meanings & NOT_MEANT
+        announced, is_wish = is_wish, is_meant and is_explicit(seen, turn.language)
+        if is_wish and seen.clause.text.endswith((":", "：")):
+            yield Scored(seen, odds)  # "one thing to remember:", and the wish comes next
+            continue
+        is_plain = is_meant and (is_wish or announced or _tells_value(seen, turn.language))
+        if is_plain and 1 - odds["N"] >= THINKABLE:
+            likely = max(TYPES, key=lambda letter: odds[letter])
+            odds = {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
+        is_wish = False
+        yield Scored(seen, odds)
+
+
+def is_explicit(seen: Seen, language: str) -> bool:
+    """A wish in so many words: it begins as one begins, or says that something must always or never be so."""
+    text = seen.clause.text
+    if len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+        return False
+    begins = f"{alternatives('wish-begins', language)}|{alternatives('rule-begins', language)}"
+    return bool(
+        re.match(rf"\W*(?:\w+\W+){{0,{OPENING_WORDS}}}?(?:{begins})", text, re.IGNORECASE)
+        or anywhere("rule-says", language).search(text)
+    )
+
+
+def _tells_value(seen: Seen, language: str) -> bool:
+    """Where something runs or has moved to, with the number; what the user himself moved is work."""
+    text = seen.clause.text
+    told = anywhere("value-moved", language).search(text)
+    is_own = anywhere("first-person", language).match(text)
+    return bool(told and re.search(r"\d", text[told.end() :])) and not is_own and len(seen.words) >= RULE_WORDS
 
 
 def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
@@ -132,15 +175,14 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
 
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
-    """The neighbours that explain it, up to the next memory."""
+    """The neighbours that explain it, up to the next memory; what is of one sentence belongs together sooner."""
     for step, at in ((-1, group[0] - 1), (1, group[-1] + 1)):
-        while 0 <= at < len(judged) and at not in kept and _explains(judged[at]):
+        while 0 <= at < len(judged) and at not in kept and not is_errand(judged[at]):
+            is_within = not judged[min(at, at - step)].seen.clause.ends
+            if 1 - judged[at].odds["N"] < (SUPPORT_WITHIN if is_within else SUPPORT):
+                break
             yield at
             at += step  # noqa: PLW2901 - walks on while it explains
-
-
-def _explains(one: Scored) -> bool:
-    return 1 - one.odds["N"] >= SUPPORT and not is_errand(one)
 
 
 def is_errand(one: Scored) -> bool:

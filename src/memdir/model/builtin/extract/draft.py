@@ -10,7 +10,7 @@ from memdir.model.builtin.extract.drafting import compose
 from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, is_revoking, planted_words, usable
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
-from memdir.model.builtin.extract.same_memory import Shelf, best_match, shelve
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, is_beside, restated, shelve
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.store.kept import kept as kept_lines
 from memdir.store.topic import Topic
@@ -35,19 +35,21 @@ def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, .
     for candidate in candidates:
         if is_revoked(candidate, turns, candidates) or is_known(candidate, shelf):
             continue
-        draft = _drafted(conversation, candidate, shelf, judge)
+        fresh = shelve([_existing(one) for one in drafts.values() if one.action == "create"], "", judge.familiar)
+        updates = restated(candidate, fresh) or _changed(conversation, candidate, shelf, judge)
+        draft = compose(conversation, candidate, updates, {one.file for one in (*shelf.memories, *fresh.memories)})
         if draft is None or (draft.file in drafts and drafts[draft.file].action != "create"):
             continue
         drafts[draft.file] = _updated(drafts[draft.file], draft) if draft.file in drafts else draft
-        fresh = tuple(_existing(one) for one in drafts.values() if one.action == "create")
-        shelf = shelve((*conversation.existing, *fresh), conversation.instructions, judge.familiar)
     return tuple(drafts.values())
 
 
-def _drafted(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge) -> MemoryDraft | None:
-    """The draft of a candidate, as a change of the memory on the same point where there is one."""
-    updates, _ = best_match(conversation, candidate, shelf, judge)
-    return compose(conversation, candidate, updates, {one.file for one in shelf.memories})
+def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge) -> Existing | None:
+    """The memory on disk that is on the same point."""
+    memory = restated(candidate, shelf)
+    if memory is None:
+        memory, _ = best_match(conversation, candidate, shelf, judge)
+    return None if memory and is_beside(candidate, memory) else memory
 
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:

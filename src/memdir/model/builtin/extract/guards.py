@@ -37,11 +37,14 @@ def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandida
 
 
 def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
-    """What somebody else wants is no wish of the user's; that they want it may still be a fact."""
-    text = one.seen.clause.text
+    """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
+    wanted may still be a fact."""
+    text, meanings = one.seen.clause.text, one.seen.meanings
+    if "undecided" in meanings or ("onlynow" in meanings and "durable" not in meanings):
+        return False
     if candidate.type in ("user", "feedback") and is_reported(text):
         return False
-    if "remember" in one.seen.meanings and WHERE_IN_CODE.search(text):
+    if "remember" in meanings and WHERE_IN_CODE.search(text):
         return False
     return _is_safe(one) and not _touches(one, planted, least=3)
 
