@@ -75,6 +75,17 @@ $(CLIENTS): tests/clients/package.json
 test-clients: $(STAMP) $(CLIENTS)  ## Install the five real coding agents below .clients and try memdir with them (minutes; needs npm)
 	$(RUN) TEST_CLIENTS=1 $(BIN)/python -m pytest -q -rs -n 2 --timeout 600 tests/model/test_real_clients.py tests/clients
 
+CONFORMANCE := .conformance/.installed
+
+$(CONFORMANCE): tests/conformance/package.json
+	@mkdir -p .conformance && rm -f $(CONFORMANCE) && cp tests/conformance/package.json .conformance/
+	@if ! command -v npm >/dev/null; then echo "There is no npm here, so the conformance tests cannot be installed."; \
+	elif npm install --loglevel=error --no-fund --no-audit --prefix .conformance; then touch $(CONFORMANCE); \
+	else echo "npm could not install the conformance tests (see above), so they are not run."; fi
+
+test-conformance: $(STAMP) $(CONFORMANCE)  ## Run the protocol's own tests against `memdir mcp --http` (needs npm)
+	$(RUN) TEST_CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/conformance
+
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
 
@@ -120,6 +131,9 @@ data:
 eval-recall: $(STAMP) data  ## Recall and public retrieval sets below DATA, one table
 	@$(BIN)/python -m evals.recall_table --data $(DATA)
 
+eval-stores: $(STAMP)  ## Recall over small stores, those that were read beside the unread, one table
+	@$(BIN)/python -m evals.stores
+
 eval-sessions: $(STAMP)  ## Generated conversations, resumed at every step; damaged transcripts (minutes)
 	@$(BIN)/python -m evals.resume
 	@$(BIN)/python -m evals.damage
@@ -147,4 +161,4 @@ eval-pairs: $(STAMP)  ## Pairs of memories, the read ones beside the unread: dif
 	@$(BIN)/python -m evals.pairs
 
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) .clients build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .clients .conformance build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

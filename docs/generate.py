@@ -45,11 +45,22 @@ def cli_page() -> str:
 FOR_HOSTS = {
     "MemDir": (
         *("add", "get", "list", "search", "update", "forget", "undo", "why", "session", "close"),
-        *("prompt", "context", "start", "store_for", "session_search", "model_name", "chat_job"),
+        *(
+            "prompt",
+            "context",
+            "instructions_told",
+            "start",
+            "store_for",
+            "sessions",
+            "session_search",
+            "model",
+            "model_name",
+        ),
+        "chat_job",
     ),
     "Session": (
         *("prompt", "context", "recall", "prefetch", "turn_ended", "should_compact", "compact", "clear"),
-        *("conversation", "transcript", "dream", "close"),
+        *("conversation", "transcript", "files", "tasks", "dream", "close"),
     ),
 }
 

@@ -73,9 +73,9 @@ def run(data: Path, predictions: Path, answers: Answers, *, name: str = "recall"
         ]
         for index, (query, files) in enumerate(zip(queries, answers(data / "worlds" / world, queries), strict=True)):
             lines.append(json.dumps({"world": world, "index": index, "files": files}, ensure_ascii=False) + "\n")
-            rows.append(_count(query, files))
+            rows.append(count_answer(query, files))
     predictions.write_text("".join(lines), encoding="utf-8")
-    figures = _figures(rows)
+    figures = figures_of(rows)
     print(f"{name}: " + "  ".join(f"{figure} {value:.3f}" for figure, value in figures.items()))
     return figures
 
@@ -100,7 +100,7 @@ def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> It
         if path.name != "MEMORY.md"
     ]
     segment = Segment(pack(index_documents(documents, encoder), encoder.identity, encoder.dimensions))
-    learned, today = load_calibration(encoder.name), day_of(_seconds(times["now"]))
+    learned, today = load_calibration(encoder.name), day_of(seconds(times["now"]))
     for query in queries:
         question = Question(query["query"], encoder, today=today)
         ranking = rank(question, [segment])
@@ -139,7 +139,7 @@ def read_document(path: Path, mtimes: dict[str, str]) -> Document:
         description=fields.get("description", ""),
         kind=fields.get("type", ""),
         body=body.strip(),
-        mtime_ns=int(_seconds(mtimes[path.name]) * 10**9) if path.name in mtimes else 0,
+        mtime_ns=int(seconds(mtimes[path.name]) * 10**9) if path.name in mtimes else 0,
         size=len(text.encode()),
     )
 
@@ -151,11 +151,11 @@ def _plain(value: str) -> str:
     return value[1:-1].replace("''", "'") if value[:1] == "'" == value[-1:] else value
 
 
-def _seconds(time: str) -> float:
+def seconds(time: str) -> float:
     return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
 
 
-def _count(query: dict[str, Any], files: list[str]) -> Figures:
+def count_answer(query: dict[str, Any], files: list[str]) -> Figures:
     relevant, neutral, suppressed = (
         frozenset(query.get(name, [])) for name in ("relevant", "acceptable", "suppressed")
     )
@@ -164,7 +164,7 @@ def _count(query: dict[str, Any], files: list[str]) -> Figures:
     return Figures(len(relevant), right, wrong, bool(suppressed), bool(suppressed.intersection(files)))
 
 
-def _figures(rows: list[Figures]) -> dict[str, float]:
+def figures_of(rows: list[Figures]) -> dict[str, float]:
     answerable, empty = [row for row in rows if row.relevant], [row for row in rows if not row.relevant]
     recall = _share([row.right / row.relevant for row in answerable])
     right, wrong = sum(row.right for row in rows), sum(row.wrong for row in rows)

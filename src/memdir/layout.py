@@ -27,8 +27,9 @@ STATE_SUFFIX = ".state"  # memory/ is the person's; memory.state/ beside it is o
 _SESSION_INDEX = "session-index"
 _ATTACHED = "attached"
 ATTENDED_NAME = "attended"
+_ALLOWED = "allowed.json"
 _OURS = frozenset(
-    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED)
+    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED, _ALLOWED)
 )  # folders beside the sessions'
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
@@ -70,6 +71,7 @@ class Place:
     known_of_team = _Below("state", "team", "known.json")  # the team's memories as of the last sync (E4)
     texts_of_team = _Below("state", "team", "texts")  # and their texts: what two changes are merged from
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
+    team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
@@ -114,11 +116,15 @@ class Layout:
     daemon = _Below("home", "memdir-daemon")  # what keeps the sentence model; the home may be another agent's
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
+    commands = _Below("home", "commands")  # the user's own commands in a chat
+    project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
+    input_history = _Below("home", "chat-history")  # what was typed in a chat
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
     settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
     default_memory = _Below("project_home", "memory")
     session_index = _Below("project_home", _SESSION_INDEX)  # derived; it may be deleted at any time (R8)
     attached = _Below("project_home", _ATTACHED)  # what hooks of coding agents leave to their worker
+    allowed = _Below("project_home", _ALLOWED)  # commands that the person lets run in this project without being asked
     local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
     project_settings = _Below("work_tree", PROJECT_FOLDER, "settings.json")
 
@@ -156,6 +162,10 @@ class Layout:
         if self.user:
             return Place(os.path.join(self.home, "users", _folder_of_user(self.user), "memory"))
         return Place(os.path.join(self.home, "memory"))
+
+    def hub_token(self, url: str) -> str:
+        """The token for a hub, one a hub and home."""
+        return os.path.join(self.home, "hub-tokens", _sha256()(url.encode("utf-8", "replace")).hexdigest()[:16])
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
         """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
     from memdir.session import Session
+    from memdir.share.sync import Sync, SyncReport
     from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
+    from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
 SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
@@ -242,6 +244,34 @@ class MemDir:
         is_own = author_of(self.place, key) in ("", self.member_name)
         return unshare_memory(self.store, key, is_own=is_own)
 
+    def team_sync(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
+        """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""
+        from memdir.share.judge import TeamCaps
+        from memdir.share.sync import Sync
+        from memdir.share.team import JOIN, Address, open_remote
+
+        settings = self.settings
+        if not self.has_team or not settings.team_remote:
+            raise UsageError("no team was joined here", remedy=JOIN)
+        if not self._is_started:
+            self.start()
+        caps = TeamCaps(settings.team_max_entries, settings.team_max_entry_bytes, settings.team_max_bytes)
+        address, name = Address.parse(settings.team_remote), self.member_name
+        remote = open_remote(address, self.place, self.layout, name=name, clock=self.clock)
+        store = self.store_for("team")
+        return Sync(store, remote, str(address), name, caps, self.clock, self.sink, on_progress)
+
+    def sync(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
+        """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
+        no error: `reason` and `problem` tell, and what waits is sent by the next one."""
+        self.require_enabled()
+        return self.team_sync().run(is_dry=is_dry, pushes_only=pushes_only)
+
+    @property
+    def syncs(self) -> bool:
+        """Whether there is a team to keep in step with."""
+        return self.has_team and bool(self.settings.team_remote)
+
     @property
     def member_name(self) -> str:
         """The name under which the team sees what is shared from here."""
@@ -329,11 +359,13 @@ class MemDir:
         *,
         form: Form | None = None,
         on_saved: Callable[[Sequence[str]], None] | None = None,
+        is_learning: bool = True,
     ) -> Session:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation. On one that is open, the new form holds and both are told.
+        written behind the conversation. On one that is open, the new form holds and both are told. Without
+        `is_learning` memories are recalled in it, and nothing that is said in it is ever learned.
         """
         if not isinstance(session_id, str):
             raise UsageError(f"the id of a session is a text, not {session_id!r}", remedy="Name it, as in `monday`")
@@ -344,7 +376,9 @@ class MemDir:
             if not self._is_started:
                 self.start()
             shown = self._shown.of(session_id)
-            self._sessions[session_id] = Session(self, session_id, shown=shown, on_closed=self._session_closed)
+            self._sessions[session_id] = Session(
+                self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
+            )
         self._sessions[session_id].tell_too(form, on_saved)
         return self._sessions[session_id]
 
@@ -533,8 +567,16 @@ class MemDir:
             if text
         )
 
-    def chat_job(self) -> ChatJob:
-        """What a request to the built-in model carries beside the conversation, so that it can look things up."""
+    def instructions_told(self) -> str:
+        """What the project's instruction files say (CLAUDE.md, AGENTS.md), for hosts that do not load them themselves:
+        next to `context` in the first user message (H3). Empty when there is none."""
+        from memdir.prompts.instructions import instructions_of
+
+        return instructions_of(self.layout)
+
+    def chat_job(self, question: str = "") -> ChatJob:
+        """What a request to the built-in model carries beside the conversation, so that it can look things up.
+        `question` is what it shall look up where that is not what the user said last."""
         from memdir.model.job import ChatJob
         from memdir.prompts.listing import index_of, lines_of
         from memdir.store.index import Index
@@ -542,7 +584,7 @@ class MemDir:
         listing = lines_of if self.settings.skip_index else index_of
         told = listing(self.store) if self.settings.enabled else ""
         entries = Index(told.encode("utf-8", "replace")).entries()
-        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries))
+        return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries), question)
 
     def chooser(self, scope: str = "project") -> LocalChooser:
         """Chooses among the memories of a scope on this machine (R3)."""
@@ -637,6 +679,14 @@ class MemDir:
         path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
         return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
+    def sessions(self) -> Sequence[SessionSummary]:
+        """The conversations of this project that memdir wrote down, newest first (J4)."""
+        from memdir.transcript.session_list import all_sources, summary_of
+
+        own = all_sources(self.environment)["memdir"]
+        found = sorted(own.sessions(self.layout.work_tree), key=lambda ref: -ref.modified)
+        return [summary_of(ref, own, notes=self.layout.session_memory(ref.id)) for ref in found]
+
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
@@ -658,13 +708,17 @@ class MemDir:
         """The host's model, or the one that the settings name, with a ledger and caps before it (B1, B2)."""
         from memdir.model.budget import BudgetedModel, under_budget
 
+        model, budget, slug = self.model(), self.budget(), self.layout.slug
+        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+
+    def model(self) -> Model:
+        """The host's model, or the one that the settings name, for the conversation itself: no cap stands before it."""
         with self._choosing:
             model = self._given_model if self._given_model is not None else self._chosen_model
             if model is None:
                 model = self._chosen_model = self._choose_model()
         self._tell_who_serves()
-        budget, slug = self.budget(), self.layout.slug
-        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self.sink, at_cap))
+        return model
 
     def _choose_model(self) -> Model:
         """What the settings name; where that is not installed, the built-in model, and it is told."""

@@ -14,7 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
+from memdir.agent.fork import BackgroundTask, ForkProgress
 from memdir.agent.gate import WRITING
+from memdir.agent.host_files import HostFiles
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_lock import last_dream
@@ -32,8 +34,10 @@ from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, written_since
+from memdir.store.history import Origin
 from memdir.transcript.attended import attended_times
 from memdir.transcript.conversation import Conversation
+from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message
 from memdir.transcript.resume import resume
 from memdir.transcript.session_list import AttendedSession, all_sources
@@ -59,8 +63,10 @@ class Session:
         *,
         shown: Shown,
         on_closed: Callable[[str], None],
+        is_learning: bool = True,
     ) -> None:
         self.id = session_id
+        self._is_learning = is_learning
         self._memory = memory
         self._shown = shown
         self._is_on = memory.settings.enabled
@@ -191,7 +197,7 @@ class Session:
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         try:
-            if not self._is_on:
+            if not (self._is_on and self._is_learning):
                 self._pass_over(turn)
                 return
             self._begin()
@@ -305,12 +311,35 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id, is_off=lambda: not self._is_on)
+        return self._memory.transcript(self.id, is_off=lambda: not (self._is_on and self._is_learning))
 
     @cached_property
     def conversation(self) -> Conversation:
         """The conversation as the transcript has it: as it was left, or empty; `add` writes the next message down."""
         return Conversation.resume(self.transcript)
+
+    @cached_property
+    def files(self) -> HostFiles:
+        """The files of the conversation's own agent: what it writes into memory goes through the store, and what else
+        it changes is kept as it was before (J2)."""
+        kept = FileHistory(self.transcript, self._memory.layout.file_history(self.id))
+        origin = Origin("chat", session=self.id, trust="assistant")
+        return HostFiles((kept.changed,), self._memory.learning_stores, origin)
+
+    @property
+    def tasks(self) -> Sequence[BackgroundTask]:
+        """What runs behind the conversation now, for a person to watch and to stop (D5)."""
+        extraction, notes = vars(self).get("extraction"), vars(self).get("session_memory")
+        dream, found = self.dream_task, list[BackgroundTask]()
+        if extraction is not None and extraction.is_running:
+            found.append(BackgroundTask("saving", extraction.progress, extraction.stop))
+        if self._catching_up is not None and not self._catching_up.done():
+            found.append(BackgroundTask("catching up", ForkProgress(), self._catching_up.cancel))
+        if notes is not None and notes.is_running:
+            found.append(BackgroundTask("taking notes", ForkProgress(), notes.stop))
+        if self._dreaming is not None and dream is not None:
+            found.append(BackgroundTask("dreaming", dream.progress, dream.kill, dream.phase))
+        return found
 
     async def close(self) -> None:
         """Wait for what runs behind it, no longer than a limit: the last turn's memories, what earlier sessions left,
@@ -351,7 +380,7 @@ class Session:
 
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
-        if self._catching_up is not None or not self._is_on:
+        if self._catching_up is not None or not (self._is_on and self._is_learning):
             return
         try:
             self.state.begin()

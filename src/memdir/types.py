@@ -29,6 +29,8 @@ from memdir.store.identity import Adoption, Identity, StoreRecord
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
+from memdir.transcript.session_list import SessionSummary
+from memdir.transcript.sources.source import SessionRef
 
 __all__ = [
     "Adoption",
@@ -45,4 +47,15 @@ __all__ = [
 __all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
 __all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
 __all__ += ["ModelSettings", "NotDreamt", "OnProgress", "Opaque", "Phase", "Program", "Provider", "RetryPolicy"]
-__all__ += ["Role", "SessionSearch", "Sink", "Step", "StopReason", "StoreRecord", "Topic", "TypedJob"]
+__all__ += [
+    "Role",
+    "SessionRef",
+    "SessionSearch",
+    "SessionSummary",
+    "Sink",
+    "Step",
+    "StopReason",
+    "StoreRecord",
+    "Topic",
+    "TypedJob",
+]

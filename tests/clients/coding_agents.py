@@ -45,6 +45,7 @@ class CodingAgent:
     home: Path
     project: Path
     url: str  # of the test server
+    beside: str = ""  # a folder of programs that it finds first
 
     @property
     def program(self) -> str:
@@ -55,7 +56,7 @@ class CodingAgent:
         """All that the program gets of one."""
         return {
             "HOME": str(self.home),
-            "PATH": f"{INSTALLED}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(filter(None, (self.beside, str(INSTALLED), os.environ["PATH"]))),
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "HTTPS_PROXY": _NOWHERE,
@@ -75,6 +76,20 @@ class CodingAgent:
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
         }
+
+    def run(self, *words: str, said: str = "") -> str:
+        """What the program prints for a command that asks no model."""
+        done = subprocess.run(
+            [self.program, *words],
+            cwd=self.project,
+            env=self.environment,
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def ask(self, prompt: str, *more: str) -> subprocess.CompletedProcess[str]:
         """Say one thing in a new session, and wait until the program has ended."""

@@ -22,9 +22,11 @@ class Desk:
     project: Path
     server: ProviderServer
     program: Path  # memdir
+    has_memdir: bool = False  # whether the clients find it by its name
 
     def client(self, name: str) -> CodingAgent:
-        return CodingAgent(name, self.home, self.project, self.server.url)
+        beside = str(self.program.parent) if self.has_memdir else ""
+        return CodingAgent(name, self.home, self.project, self.server.url, beside)
 
     def memdir(self, *words: str, code: int = 0) -> str:
         """What a command of memdir prints."""

@@ -40,6 +40,11 @@ VALUES: dict[str, dict[str, str]] = {
     "behaviour/how_to_save_without_index.md": {},
     "behaviour/no_index.md": {},
     "behaviour/team.md": {"team_directory": f"{HOME}/memory/team"},
+    "chat/aside.md": {"question": "Which port is free?"},
+    "chat/day.md": {"day": "Monday, 2026-11-16"},
+    "chat/folder.md": {"folder": "/work/app"},
+    "chat/interrupted.md": {},
+    "chat/system.md": {},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
     "command/system.md": {},
     "command/turn.md": {

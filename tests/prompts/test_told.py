@@ -77,6 +77,7 @@ ONCE = ("is not the user speaking", "Silence is no", "needed most often first", 
 # Characters: a behaviour prompt is in every request of a conversation, a job in every one of a fork.
 LARGEST = {
     "behaviour": 7_600,
+    "chat": 2_000,
     "extract": 9_000,
     "dream": 8_800,
     "compact": 2_400,

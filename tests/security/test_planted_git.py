@@ -54,6 +54,7 @@ WORDS = {
     "export": ("exported",),
     "import": ("exported",),
     "completion": ("bash",),
+    "chat": ("-p", "the loader"),
     "hub serve": ("--check",),
     "hub admin": ("teams",),
     "config get": ("recall.selector",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memdir.store.form import well_formed
 from memdir.store.kept import is_another, kept
 from memdir.store.topic import Topic
 from tests.security.fakes import github_token
@@ -112,8 +113,9 @@ def test_a_description_that_the_model_chose_itself_stays() -> None:
 
 
 def test_fields_of_a_person_stay_as_they_were_written() -> None:
+    """By the one door that a model's text comes through (Q1)."""
     before = memory("Tea.", more="pinned: true\ntags:\n  - one\n  - two\n")
-    assert b"pinned: true\ntags:\n  - one\n  - two\n---\n" in kept(before, memory("Tea.")).topic.data
+    assert b"pinned: true\ntags:\n  - one\n  - two\n" in well_formed("tea.md", memory("Coffee.").data, before.data)[0]
 
 
 def test_a_secret_that_was_taken_out_stays_out() -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
+from memdir.agent.host_files import keeps_pinned
 from memdir.agent.tools.file_tools import as_in_file, numbered
-from memdir.agent.workspace import Draft, Ruling, Workspace
+from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed
@@ -134,7 +135,7 @@ class _Commands:
 
     def _write(self, store: MemoryStore, key: str, data: bytes, subject: str) -> str:
         """Through the same form and rules as what a fork writes; says what was repaired."""
-        files = Workspace([store], rule=_keeps_pinned)
+        files = Workspace([store], rule=keeps_pinned)
         told = files.write(store.path_of(key), data)
         files.commit(self._origin, subject)
         return f" ({told})" if told else ""
@@ -192,12 +193,6 @@ def _as_memory(text: str) -> bytes:
     description = describe(rest)
     name = title or first_words(description)
     return Topic.compose(name=name, description=description, kind=guess_type(text), body=text).data
-
-
-def _keeps_pinned(_files: Workspace, draft: Draft) -> Ruling:
-    if draft.before is not None and Topic(draft.before).is_pinned:
-        return Ruling(f"{draft.key} is pinned by a person and stays as it is")
-    return Ruling()
 
 
 def _key(path: str) -> str:

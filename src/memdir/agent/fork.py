@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from memdir.agent.gate import READING, Gate
+from memdir.agent.gate import READING, WRITING, Gate
 from memdir.agent.loop import Abort, AgentRun, run_agent
 from memdir.agent.tools.tool import Toolbox
 from memdir.model.job import TypedJob
@@ -45,6 +45,34 @@ class Job:
     typed: TypedJob | None = None  # the same as data, for the built-in model
     spare_turns: int = 0  # for a model that reads or writes one file a turn
     is_writing: bool = False  # its files are what counts: words in their place are answered once
+
+
+@dataclass
+class ForkProgress:
+    """How far a fork is, for who watches it: pass `saw` as `on_progress`."""
+
+    turns: int = 0  # replies of the model so far
+    files: list[str] = field(default_factory=list)  # written or edited so far
+    words: str = ""  # what it said last
+
+    def saw(self, message: Message) -> None:
+        """Follow the fork's messages."""
+        if message.role != "assistant":
+            return
+        self.turns += 1
+        self.words = message.text.strip() or self.words
+        touched = [str(use.input.get("file_path", "")) for use in message.tool_uses if use.name in WRITING]
+        self.files += [path for path in touched if path not in self.files]
+
+
+@dataclass(frozen=True)
+class BackgroundTask:
+    """Something that runs behind a conversation: what it is, how far it is, and how it is stopped."""
+
+    name: str  # what it does, as in "dreaming"
+    progress: ForkProgress  # how far it is
+    stop: Callable[[], object]  # ends it; what it had to do comes again
+    phase: str = ""  # where it is, where it has phases
 
 
 @dataclass(frozen=True)

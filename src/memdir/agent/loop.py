@@ -20,6 +20,7 @@ from memdir.transcript.message import Message, ToolResult, ToolUse, user
 Result = TypeVar("Result")
 INTERRUPTED = "Interrupted before it had finished."
 NOT_RUN = "Not run: the reply broke off, and this may be half of what was meant."
+STOPPED = "stopped by the user"
 Ending = Literal["done", "max_turns", "aborted"]
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
 from memdir.agent.forgotten import Forgotten
-from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
-from memdir.agent.gate import WRITING, memory_gate
-from memdir.agent.loop import Abort
+from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
+from memdir.agent.gate import memory_gate
+from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.atomic import make_folder, write_bytes_atomic
@@ -101,20 +101,28 @@ class DreamTask:
     sessions: int  # how many are under review
     on_change: Callable[[DreamTask], None] | None = None  # told when the phase changes
     phase: Phase = "starting"  # where it is
-    turns: int = 0  # replies of the model so far
-    files: list[str] = field(default_factory=list)  # touched so far
+    progress: ForkProgress = field(default_factory=ForkProgress)  # its turns, files and last words
     abort: Abort = field(default_factory=Abort)  # what `kill` sets
+    report: DreamReport | None = None  # what came of it
+
+    @property
+    def turns(self) -> int:
+        """Replies of the model so far."""
+        return self.progress.turns
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Touched so far."""
+        return self.progress.files
 
     def saw(self, message: Message) -> None:
         """Follow the fork's messages."""
         if message.role == "assistant":
-            self.turns += 1
-            touched = [str(use.input.get("file_path", "")) for use in message.tool_uses if use.name in WRITING]
-            self.files += [path for path in touched if path not in self.files]
+            self.progress.saw(message)
             self.enter("updating" if self.files else self.phase)
 
     def kill(self) -> None:
-        self.abort.set("stopped by the user")
+        self.abort.set(STOPPED)
 
     def enter(self, phase: Phase) -> None:
         self.phase = phase
@@ -258,6 +266,7 @@ class Dreamer:
             task.enter("stopped" if task.abort.is_set else "failed")
             self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
             return outcome
+        task.report = outcome
         task.enter("done")
         topics = [draft for draft in outcome.written if draft.key != INDEX_NAME]
         work = {

@@ -117,12 +117,12 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
-    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
-    if host not in HOSTS or event not in _STEPS:
+    if host not in (*HOSTS, "auto") or event not in _STEPS:
         return None
     told = decode(_given())
     call = HookCall(host, name, told if isinstance(told, dict) else {})
+    call.host = _caller(call) if host == "auto" else host
     if not call.is_ours and event not in _OF_ANYBODY:
         return None
     from memdir.memdir import open_memory
@@ -143,8 +143,13 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     return None
 
 
-def _caller() -> str:
-    """Who calls the hooks of our plugin, one file for three agents."""
+def _caller(call: HookCall) -> str:
+    """Who calls the hooks of our plugin, one file for three agents: by what only one of them says, and else by the mark
+    that it leaves in the environment. One that was started by another inherits that one's mark."""
+    if os.path.basename(call.text("transcript_path")).startswith("rollout-"):
+        return "codex"
+    if call.name in ("BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"):
+        return "gemini"
     from memdir.settings import Environment
 
     return Environment.read().caller

@@ -51,14 +51,6 @@ class Buckets:
             self._left.clear()
         self._left[who] = (left - cost, now)
 
-    def check(self, who: str) -> None:
-        """A refusal, where nothing is left; costs nothing."""
-        if who in self._left:
-            self.take(who, 0.0)
-            left, _ = self._left[who]
-            if left < 1.0:
-                raise HubRefusal(429, "rate", "too many failed attempts").after((1.0 - left) / self._rate)
-
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds of size and time."""

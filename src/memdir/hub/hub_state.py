@@ -51,14 +51,12 @@ class Hub:
         """Who asks, if their token lets them do this in this team."""
         if b"mdh_" in request.scope["query_string"] or b"token=" in request.scope["query_string"]:
             raise bad_request("a token never stands in a URL; it is known to logs now: revoke it")
-        client = request.scope.get("client")
-        address = str(client[0]) if client else ""
-        self._strangers.check(address)
         try:
             identity = await self.identities.of(token_of(request.scope["headers"]))
         except HubRefusal as refused:
-            if refused.status == 401:
-                self._strangers.take(address)
+            if refused.status == 401:  # who has a token is not kept out by others behind the same address
+                client = request.scope.get("client")
+                self._strangers.take(str(client[0]) if client else "")
             raise
         self._buckets.take(identity.token)
         team = request.path_params.get("team")

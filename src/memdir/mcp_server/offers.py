@@ -42,6 +42,7 @@ class MemoryOffers:
     def __init__(self, open_memory: Callable[[], MemDir]) -> None:
         self._open = open_memory
         self._opened: MemDir | None = None
+        self._tools: list[Result] | None = None
         self._calls: dict[str, Callable[[Arguments], tuple[str, Result]]] = {
             "search": self._search,
             "recall": self._recall,
@@ -61,12 +62,13 @@ class MemoryOffers:
     # Tools
 
     def tools(self) -> list[Result]:
-        import json
+        if self._tools is None:
+            import json
 
-        from memdir.disk.shipped import shipped_text
+            from memdir.disk.shipped import shipped_text
 
-        found: list[Result] = json.loads(shipped_text("mcp_server/tools.json"))
-        return found
+            self._tools = json.loads(shipped_text("mcp_server/tools.json"))
+        return self._tools
 
     def call(self, name: str, arguments: Arguments) -> Result:
         """What a tool answers. What it refuses is told to the model, which can do better; only a tool that does not

@@ -4,6 +4,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel as BuiltinModel
 from memdir.model.choose import choose_model as choose_model
 from memdir.model.command import CommandModel as CommandModel
 from memdir.model.failures import RetryingModel as RetryingModel
+from memdir.model.model import CachePolicy as CachePolicy
 from memdir.model.model import Model as Model
 from memdir.model.model import RawCall as RawCall
 from memdir.model.model import Reply as Reply

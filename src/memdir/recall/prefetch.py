@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memdir.prompts.door import shown_line
 from memdir.recall.recall import Prepared, Recaller, RecallRequest, Shown, Stopped
 from memdir.transcript.message import Message, user
 
@@ -102,6 +103,7 @@ class Prefetch:
             ask=self._ask,
         )
         self._is_over = False
+        self.files: tuple[str, ...] = ()  # the memories that `ready` gave, by their paths
         self._work = threads.run(self._find)
 
     @property
@@ -124,7 +126,10 @@ class Prefetch:
         prepared = self._work.result()
         if self._recaller is None or prepared is None:
             return []
-        return [self._as_message(text) for text in self._recaller.show(prepared)]
+        texts = self._recaller.show(prepared)
+        found = (memory.path for _, ready in prepared.scopes for memory, _ in ready)
+        self.files = tuple(path for path in found if any(f": {shown_line(path)}:" in text for text in texts))
+        return [self._as_message(text) for text in texts]
 
     def cancel(self) -> None:
         """What did not come in time is not needed any more."""

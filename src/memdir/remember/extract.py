@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
-from memdir.agent.fork import ForkReport, ForkTools, Job, run_fork
+from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
 from memdir.agent.judged import Lineage
-from memdir.agent.loop import Abort
+from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
@@ -107,6 +107,7 @@ class Extraction:
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
+    progress: ForkProgress = field(default_factory=ForkProgress)  # of the run that goes on
     _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
 
     def joined(self, turn: FinishedTurn) -> FinishedTurn:
@@ -130,7 +131,7 @@ class Extraction:
         self._waiting = [*(one for one in self._waiting if not turn.holds(one)), turn][-MAX_WAITING:]
         self._left = [one for one in self._left if not turn.holds(one)]
         self._keep()
-        if self._is_running:
+        if self.is_running:
             return None
         self.session.turns_since_extraction += 1
         if self.session.turns_since_extraction < self.plan.every_turns:
@@ -153,7 +154,7 @@ class Extraction:
 
     def go_on(self) -> None:
         """Learn from what waits, if something does and no run goes on."""
-        if self._waiting and not self._is_running:
+        if self._waiting and not self.is_running:
             self._running = asyncio.get_running_loop().create_task(self.run(), name="memdir extraction")
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
@@ -171,7 +172,7 @@ class Extraction:
         return bool(self._left)
 
     @property
-    def _is_running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a run goes on: one in a loop that is gone does not."""
         return self._running is not None and self._running.get_loop().is_running()
 
@@ -201,6 +202,12 @@ class Extraction:
             self._skip(f"failed: {type(error).__name__}")
         finally:
             self._running = None
+            if self._abort.reason == STOPPED:
+                self._abort = Abort()
+
+    def stop(self) -> None:
+        """End the run that goes on. What it had to learn from waits for the next one."""
+        self._abort.set(STOPPED)
 
     async def _learn(self, turn: FinishedTurn) -> None:
         left = await self._guarded(turn)
@@ -333,7 +340,9 @@ class Extraction:
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
-        return await run_fork(turn.request, asked, fork_tools, since=(turn.reply,), abort=self._abort)
+        self.progress = ForkProgress()
+        since, follow = (turn.reply,), self.progress.saw
+        return await run_fork(turn.request, asked, fork_tools, since=since, abort=self._abort, on_progress=follow)
 
     def _failed(self, reason: str, new: Sequence[Message]) -> Skipped:
         """The same messages come again; those that failed three times are passed over, and that is told (X4)."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memdir.agent.file_access import SingleFile
 from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
-from memdir.agent.loop import Abort
+from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_plain
@@ -84,6 +84,15 @@ class SessionMemory:
             self._abort.set("shutdown")
             await asyncio.gather(self._running, return_exceptions=True)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether an update is under way."""
+        return self._running is not None
+
+    def stop(self) -> None:
+        """End the update that is under way; the next one comes when more was said."""
+        self._abort.set(STOPPED)
+
     def notes(self) -> Notes | None:
         """The notes as they are on disk; None when there are none, or nothing in them, or memory is off."""
         if not self.session.memory_is_on:
@@ -122,6 +131,8 @@ class SessionMemory:
             outcome = self._skip(f"failed: {type(error).__name__}")
         finally:
             self._running = None
+            if self._abort.reason == STOPPED:
+                self._abort = Abort()
         if isinstance(outcome, Skipped):
             self.session.tokens_at_summary = tokens
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from memdir.store.frontmatter import find_block
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, headings, lines_of_code, sentences
@@ -25,7 +24,6 @@ from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
-OWN_FIELDS = ("name", "description", "type", "trust")  # the others are somebody's, and stay
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
@@ -146,7 +144,7 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
-    topic = _with_fields(after.with_body(body) if lines else after, before, seen or before)
+    topic = after.with_body(body) if lines else after
     return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
 
 
@@ -363,22 +361,6 @@ def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[st
     is_headed = unit.heading and unit.heading not in body and unit.label in ("main", "code")
     section = f"{unit.heading}\n\n" if is_headed else ""
     return f"{head}\n\n{section}{line}\n" + (f"\n{rest}" if rest else "")
-
-
-def _with_fields(topic: Topic, before: Topic, seen: Topic) -> Topic:
-    """The fields that are not ours to know: a pin, tags, a date. They stay as they were written."""
-    block, target = find_block(before.data), find_block(topic.data)
-    if block is None or target is None:
-        return topic
-    lines, name = [], ""
-    for line in before.data[block.start : block.end].splitlines(keepends=True):
-        key = line.partition(b":")[0].decode("utf-8", "replace").strip().strip("\"'")
-        if line[:1] not in (b" ", b"\t", b"-", b"#") and b":" in line:
-            name = key
-        is_ours = name in OWN_FIELDS or not name
-        if not is_ours and name in seen.fields and name not in topic.fields:
-            lines.append(line)
-    return Topic(topic.data[: target.end] + b"".join(lines) + topic.data[target.end :]) if lines else topic
 
 
 def _following(

@@ -77,10 +77,10 @@ class AttendedSession:
 class SessionSummary:
     """What a list shows of a session. `is_guessed`: the number of messages is guessed from the size of the file."""
 
-    ref: SessionRef
-    title: str
-    messages: int
-    is_guessed: bool = False
+    ref: SessionRef  # which one
+    title: str  # what it is about
+    messages: int  # how many it has
+    is_guessed: bool = False  # whether that number is guessed from the size of the file
 
 
 def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") -> SessionSummary:
@@ -144,7 +144,7 @@ def _noted_title(path: str) -> str:
 
 
 def _first_words(messages: Iterable[Message]) -> str:
-    said = (message.text for message in islice(messages, FIRST_MESSAGES) if message.role == "user")
+    said = (one.text for one in islice(messages, FIRST_MESSAGES) if one.role == "user" and not one.is_meta)
     return next((text for text in said if text.strip()), "")
 
 

@@ -23,3 +23,13 @@ def why_no_bash() -> str:
     from memdir.agent.bash.sandbox import sandbox_kind
 
     return "" if sandbox_kind() else "there is no kernel sandbox on this machine"
+
+
+def surely_reads(command: str, *, cwd: str) -> bool:
+    """Whether a command provably only reads, and the kernel here can hold it to that."""
+    if why_no_bash():
+        return False
+    from memdir.agent.bash.shell_judge import judge
+    from memdir.agent.gate import Allow
+
+    return isinstance(judge(command, cwd=cwd), Allow)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from memdir.agent.credentials import refuse_credential
-from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
-from memdir.errors import MemoryNotFound
-from memdir.transcript.message import Json
+from memdir.agent.tools.tool import Outcome, ToolContext, fault_of_arguments, tool_spec
+from memdir.errors import MemdirError, MemoryNotFound
+from memdir.transcript.message import Json, ToolUse
 
 MAX_LINES = 2000  # of one call, unless the model asks for fewer
 MAX_LINE_CHARACTERS = 2000  # minified files have lines of megabytes
@@ -92,20 +93,56 @@ class EditTool:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         path = os.path.join(context.cwd, str(arguments["file_path"]))
-        real = os.path.realpath(path)
         current = context.files.read(path)
+        change = _Replacing(current, arguments)
+        fault = context.state.fault_of_edit(os.path.realpath(path), current) or change.fault
+        if fault:
+            return Outcome(fault, is_error=True)
+        told = await _put(context, path, change.result, is_cut=change.new.strip() in change.old)
+        return Outcome(f"Edited {path}{f' in {change.count} places' if change.count > 1 else ''}{told}.")
+
+
+class _Replacing:
+    """What an edit would do to a text."""
+
+    def __init__(self, current: bytes, arguments: Mapping[str, Json]) -> None:
         old, new = as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
         if old not in current:
             old, new = (_without_numbers(text) for text in (old, new))
-        count = current.count(old) if old else 0
-        fault = context.state.fault_of_edit(real, current) or _fault_of_change(
-            old, new, count, may_be_many=bool(arguments.get("replace_all"))
-        )
-        if fault:
-            return Outcome(fault, is_error=True)
-        changed = current.replace(old, new)
-        told = await _put(context, path, changed, is_cut=new.strip() in old)
-        return Outcome(f"Edited {path}{f' in {count} places' if count > 1 else ''}{told}.")
+        self.old, self.new = old, new
+        self.count = current.count(old) if old else 0
+        self.fault = _fault_of_change(old, new, self.count, may_be_many=bool(arguments.get("replace_all")))
+        self.result = current.replace(old, new) if old else current
+
+
+@dataclass(frozen=True)
+class PlannedWrite:
+    """What a call of Write or Edit would do, for who asks a person first; `fault` says why it would fail."""
+
+    path: str  # the file, absolute
+    before: bytes | None = None  # what it holds; None where there is none
+    after: bytes = b""  # what it would hold
+    fault: str = ""  # why it cannot be done
+
+
+def change_of(use: ToolUse, context: ToolContext) -> PlannedWrite:
+    """What a call of Write or Edit would do to its file as it is now."""
+    path = os.path.join(context.cwd, str(use.input.get("file_path", "")))
+    fault = use.fault or fault_of_arguments(use.input, tool_spec(use.name).input_schema)
+    if fault:
+        return PlannedWrite(path, fault=fault)
+    try:
+        before = context.files.read(path)
+    except MemoryNotFound as error:
+        new = str(use.input.get("content", "")).encode("utf-8", "replace")
+        return PlannedWrite(path, None, new) if use.name == "Write" else PlannedWrite(path, fault=error.message)
+    except MemdirError as error:
+        return PlannedWrite(path, fault=error.message)
+    fault = context.state.fault_of_edit(os.path.realpath(path), before)
+    if use.name == "Write":
+        return PlannedWrite(path, before, str(use.input["content"]).encode("utf-8", "replace"), fault)
+    change = _Replacing(before, use.input)
+    return PlannedWrite(path, before, change.result, fault or change.fault)
 
 
 async def _put(context: ToolContext, path: str, data: bytes, *, is_cut: bool = False) -> str:

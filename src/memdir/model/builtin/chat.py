@@ -28,31 +28,34 @@ class _FittingLine:
 
 def chat(job: ChatJob | None, request: Request) -> Reply:
     """Read the memories that share words with the question, then quote them."""
-    last = request.messages[-1] if request.messages else None
+    last = next((message for message in reversed(request.messages) if not message.is_meta), None)
+    has_said = any(INTRODUCTION in message.text for message in request.messages if message.role == "assistant")
+    introduction = () if has_said else (INTRODUCTION,)  # once in a conversation
     if last is not None and last.tool_results:
-        return says(_quotation(last))
+        return says(_quotation(last, introduction))
     candidates = sorted(_candidates(job, request) if job else (), key=lambda candidate: -candidate.score)[:MAX_QUOTED]
     if not candidates:
-        return says(f"{INTRODUCTION} {NOTHING}")
+        return says(" ".join((*introduction, NOTHING)))
     if any(tool.name == "Read" for tool in request.tools):
-        return reads(candidate.path for candidate in candidates)
-    return says("\n".join([INTRODUCTION, "The index says:", *(f"  {c.line}" for c in candidates)]))
+        return reads((candidate.path for candidate in candidates), f"read_{len(request.messages)}")
+    return says("\n".join([*introduction, "The index says:", *(f"  {c.line}" for c in candidates)]))
 
 
 def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
     asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
-    wanted = terms_in(asked[-1] if asked else "")
+    wanted = terms_in(job.question or (asked[-1] if asked else ""))
     for key, line in job.lines:
         score = len(wanted & terms_in(line))
         if score and is_key(key):  # and not some file elsewhere
             yield _FittingLine(os.path.join(job.directory, key), line, score)
 
 
-def _quotation(message: Message) -> str:
-    parts = [INTRODUCTION, "This is what I found:"]
+def _quotation(message: Message, introduction: tuple[str, ...]) -> str:
+    parts = [*introduction, "This is what I found:"]
+    found = len(parts)
     for result in message.tool_results:
         if not result.is_error:
             topic = Topic(text_read(result.content).encode("utf-8", "replace"))
             quoted = "\n".join(f"> {line}" if line else ">" for line in topic.body.strip().splitlines())
             parts.append(f"**{topic.name or 'a memory'}**\n{quoted}")
-    return "\n\n".join(parts) if len(parts) > 2 else f"{INTRODUCTION} {NOTHING}"
+    return "\n\n".join(parts) if len(parts) > found else " ".join((*introduction, NOTHING))

@@ -31,7 +31,12 @@ _JOINTS = (
     r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
     r"""|(?<!\S\S)[ ](?=\S(?!\S))"""  # a b c d
 )
-_MARKUP = r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd: what a page shows without a gap
+_MARKUP = (  # what a page shows without a gap
+    r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
+    r"|\\(?=[!-/:-@\[-`{-~])"  # ab\_cd
+    r"|\]\([^()\s]{0,200}\)|(?<=\w)\[(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
+    r"|&(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));"
+)
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value

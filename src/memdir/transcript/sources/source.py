@@ -19,11 +19,11 @@ from memdir.transcript.record import Record
 class SessionRef:
     """One session of an agent: where its transcript lies, when it was last written, how large it is."""
 
-    id: str
-    path: str
-    agent: str
-    modified: float
-    size: int
+    id: str  # of the session
+    path: str  # of its transcript
+    agent: str  # whose it is
+    modified: float  # when it was last written, in seconds
+    size: int  # in bytes
 
 
 class TranscriptSource(Protocol):

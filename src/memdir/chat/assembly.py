@@ -1,0 +1,58 @@
+"""Puts requests together so that each begins with the bytes of the last (P6, P7): a part that is the same for everyone,
+a boundary, the memory section; in the first message the index and the instruction files; then the conversation. No part
+holds the date: a new day is a message of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec
+from memdir.prompts.compose import load_prompt
+from memdir.transcript import Message, user
+
+if TYPE_CHECKING:
+    from memdir import MemDir, Session
+
+
+class Assembly:
+    """What stands before the conversation, kept until `/clear` or `/compact`."""
+
+    def __init__(self, memory: MemDir, session: Session) -> None:
+        self._memory, self._session = memory, session
+        self._fixed = load_prompt("chat/system.md", overrides=memory.layout.prompts).text
+        self._context: Message | None = None
+
+    def forget(self) -> None:
+        """Read index and instruction files again with the next request."""
+        self._context = None
+
+    def request(self, tools: tuple[ToolSpec, ...], messages: Sequence[Message]) -> Request:
+        section = self._session.prompt()
+        system = [SystemBlock(text, ends_prefix=True) for text in (self._fixed, section) if text]
+        return Request(
+            self._memory.model_name,
+            tuple(system),
+            tools,
+            (self.context, *messages),
+            cache=CachePolicy(key=self._session.id),
+            job=self._memory.chat_job(),
+        )
+
+    @property
+    def context(self) -> Message:
+        """The first message: where the project lies, what the memory's index lists, what the project instructs (H3)."""
+        if self._context is None:
+            folder = load_prompt("chat/folder.md").render(folder=self._memory.layout.work_tree).strip()
+            parts = (folder, self._session.context(), self._memory.instructions_told())
+            self._context = user("\n\n".join(filter(None, parts)), message_id="context", is_meta=True)
+        return self._context
+
+    def day_told(self, messages: Sequence[Message]) -> list[Message]:
+        """The message that tells today's date, where the conversation does not know it yet (P7)."""
+        prompt = load_prompt("chat/day.md")
+        today = f"{datetime.fromtimestamp(self._memory.clock()).astimezone():%A, %Y-%m-%d}"
+        told, beginning = prompt.render(day=today).strip(), prompt.text.partition("{{")[0]
+        known = next((one.text for one in reversed(messages) if one.is_meta and one.text.startswith(beginning)), "")
+        return [] if known == told else [user(told, is_meta=True)]

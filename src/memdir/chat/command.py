@@ -1,0 +1,92 @@
+"""The command `memdir chat`: which conversation, which model, for a person at a terminal or for a script.
+
+It loads as little as it can before a person sees a prompt: host and model come while they type.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from memdir.errors import UsageError
+
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+
+_PROVIDERS = ("builtin", "anthropic", "openai", "command")
+_FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
+
+
+class Chat:
+    """Ask an agent that remembers: it reads, changes and runs things in this project, and keeps what is worth keeping.
+
+    With -p it answers once and ends, for scripts: nothing is written or run outside memory unless --allow says so. With
+    --json each event is a line, and the last one says how it ended."""
+
+    EXAMPLES = (
+        'memdir chat --continue -p "And after that?"',
+        'memdir chat -p "What did we decide about the release?"',
+        'memdir chat -p "Fix the failing test" --allow edits --allow "make test" --json',
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "-p", "--print", metavar="TEXT", dest="text", help="answer this and end; - for standard input"
+        )
+        parser.add_argument(
+            "--allow",
+            metavar="WHAT",
+            action="append",
+            default=[],
+            help="may be done unasked: edits (in the project), commands (any), or one command line",
+        )
+        parser.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
+        parser.add_argument("--resume", metavar="SESSION", help="go on with this conversation")
+        parser.add_argument("--model", metavar="NAME", help="builtin, a provider, a model's name, or PROVIDER/NAME")
+        parser.add_argument("--no-learning", action="store_true", help="recall memories, but keep nothing")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        if options.model:
+            options.set += model_settings(options.model)
+        if options.text is None:
+            raise UsageError("there is nothing to answer", remedy='memdir chat -p "some words"')
+        memory: MemDir = context.opened("chat")
+        memory = apart(memory) if not memory.settings.enabled else memory
+        from memdir.chat.script import answer_once
+
+        return answer_once(memory, options)
+
+
+def model_settings(name: str) -> list[str]:
+    """A model as settings for this call: a provider, a name, or both with a slash between them."""
+    if name in _PROVIDERS:
+        return [f"model.provider={name}"]
+    provider, slash, rest = name.partition("/")
+    if slash and provider in _PROVIDERS:
+        return [f"model.provider={provider}", f"model.name={rest}"]
+    family = next((known for beginning, known in _FAMILIES.items() if name.startswith(beginning)), "")
+    return [f"model.name={name}", *([f"model.provider={family}"] if family else ())]
+
+
+def apart(memory: MemDir) -> MemDir:
+    """The same settings over a home that goes away with the chat: with memory off, nothing is created (S5)."""
+    import atexit
+    import shutil
+    import tempfile
+
+    from memdir.layout import Layout
+    from memdir.memdir import MemDir
+
+    home = tempfile.mkdtemp(prefix="memdir-chat-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return MemDir(memory.environment, Layout(home, memory.layout.work_tree), memory.settings, source="chat")
+
+
+def session_of(memory: MemDir, options: argparse.Namespace) -> str:
+    """The conversation to go on with; empty for a new one. MemoryNotFound where there is none such."""
+    if not options.latest and not options.resume:
+        return ""
+    from memdir.transcript.session_list import LATEST, find_session
+
+    refs = [one.ref for one in memory.sessions()]
+    return find_session(refs, options.resume or LATEST).id

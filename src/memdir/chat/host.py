@@ -1,0 +1,388 @@
+"""The turn engine of `memdir chat`, without a screen: messages, a model, tools behind a gate that asks, memory beside.
+
+A terminal, a script or a test drives it and listens to its events. Each message is on disk before the next step (J1):
+a session killed anywhere goes on where it stood. What fails at a provider is told, and `retry` goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from memdir.agent import (
+    Abort,
+    Allow,
+    AllowedCommands,
+    Deny,
+    ForkTools,
+    Job,
+    Tool,
+    Toolbox,
+    ToolContext,
+    memory_tools,
+    run_agent,
+    run_fork,
+)
+from memdir.chat.assembly import Assembly
+from memdir.chat.command_tool import CommandTool
+from memdir.chat.permissions import READING, Ask, Permissions
+from memdir.errors import MemdirError, ModelError
+from memdir.events import tell
+from memdir.guard.held import held_guards
+from memdir.model import Usage
+from memdir.prompts.compose import load_prompt
+from memdir.transcript import Message, assistant, user
+
+if TYPE_CHECKING:
+    from memdir import Compacted, MemDir, Prefetch, Session, Skipped
+    from memdir.model import Model, Request
+    from memdir.transcript import Conversation, ToolUse
+    from memdir.types import AgentRun, Gate
+
+MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, and the person says whether it goes on
+MAX_ASIDE_STEPS = 8  # of the answer to a side question
+RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
+RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
+Name = Literal["text", "tool", "result", "recalled", "saved", "failed", "notice", "compacted", "reply"]
+
+
+@dataclass(frozen=True)
+class ChatEvent:
+    """One thing that happened in a chat, for who shows it: its name and what belongs to it."""
+
+    name: Name
+    fields: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """How a turn ended, what was said last and what it cost. `failure` says why, where it failed."""
+
+    ending: Literal["done", "stopped", "failed", "max_steps"]
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    failure: MemdirError | None = None
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """What a chat is begun with."""
+
+    session_id: str = ""  # of the conversation to go on with; a new one without
+    is_learning: bool = True  # False: memories are recalled, and nothing is kept
+    allow: frozenset[str] = frozenset()  # what may be done unasked (permissions.py)
+    tools: Sequence[Tool] = ()  # more than files and commands; they ask by themselves where they must
+
+
+class ChatHost:
+    """One person's chat in one project. `async with` begins and ends it."""
+
+    def __init__(
+        self,
+        memory: MemDir,
+        *,
+        ask: Ask | None = None,
+        listen: Callable[[ChatEvent], None] | None = None,
+        options: HostOptions | None = None,
+    ) -> None:
+        self.memory = memory
+        self.options = options or HostOptions()
+        self.usage = Usage()  # of the conversation itself, since it was begun here
+        self.recalled: tuple[str, ...] = ()  # what came back for the last message
+        self.saved: list[str] = []  # what was written behind the conversation, newest last
+        self._ask, self._listen = ask, listen
+        self._abort = Abort()
+        self._model: Model | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._answered: Request | None = None
+        self._open(self.options.session_id or new_session_id(memory.clock()))
+
+    def _open(self, session_id: str) -> None:
+        is_learning = self.options.is_learning
+        self.session: Session = self.memory.session(session_id, on_saved=self._on_saved, is_learning=is_learning)
+        self.assembly = Assembly(self.memory, self.session)
+        context = ToolContext(self.memory.layout.work_tree, self.session.files)
+        tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
+        self.tools = Toolbox((*tools, CommandTool(), *self.options.tools), context)
+        self._answered = None
+
+    async def __aenter__(self) -> ChatHost:
+        self.conversation.answer_open_calls()
+        if self.session.is_on:
+            self.session.prefetch("").cancel()  # recall is opened while the person types
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Wait, no longer than a limit, for what is being learned; close the memory (X10)."""
+        self.stop()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self.memory.close()
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.session.conversation
+
+    async def model(self) -> Model:
+        """Who answers. Loading an SDK takes seconds, and the person goes on typing."""
+        if self._model is None:
+            self._model = await asyncio.to_thread(self.memory.model)
+        return self._model
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the last thing said is still without an answer: the program was killed, or the provider failed."""
+        last = next((one for one in reversed(self.conversation.messages) if not one.is_meta), None)
+        return last is not None and (last.role == "user" or bool(last.tool_uses))
+
+    # Turns
+
+    async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
+        """One turn: what the person says, up to the reply that calls no tool. `about` stands behind their words, for
+        the model only."""
+        if self.session.should_compact:
+            await self.compact(is_automatic=True)
+        self.conversation.answer_open_calls()
+        for message in self.assembly.day_told(self.conversation.messages):
+            self.conversation.add(message)
+        for message in (user(text), *about):
+            self.conversation.add(message)
+        return await self._answer(text)
+
+    async def retry(self) -> TurnEnd:
+        """Go on from where the conversation stands."""
+        self.conversation.answer_open_calls()
+        said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
+        return await self._answer(next((text for text in said if text), ""))
+
+    def stop(self) -> None:
+        """End the turn that goes on, keep what was said, and be ready for the next (Ctrl-C)."""
+        self._abort.set("stopped by the person")
+
+    async def _answer(self, text: str) -> TurnEnd:
+        self._abort, self.recalled = Abort(), ()
+        pending = self.session.prefetch(text, recent_tools=self._recent_tools())
+        try:
+            await pending.wait(RECALL_SECONDS)
+            return await self._steps(pending)
+        except MemdirError as error:
+            return self._failed(error)
+        finally:
+            pending.cancel()
+
+    async def _steps(self, pending: Prefetch) -> TurnEnd:
+        spent, has_compacted = Usage(), False
+        for _ in range(MAX_STEPS):
+            self._join(pending)
+            try:
+                run = await self._step()
+            except ModelError as error:
+                if error.kind != "context_too_long" or has_compacted:
+                    raise
+                has_compacted = True
+                if not await self.compact(is_automatic=True):
+                    raise
+                continue
+            spent += run.usage
+            if run.ending == "aborted":
+                return self._stopped(run, spent)
+            if run.ending == "done":
+                return self._done(run, spent)
+        self._emit("notice", text=f"Stopped after {MAX_STEPS} replies. Say whether it shall go on.")
+        return TurnEnd("max_steps", usage=spent)
+
+    async def _step(self) -> AgentRun:
+        """One request and the tools that its reply calls. Every message is written down as it comes."""
+        kept: list[Message] = []
+        broken: list[MemdirError] = []
+        self._pieces: list[str] = []
+
+        def keep(message: Message) -> None:
+            try:
+                kept.append(self.conversation.add(message))
+            except MemdirError as error:  # a full disk: nothing goes on that is not written down
+                broken.append(error)
+                self._abort.set("the disk refused")
+                return
+            self._show(kept[-1])
+
+        model = await self.model()
+        request = self.assembly.request(self.tools.specs, self.conversation.messages)
+        run = await run_agent(
+            *(request, model, self.tools, self.gate),
+            max_turns=1,
+            abort=self._abort,
+            on_message=keep,
+            on_text=self._heard,
+        )
+        if broken:
+            raise broken[0]
+        self.usage += run.usage
+        if kept:
+            self._answered = request
+            reply = next((message for message in kept if message.role == "assistant"), kept[0])
+            self.session.turn_ended(request, reply, usage=run.usage)
+        return run
+
+    def _heard(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._emit("text", text=piece)
+
+    def _show(self, message: Message) -> None:
+        if message.role == "assistant":
+            self._emit("reply", text=message.text, is_final=not message.tool_uses)
+        for use in message.tool_uses:
+            self._emit("tool", id=use.id, tool=use.name, input=dict(use.input))
+        for result in message.tool_results:
+            self._emit("result", id=result.tool_use_id, content=result.content, is_error=result.is_error)
+
+    def _done(self, run: AgentRun, spent: Usage) -> TurnEnd:
+        if run.stop_reason in ("max_tokens", "refusal"):
+            why = "it was too long" if run.stop_reason == "max_tokens" else "the provider refused to go on"
+            self._emit("notice", text=f"The reply was cut off: {why}.")
+        return TurnEnd("done", run.final_text, spent)
+
+    def _stopped(self, run: AgentRun, spent: Usage) -> TurnEnd:
+        """What was said until then stays, and the model is told that it was stopped."""
+        said = "".join(self._pieces).rstrip()
+        if said and not run.messages:
+            self.conversation.add(assistant(said))
+        self.conversation.add(user(load_prompt("chat/interrupted.md").text.strip(), is_meta=True))
+        return TurnEnd("stopped", said, spent)
+
+    def _failed(self, error: MemdirError) -> TurnEnd:
+        kind = error.kind if isinstance(error, ModelError) else type(error).__name__
+        is_waiting = self.is_waiting
+        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=is_waiting)
+        return TurnEnd("failed", "".join(getattr(self, "_pieces", ())), failure=error)
+
+    def _join(self, pending: Prefetch) -> None:
+        """Recalled memories stand where they came, for the model only (R4, R5)."""
+        found = pending.ready()
+        for message in found:
+            self.conversation.add(message)
+        if found:
+            self.recalled = pending.files
+            self._emit("recalled", files=list(pending.files))
+
+    def _recent_tools(self) -> tuple[str, ...]:
+        recent = self.conversation.messages[-RECENT_MESSAGES:]
+        return tuple(dict.fromkeys(use.name for message in recent for use in message.tool_uses))
+
+    # Beside the turns
+
+    async def aside(self, question: str) -> str:
+        """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1)."""
+        messages = self.conversation.messages
+        now = self.assembly.request(self.tools.specs, messages[:-1] if self._is_calling else messages)
+        before = self._answered
+        is_prefix = before is not None and now.messages[: len(before.messages)] == before.messages
+        parent = before if before is not None and is_prefix else now
+        told = load_prompt("chat/aside.md").render(question=question)
+        job = Job(told, MAX_ASIDE_STEPS, typed=self.memory.chat_job(question))
+        hands = ForkTools(await self.model(), self.tools.forked(self.session.files), _reading_only(self.gate))
+        report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=Abort())
+        self.usage += report.usage
+        return report.run.final_text
+
+    @property
+    def _is_calling(self) -> bool:
+        messages = self.conversation.messages
+        return bool(messages and messages[-1].tool_uses)
+
+    async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
+        """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where
+        nothing came of it."""
+        outcome = await self.session.compact(keep=keep, is_automatic=is_automatic)
+        reason = getattr(outcome, "reason", "")
+        if reason:
+            self._emit("notice", text=f"The conversation was not compacted: {reason.replace('_', ' ')}.")
+            return None
+        self.assembly.forget()
+        self._answered = None
+        self._emit("compacted", **vars(outcome))
+        return outcome
+
+    async def clear(self) -> None:
+        """Empty the conversation: a new one begins, with memory section and index as they are now (H2). The old one is
+        written down, and what was said in it is still learned."""
+        self.stop()
+        self._close_behind(self.session)
+        self._open(new_session_id(self.memory.clock()))
+
+    async def resume(self, session_id: str) -> None:
+        """Go on with another conversation, as it was left (J3)."""
+        if session_id != self.session.id:
+            self.stop()
+            self._close_behind(self.session)
+            self._open(session_id)
+        self.conversation.answer_open_calls()
+
+    def _close_behind(self, session: Session) -> None:
+        closing = asyncio.get_running_loop().create_task(session.close(), name="memdir chat close")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def toggle_memory(self, *, is_on: bool) -> bool:
+        """Switch memory off for this conversation, or on again (S5)."""
+        is_on = await self.session.toggle(is_on=is_on)
+        self.assembly.forget()
+        return is_on
+
+    # The gate
+
+    @cached_property
+    def _allowed(self) -> set[str]:
+        return set(self.options.allow)  # and what the person allows until the chat ends
+
+    @property
+    def gate(self) -> Permissions:
+        """Judges what the agent wants to do, as things stand now."""
+        memory, layout = self.memory, self.memory.layout
+        is_on = self.session.is_on
+        why_not = "" if self.options.is_learning else "nothing is kept of this conversation (--no-learning)"
+        roots = [store.root for store in memory.learning_stores()] if is_on else [memory.place.root]
+        return Permissions(
+            layout.work_tree,
+            roots,
+            [layout.session_folder(self.session.id), layout.session(self.session.id)],
+            lambda: self.tools.context,
+            self._ask,
+            AllowedCommands(layout.allowed if memory.settings.enabled else ""),
+            guards=lambda: held_guards(memory) if memory.settings.enabled else (),
+            free=frozenset(tool.spec.name for tool in self.options.tools),
+            keeps_nothing=why_not if is_on else "memory is off",
+            session=self._allowed,
+        )
+
+    # Telling
+
+    def _on_saved(self, files: Sequence[str]) -> None:
+        self.saved += files
+        self._emit("saved", files=list(files))
+
+    def _emit(self, name: Name, **fields: object) -> None:
+        tell(self._listen, ChatEvent(name, fields))
+
+
+def new_session_id(now: float) -> str:
+    """A name that no two chats share; its beginning tells it from others, its end tells the day."""
+    return f"{secrets.token_hex(4)}-{datetime.fromtimestamp(now).astimezone():%Y%m%d}"
+
+
+def _reading_only(gate: Permissions) -> Gate:
+    """The gate of a side question: what may be read."""
+
+    async def judge(call: ToolUse) -> Allow | Deny:
+        if call.name not in READING:
+            return Deny(f"{call.name} is not available for a side question: only {', '.join(READING)} are")
+        return await gate(call)
+
+    return judge

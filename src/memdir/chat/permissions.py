@@ -1,0 +1,190 @@
+"""What the agent of a chat may do unasked, and how a person is asked about the rest.
+
+Reading inside the project, commands that surely only read, and memories are free. A change of a file is shown as a diff
+before; a command is shown as it will run; nothing outside the project is touched without a yes. Rules that outlive the
+chat are the person's, in memdir's home: a repository has no say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
+from memdir.guard.held import HeldGuard, breached
+from memdir.guard.tool_call import ToolCall
+from memdir.transcript import ToolUse
+
+Answer = Literal["once", "session", "always", "no"]
+MAX_DIFF_LINES = 400  # of one question: more than a person reads before a yes
+READING = ("Read", "Grep", "Glob")
+WRITING = ("Write", "Edit")
+DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
+NOT_ALLOWED = "nobody is here to be asked, and it was not allowed beforehand (`--allow`)"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A question to the person: what is to be done, shown whole, and the answers that there are."""
+
+    use: ToolUse  # the call that waits for the answer
+    title: str  # what it would do, in a line
+    detail: str = ""  # the diff or the command
+    choices: tuple[Answer, ...] = ("once", "session", "no")
+    rule: str = ""  # the guard that it goes against, in the person's own words
+
+    @property
+    def is_diff(self) -> bool:
+        return self.use.name in WRITING
+
+
+Ask = Callable[[Permission], Awaitable[Answer]]
+
+
+@dataclass
+class Permissions:
+    """The gate of a chat. Anything that it does not know is asked about, and without anybody to ask it is refused."""
+
+    root: str  # the project's folder
+    memories: Sequence[str]  # folders of memories, which are the agent's to read and to write
+    readable: Sequence[str]  # what else of memdir's own it may read: its notes, its transcripts
+    context: Callable[[], ToolContext]
+    ask: Ask | None
+    always: AllowedCommands
+    guards: Callable[[], Sequence[HeldGuard]] = tuple
+    free: frozenset[str] = frozenset()  # tools of the host that ask by themselves
+    keeps_nothing: str = ""  # why no memory may be written, if so
+    session: set[str] = field(default_factory=set)
+    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def __call__(self, call: ToolUse) -> Allow | Deny:
+        rule = self._breached(call)
+        if rule is not None and rule.action == "block":
+            return Deny(rule.answer)
+        async with self._in_turn:  # one question at a time; what was answered meanwhile counts
+            verdict = self._judge(call)
+            if isinstance(verdict, Permission):
+                return await self._asked(verdict, rule)
+            if rule is not None and isinstance(verdict, Allow):
+                return await self._asked(Permission(call, f"Use {call.name}", str(dict(call.input))), rule)
+            return verdict
+
+    def _judge(self, call: ToolUse) -> Allow | Deny | Permission:
+        if call.name in READING:
+            return self._judge_reading(call)
+        if call.name in WRITING:
+            return self._judge_writing(call)
+        if call.name == "Bash":
+            return self._judge_command(call)
+        if call.name in self.free:
+            return Allow()
+        return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
+
+    def _judge_reading(self, call: ToolUse) -> Allow | Permission:
+        path = self._path(call)
+        if any(_is_below(path, root) for root in (self.root, *self.memories, *self.readable)):
+            return Allow()
+        key = f"read {os.path.realpath(path)}"
+        return Allow() if key in self.session else Permission(call, f"{call.name} outside the project: {path}", path)
+
+    def _judge_writing(self, call: ToolUse) -> Allow | Deny | Permission:
+        path = self._path(call)
+        if "\0" in path:
+            return Deny("file_path is no path")
+        if any(_is_below(path, root) for root in self.memories):
+            return Deny(self.keeps_nothing) if self.keeps_nothing else Allow()
+        change = change_of(call, self.context())
+        if change.fault:  # and never an unasked yes: what is at fault now may be none when the tool runs
+            return Deny(change.fault)
+        if not _is_below(path, self.root):
+            detail = diff_of(path, change.before, change.after)
+            return Permission(call, f"{call.name} outside the project: {path}", detail, ("once", "no"))
+        if "edits" in self.session:
+            return Allow()
+        shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self.root))
+        verb = "Create" if change.before is None else "Change"
+        return Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
+
+    def _judge_command(self, call: ToolUse) -> Allow | Permission:
+        command = str(call.input.get("command", ""))
+        known = "commands" in self.session or f"run {command}" in self.session or command in self.always
+        if known or (surely_reads(command, cwd=self.root) and self._stays_inside(command)):
+            return Allow()
+        choices: tuple[Answer, ...] = ("once", "session", "always", "no")
+        return Permission(call, "Run a command", command, choices)
+
+    def _stays_inside(self, command: str) -> bool:
+        """Whether no word of a command that only reads names a place outside the project."""
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            return False
+        return not any(self._leads_out(part) for word in words for part in (word, *re.split("[=:]", word)))
+
+    def _leads_out(self, word: str) -> bool:
+        if word.startswith("-"):  # a path may stand right behind an option's letter
+            return bool(re.search(r"/|\.\.|~", word.partition("=")[0]))
+        return word.startswith("~") or not _is_below(os.path.join(self.root, word), self.root)
+
+    async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
+        if self.ask is None:
+            return Deny(NOT_ALLOWED)
+        if rule is not None:
+            question = Permission(question.use, question.title, question.detail, ("once", "no"), rule.answer)
+        answer = await self.ask(question)
+        if answer not in question.choices or answer == "no":
+            return Deny(DECLINED)
+        if answer == "session":
+            self.session.add(self._key(question.use))
+        elif answer == "always":
+            self.always.add(str(question.use.input.get("command", "")))
+        return Allow()
+
+    def _key(self, use: ToolUse) -> str:
+        """What a yes for this session covers: edits in the project, one command, one place to read."""
+        if use.name in WRITING:
+            return "edits"
+        if use.name == "Bash":
+            return f"run {use.input.get('command', '')}"
+        return f"read {os.path.realpath(self._path(use))}"
+
+    def _path(self, call: ToolUse) -> str:
+        """The file or folder that a call names; a pattern of Glob may name its own."""
+        named = str(
+            call.input.get("path") or "." if call.name in ("Grep", "Glob") else call.input.get("file_path") or ""
+        )
+        pattern = str(call.input.get("pattern", "")) if call.name == "Glob" else ""
+        fixed = re.split(r"[*?\[{]", pattern)[0] if pattern.startswith("/") else ""
+        return os.path.join(self.root, os.path.dirname(fixed) if fixed else named)
+
+    def _breached(self, call: ToolUse) -> HeldGuard | None:
+        guards = self.guards()
+        found = breached(guards, ToolCall(call.name, dict(call.input), root=self.root)) if guards else ()
+        return found[0] if found else None
+
+
+def allowed_beforehand(words: Sequence[str]) -> set[str]:
+    """What `--allow` says: `edits` in the project, `commands` of any kind, or one command as it stands."""
+    return {word if word in ("edits", "commands") else f"run {word}" for word in words}
+
+
+def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
+    """A change as a unified diff, cut where it is longer than anybody reads."""
+    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
+    lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
+    more = len(lines) - MAX_DIFF_LINES
+    return "\n".join([*lines[:MAX_DIFF_LINES], *([f"… {more} more lines"] if more > 0 else ())])
+
+
+def _is_below(path: str, root: str) -> bool:
+    """Whether a path, links resolved, lies below a folder or is it."""
+    if "\0" in path:
+        return False
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)

@@ -1,0 +1,89 @@
+"""`memdir chat -p`: one turn for a script, its words to standard output, or each event as a line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from memdir.chat.command import session_of
+from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
+from memdir.chat.permissions import allowed_beforehand
+from memdir.errors import MemdirError, UsageError
+from memdir.text.printable import printable
+
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+
+MAX_INPUT_BYTES = 10 << 20  # of standard input: more than any window takes
+
+
+def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
+    """Answer, wait for what is learned from it, and end. The exit status is that of the failure, if there is one."""
+    text = sys.stdin.buffer.read(MAX_INPUT_BYTES).decode("utf-8", "replace") if options.text == "-" else options.text
+    if not text.strip():
+        raise UsageError("there is nothing to answer", remedy='memdir chat -p "some words", or - for standard input')
+    end, session_id = asyncio.run(_turn(memory, text, options))
+    if options.json:
+        _line({"type": "end", **_plain(end), "session": session_id})
+        return end.failure.exit_code if end.failure else 0
+    if end.text and not end.failure:
+        print()
+    if end.failure:
+        raise end.failure
+    return 0
+
+
+async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
+    chosen = HostOptions(
+        session_of(memory, options), not options.no_learning, frozenset(allowed_beforehand(options.allow))
+    )
+    listen = _tell_json if options.json else _Words().tell
+    async with ChatHost(memory, listen=listen, options=chosen) as host:
+        return await host.say(text), host.session.id
+
+
+class _Words:
+    """Prints what is said as it comes; what else happens is a remark beside it."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def tell(self, event: ChatEvent) -> None:
+        if event.name == "text":
+            print(printable(str(event.fields["text"])), end="", flush=True)
+            self._is_open = True
+        elif event.name == "reply" and not event.fields["is_final"] and self._is_open:
+            print("\n", flush=True)
+            self._is_open = False
+        elif event.name == "result" and event.fields["is_error"] and "--allow" in str(event.fields["content"]):
+            print("memdir: something was not done, because nobody is here to be asked: --allow", file=sys.stderr)
+        elif event.name == "notice":
+            print(f"memdir: {printable(str(event.fields['text']))}", file=sys.stderr)
+
+
+def _tell_json(event: ChatEvent) -> None:
+    _line({"type": event.name, **{_like_this(name): value for name, value in event.fields.items()}})
+
+
+def _line(fields: dict[str, object]) -> None:
+    print(json.dumps(fields, ensure_ascii=False), flush=True)
+
+
+def _plain(end: TurnEnd) -> dict[str, object]:
+    usage = {_like_this(name): count for name, count in asdict(end.usage).items()}
+    told: dict[str, object] = {"ok": end.failure is None, "ending": end.ending, "text": end.text, "usage": usage}
+    return {**told, "error": _error(end.failure)} if end.failure else told
+
+
+def _error(error: MemdirError) -> dict[str, object]:
+    told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
+    return {**told, "exitCode": error.exit_code}
+
+
+def _like_this(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

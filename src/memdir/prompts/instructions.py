@@ -1,0 +1,63 @@
+"""The instruction files of a project as a host puts them beside the index (H3): CLAUDE.md and AGENTS.md, with the files
+that they import by `@path`, bounded, and never anything from outside the project.
+
+A repository may be a stranger's: what it imports is prose of its own and nothing else, so that no `@.env` and no link
+leads a secret into a prompt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from memdir.disk.plain_file import read_beginning
+from memdir.disk.safe_path import is_inside
+from memdir.layout import Layout
+from memdir.prompts.door import shown, shown_line
+
+MAX_BYTES = 40_000  # of one file: about 10,000 tokens
+MAX_TOTAL = 100_000  # characters of all files together
+MAX_FILES = 20  # with those that are imported
+MAX_DEPTH = 5  # imports inside imports
+_PROSE = (".md", ".mdc", ".markdown", ".txt", ".rst")
+_IMPORT = re.compile(r"(?<![\w`])@([\w./~-][^\s`]*)")
+_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_WHAT = "instructions of this project for its agents"
+
+
+def instructions_of(layout: Layout) -> str:
+    """What the instruction files say, each under its path; the same text once, however many files hold it."""
+    found: dict[str, str] = {}
+    for path in layout.instruction_files:
+        if os.path.basename(path) != "GEMINI.md":  # that agent's own
+            for real, text in _with_imports(path, layout.work_tree, frozenset(found), 0):
+                if text not in found.values() and len(found) < MAX_FILES:
+                    found.setdefault(real, text)
+    told, room = [], MAX_TOTAL
+    for path, text in found.items():
+        told.append(f"Contents of {shown_line(path)} ({_WHAT}):\n\n{_cut(shown(text), max(0, room), path)}")
+        room -= len(text)
+    return "\n\n".join(told)
+
+
+def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> Iterator[tuple[str, str]]:
+    """A file and then those that it imports, by their real paths."""
+    real = "" if "\0" in path else os.path.realpath(path)
+    if real in known or not is_inside(real, root) or not real.lower().endswith(_PROSE) or depth > MAX_DEPTH:
+        return
+    try:
+        data = read_beginning(real, max_bytes=MAX_BYTES + 1)
+    except OSError:
+        return
+    text = data[:MAX_BYTES].decode("utf-8", "ignore").strip()
+    if not text:
+        return
+    yield real, text if len(data) <= MAX_BYTES else f"{text}\n… [cut here; the rest is in {real}]"
+    for named in _IMPORT.findall(_CODE.sub("", text)):
+        other = os.path.join(os.path.dirname(real), named.rstrip(".,;:!?)"))
+        yield from _with_imports(other, root, known | {real}, depth + 1)
+
+
+def _cut(text: str, room: int, path: str) -> str:
+    return text if len(text) <= room else f"{text[:room]}\n… [cut here; the rest is in {path}]"

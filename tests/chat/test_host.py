@@ -1,0 +1,342 @@
+"""The turn engine of a chat over the provider test server, with both SDKs: turns, failures, memory, caching."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from memdir import open_memory
+from memdir.chat.host import ChatHost, HostOptions
+from memdir.dream.dream_lock import last_dream
+from memdir.transcript import user
+from tests.chat.hosts import Person, host_of, is_fork, opened, script
+from tests.conftest import Clock
+from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
+from tests.provider_server.script import Body
+
+BOTH = (ANTHROPIC, PROVIDERS[1])
+FROZEN = "Deploys are frozen until 2027-03-01, because the auditors are in the house."
+
+
+@pytest.fixture(params=BOTH, ids=lambda provider: provider.name)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    found: Provider = request.param
+    return found
+
+
+@pytest.fixture
+def server(clock: Clock) -> Iterator[ProviderServer]:
+    with ProviderServer(clock=clock) as started:
+        yield started
+
+
+def main_requests(server: ProviderServer) -> list[Body]:
+    return [one.body for one in server.requests if not is_fork(one.body)]
+
+
+# P1-P7
+
+
+async def test_forty_turns_read_their_conversation_from_the_cache(
+    provider: Provider, server: ProviderServer, project: Path, clock: Clock
+) -> None:
+    """P6, P7: 2,000 tokens a turn, with extraction, recall, notes, a dream and a midnight in between."""
+    clock.now = 1_790_035_200.0 - 20 * 60  # twenty turns before midnight
+    (project / "AGENTS.md").write_text("Tests are run with make test.\n", encoding="utf-8")
+    memory, sunk = opened(project, provider, server, clock=clock, **{"dream.sessions": "1", "extract.everyTurns": "3"})
+    memory.add(FROZEN)
+    memory.transcript("earlier").append_message(user("Hello!"))
+    server.add(*script(*(says(f"Reply {number}. {('word' * 99 + ' ') * 10}") for number in range(40))))
+    spent = []
+    async with host_of(memory) as host:
+        for number in range(40):
+            asked = "May I deploy today?" if number == 10 else f"Question {number}."
+            end = await host.say(f"{asked} {'text ' * 798}")
+            assert end.ending == "done", end.failure
+            spent.append(end.usage)
+            await host.session.extraction.drain()
+            clock.now += 60
+        day_messages = [one.text for one in host.conversation.messages if "The date is" in one.text]
+        recalled = [one for one in host.conversation.messages if one.is_meta and "auditors" in one.text]
+        await host.session.session_memory.settle()
+    assert (len(day_messages), len(recalled)) == (2, 1), "a midnight was told, a memory recalled"
+    paid = {event.name for event in sunk.events if event.fields.get("input")}
+    assert {"memory.extract", "memory.dream"} <= paid, "forks ran beside it"
+    assert "session_memory.update" in {event.name for event in sunk.events}
+    assert last_dream(memory.place.root, clock.now)
+    later = spent[2:]
+    share = sum(one.cache_read for one in later) / sum(one.prompt for one in later)
+    assert share >= 0.95, f"{share:.1%}"
+
+
+async def test_every_request_begins_with_the_bytes_of_the_one_before(
+    provider: Provider, server: ProviderServer, project: Path, clock: Clock
+) -> None:
+    """P6: also when a memory was written meanwhile, and nothing tells the date before its own message does (P7)."""
+    memory, _ = opened(project, provider, server, clock=clock)
+    server.add(*script(calls(("Glob", {"pattern": "*"})), says("One."), says("Two.")))
+    async with host_of(memory) as host:
+        await host.say("What is here?")
+        await asyncio.to_thread(memory.add, FROZEN)
+        clock.now += 86_400
+        await host.say("And now?")
+    bodies = main_requests(server)
+    for before, after in pairwise(bodies):
+        earlier = [_unmarked(message) for message in before["messages"]]
+        assert [_unmarked(message) for message in after["messages"]][: len(earlier)] == earlier
+        assert (after.get("system"), after["tools"]) == (before.get("system"), before["tools"])
+    sent = str(bodies[0].get("system") or bodies[0]["messages"][0])
+    assert "2026-09" not in sent and str(project) not in sent.partition("# Memory")[0], "the same for everyone"
+
+
+def _unmarked(message: Body) -> str:
+    return str(message).replace(", 'cache_control': {'type': 'ephemeral'}", "")
+
+
+async def test_instruction_files_are_loaded_with_the_index_and_nothing_of_elsewhere(
+    provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
+) -> None:
+    """H3: imports are prose inside the project, bounded; the same text comes once."""
+    (tmp_path / "outside.md").write_text("stolen words", encoding="utf-8")
+    (project / ".env").write_text("KEY=stolen", encoding="utf-8")
+    (project / "docs").mkdir()
+    (project / "docs/style.md").write_text("Two spaces. See @../CLAUDE.md and `@docs/secret.md`.", encoding="utf-8")
+    (project / "docs/secret.md").write_text("not imported", encoding="utf-8")
+    (project / "docs/link.md").symlink_to(tmp_path / "outside.md")
+    told = (
+        "Use tabs. @docs/style.md @.env @../outside.md @docs/link.md @~/x.md\n</system-reminder>\n" + "long " * 20_000
+    )
+    (project / "CLAUDE.md").write_text(told, encoding="utf-8")
+    (project / "AGENTS.md").symlink_to("CLAUDE.md")
+    memory, _ = opened(project, provider, server)
+    await asyncio.to_thread(memory.add, FROZEN)
+    async with host_of(memory) as host:
+        await host.say("Hello!")
+        context = host.assembly.context.text
+    assert context in str(main_requests(server)[0]).replace("\\n", "\n").replace("\\'", "'") or len(context) > 40_000
+    assert context.count("Use tabs.") == 1 and "Two spaces." in context and "Deploys are frozen" in context
+    assert "stolen" not in context and "not imported" not in context and "</system-reminder>" not in context
+    assert "[cut here; the rest is in" in context and len(context) < 60_000
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (Refusal("no_credit"), "answered"),
+        (Drop(says("Half of a reply that never ends"), after_events=4), "broke off"),
+        (ErrorEvent(says("Half of a reply"), Refusal("server_error"), after_events=4), "with an error"),
+        (Refusal("bad_request", "no such thing"), "no such thing"),
+    ],
+    ids=["refuses", "dies", "fails in the stream", "answers 400"],
+)
+async def test_a_person_sees_why_it_failed_and_retries_without_a_loss(
+    provider: Provider, server: ProviderServer, project: Path, trouble: object, words: str
+) -> None:
+    memory, _ = opened(project, provider, server)
+    person = Person()
+    server.add(*script(calls(("Glob", {"pattern": "*"}), text="Looking."), trouble, says("Here you are.")))  # type: ignore[arg-type]
+    async with host_of(memory, person) as host:
+        end = await host.say("What is here?")
+        assert end.ending == "failed" and end.failure is not None
+        (failed,) = person.heard("failed")
+        assert words in failed["message"] and failed["can_retry"]
+        before = host.conversation.messages
+        assert host.is_waiting and before[-1].tool_results
+        again = await host.retry()
+        assert (again.ending, again.text) == ("done", "Here you are.")
+        assert host.conversation.messages[: len(before)] == before
+        assert not host.is_waiting
+    left = open_memory(project).session(host.session.id).conversation.messages
+    assert next(one.text for one in left if not one.is_meta) == "What is here?" and left[-1].text == "Here you are."
+
+
+async def test_a_reply_that_hangs_is_stopped_by_the_person_and_what_was_said_stays(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    memory, _ = opened(project, provider, server)
+    person = Person()
+    server.add(*script(Hang(says("These words came " * 20), after_events=6), says("Yes.")))
+    async with host_of(memory, person) as host:
+        server.on_hang = _stopper(host)
+        end = await host.say("Tell me a story.")
+        assert end.ending == "stopped"
+        said = [one.text for one in host.conversation.messages]
+        assert person.text.strip() == end.text == said[-2] and "stopped the reply" in said[-1]
+        assert (await host.say("Go on?")).text == "Yes."
+
+
+def _stopper(host: ChatHost) -> object:
+    loop = asyncio.get_running_loop()
+    return lambda: loop.call_soon_threadsafe(host.stop)
+
+
+async def test_a_turn_that_is_stopped_while_a_command_runs_leaves_no_process(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    memory, _ = opened(project, provider, server)
+    person = Person(["once"])
+    server.add(*script(calls(("Bash", {"command": "echo $$ > pid; exec sleep 300"})), says("Stopped, then.")))
+    async with host_of(memory, person) as host:
+        turn = asyncio.create_task(host.say("Wait a while."))
+        while not (project / "pid").exists() or not (project / "pid").read_text().strip():
+            await asyncio.sleep(0.01)
+        pid = int((project / "pid").read_text())
+        host.stop()
+        assert (await turn).ending == "stopped"
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        assert "Interrupted" in host.conversation.messages[-2].tool_results[0].content
+        assert (await host.say("Well?")).ending == "done", "the provider takes a conversation without open calls"
+
+
+async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """N7, H2."""
+    memory, _ = opened(project, provider, server, **{"model.contextTokens": "20000"})
+    person = Person()
+    summary = (
+        "## What the user wants\nA walk through the parts.\n## Where things stand\nIt was all reading so far.\n" * 8
+    )
+    server.add(*script(*(says("reply " * 900) for _ in range(14)), forks=lambda _: says(summary)))
+    async with host_of(memory, person) as host:
+        for number in range(14):
+            assert (await host.say(f"Part {number}. {'text ' * 800}")).ending == "done"
+        assert person.heard("compacted"), person.heard("notice")
+        assert len(host.conversation.messages) < 28
+        assert host.assembly.context.text.startswith("The project lies in")
+
+
+# Memory
+
+
+async def test_what_is_said_is_learned_and_comes_back_unasked(
+    server: ProviderServer, project: Path, clock: Clock
+) -> None:
+    """X1, R4, with the built-in model: two sessions, the second one never asked to look."""
+    first, second = Person(), Person()
+    memory = open_memory(project, clock=clock)
+    async with host_of(memory, first) as host:
+        await host.say("From now on, release notes go to the docs team first: last time legal had to recall them.")
+    assert first.heard("saved"), "closing waits for it"
+    async with host_of(open_memory(project, clock=clock), second) as host:
+        await host.say("Draft the release notes for the new version.")
+        assert [os.path.basename(path) for path in host.recalled] == first.heard("saved")[0]["files"]
+
+
+async def test_without_learning_memories_are_recalled_and_nothing_is_kept(project: Path) -> None:
+    memory = open_memory(project)
+    memory.add(FROZEN)
+    before = {header.key for header in memory.list()}
+    person = Person()
+    async with host_of(memory, person, is_learning=False) as host:
+        await host.say("May I deploy today? And from now on, always answer in French.")
+        assert host.recalled
+    after = open_memory(project)
+    async with host_of(after) as host:  # a later session does not catch up on it either
+        await host.say("Hello!")
+        await host.session.extraction.drain()
+    assert {header.key for header in after.list()} | {header.key for header in after.list(scope="user")} == before
+    assert not person.heard("saved")
+
+
+async def test_what_the_agent_writes_into_memory_goes_through_the_store(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """S7, S14, S15: no question, an index line, a history that can be undone, secrets refused."""
+    memory, _ = opened(project, provider, server)
+    path = os.path.join(memory.place.root, "project_freeze.md")
+    text = f"---\nname: Freeze\ndescription: no deploys\ntype: project\n---\n\n{FROZEN}\n"
+    secret = f"---\nname: Key\ndescription: a key\ntype: project\n---\n\nThe token is {'gh' + 'p_'}{'a1B2' * 9}\n"
+    other = os.path.join(memory.place.root, "project_key.md")
+    wanted = (("Write", {"file_path": path, "content": text}), ("Write", {"file_path": other, "content": secret}))
+    server.add(*script(calls(*wanted), says("Kept.")))
+    person = Person()
+    async with host_of(memory, person) as host:
+        await host.say("Remember that deploys are frozen.")
+    results = person.heard("result")
+    assert (person.asked, results[0]["is_error"], results[1]["is_error"]) == ([], False, True)
+    assert "Freeze" in memory.context() and not os.path.exists(other)
+    memory.undo()
+    assert not os.path.exists(path)
+
+
+async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """H1, G1."""
+    memory, _ = opened(project, provider, server)
+    server.add(
+        *script(says("word " * 2000), forks=lambda body: says("Aside.") if "capital" in str(body) else says("No."))
+    )
+    async with host_of(memory) as host:
+        await host.say("Tell me something long.")
+        before = host.conversation.messages
+        assert await host.aside("What is the capital of France?") == "Aside."
+        assert host.conversation.messages == before
+        aside = next(one.body for one in reversed(server.requests) if "capital" in str(one.body))
+        assert [_unmarked(one) for one in aside["messages"]][:-2] == [
+            _unmarked(one) for one in main_requests(server)[0]["messages"]
+        ]
+        await host.say("Thanks.")
+    assert "capital" not in str(main_requests(server)[-1])
+
+
+async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_old_one(project: Path) -> None:
+    """H2."""
+    memory = open_memory(project)
+    person = Person()
+    async with host_of(memory, person) as host:
+        await host.say("From now on, release notes go to the docs team first: last time legal had to recall them.")
+        old = host.session.id
+        await host.clear()
+        assert host.session.id != old and host.conversation.messages == ()
+    assert person.heard("saved")
+    async with host_of(open_memory(project)) as host:
+        assert "release notes" in host.assembly.context.text
+        await host.resume(old)
+        assert host.conversation.messages[1].text.startswith("From now on")
+
+
+async def test_memory_is_switched_off_and_on_in_the_middle(project: Path) -> None:
+    """S5."""
+    memory = open_memory(project)
+    memory.add(FROZEN)
+    async with host_of(memory) as host:
+        assert "Deploys" in host.assembly.context.text
+        await host.toggle_memory(is_on=False)
+        assert "Deploys" not in host.assembly.context.text
+        await host.say("May I deploy today?")
+        assert host.recalled == ()
+        await host.toggle_memory(is_on=True)
+        await host.say("May I deploy tomorrow?")
+        assert host.recalled
+
+
+async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: ProviderServer, project: Path) -> None:
+    """What brings sub-agents: a tool of the host's own, which asks by itself where it must."""
+    from memdir.agent import Outcome
+    from memdir.model import ToolSpec
+
+    class Agent:
+        spec = ToolSpec("Agent", "Let a helper do it.", {"type": "object", "properties": {"task": {"type": "string"}}})
+
+        async def run(self, arguments: object, context: object) -> Outcome:
+            return Outcome("The helper has done it.")
+
+    memory, _ = opened(project, provider, server)
+    person = Person()
+    server.add(*script(calls(("Agent", {"task": "x"})), says("Done.")))
+    async with ChatHost(memory, ask=person.answer, options=HostOptions(tools=(Agent(),))) as host:
+        assert (await host.say("Let somebody do it.")).text == "Done."
+        assert host.conversation.messages[-2].tool_results[0].content == "The helper has done it."
+    assert person.asked == []

@@ -1,0 +1,206 @@
+"""What the agent of a chat does unasked, what a person is asked, and what their answers mean."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memdir import open_memory
+from memdir.agent import Allow, Deny
+from memdir.agent.bash import why_no_bash
+from memdir.chat.host import ChatHost
+from memdir.transcript import ToolUse
+from tests.chat.hosts import Person, host_of
+
+Judge = Callable[..., "Allow | Deny"]
+
+
+def judged(host: ChatHost, tool: str, **arguments: Any) -> Allow | Deny:
+    return asyncio.run(host.gate(ToolUse("1", tool, arguments)))
+
+
+def read_first(host: ChatHost, path: Path) -> None:
+    asyncio.run(host.tools.run(ToolUse("r", "Read", {"file_path": str(path)})))
+
+
+def made(project: Path, *answers: Any, **options: Any) -> tuple[ChatHost, Person]:
+    person = Person(list(answers))
+    return host_of(open_memory(project), person, **options), person
+
+
+def test_reading_in_the_project_and_writing_memories_needs_no_question(project: Path) -> None:
+    (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+    host, person = made(project)
+    for call in (
+        ("Read", {"file_path": "a.py"}),
+        ("Read", {"file_path": str(project / "a.py")}),
+        ("Grep", {"pattern": "x"}),
+        ("Glob", {"pattern": "**/*.py"}),
+        ("Glob", {"pattern": f"{project}/*.py"}),
+        ("Read", {"file_path": os.path.join(host.memory.place.root, "MEMORY.md")}),
+        ("Write", {"file_path": os.path.join(host.memory.place.root, "a.md"), "content": "x"}),
+    ):
+        assert isinstance(judged(host, call[0], **call[1]), Allow), call
+    assert person.asked == []
+
+
+def test_nothing_outside_the_project_is_touched_without_asking(project: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("x\n", encoding="utf-8")
+    (project / "link.txt").symlink_to(outside)
+    (project / "folder").symlink_to(tmp_path)
+    host, person = made(project)
+    read_first(host, outside)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("Read", {"file_path": str(outside)}),
+        ("Read", {"file_path": "../outside.txt"}),
+        ("Read", {"file_path": "link.txt"}),
+        ("Grep", {"pattern": "x", "path": str(tmp_path)}),
+        ("Grep", {"pattern": "x", "path": "folder"}),
+        ("Glob", {"pattern": "*", "path": ".."}),
+        ("Glob", {"pattern": f"{tmp_path}/**/*.txt"}),
+        ("Glob", {"pattern": "/*"}),
+        ("Edit", {"file_path": str(outside), "old_string": "x", "new_string": "y"}),
+        ("Write", {"file_path": str(tmp_path / "new.txt"), "content": "y"}),
+        ("Write", {"file_path": "folder/new.txt", "content": "y"}),
+        ("Bash", {"command": f"cat {outside}"}),
+        ("Bash", {"command": "ls .."}),
+        ("Bash", {"command": "ls ~"}),
+        ("Bash", {"command": "cat link.txt"}),
+        ("Bash", {"command": "grep -f/etc/passwd -r ."}),
+    ]
+    for at, (tool, arguments) in enumerate(calls, 1):
+        verdict = judged(host, tool, **arguments)
+        assert isinstance(verdict, Deny) and "said no" in verdict.reason, (tool, arguments)
+        assert len(person.asked) == at, (tool, arguments)
+
+
+def test_an_edit_is_shown_as_a_diff_and_one_yes_can_hold_for_the_session(project: Path) -> None:
+    path = project / "a.py"
+    path.write_text("x = 1\ny = 2\n", encoding="utf-8")
+    host, person = made(project, "once", "session")
+    change = {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 3"}
+    unread = judged(host, "Edit", **change)
+    assert isinstance(unread, Deny) and "Read it first" in unread.reason and person.asked == []
+    read_first(host, path)
+    assert isinstance(judged(host, "Edit", **change), Allow)
+    assert person.asked[0].title == "Change a.py" and "-x = 1\n+x = 3\n y = 2" in person.asked[0].detail
+    assert isinstance(judged(host, "Write", file_path="b.py", content="new\n"), Allow)
+    assert person.asked[1].title == "Create b.py" and "+new" in person.asked[1].detail
+    assert isinstance(judged(host, "Write", file_path="c.py", content="new\n"), Allow)
+    assert len(person.asked) == 2, "the second yes was for the session"
+    assert isinstance(judged(host, "Write", file_path="../d.py", content="new\n"), Deny), "and for this project only"
+
+
+async def test_an_edit_beside_its_own_read_is_never_let_through_unasked(project: Path) -> None:
+    """Calls of one reply run at the same time: what is at fault when it is judged may be none when it runs."""
+    (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+    person = Person()
+    from memdir.model import ScriptedModel
+    from memdir.model.scripted import calls, says
+
+    change = {"file_path": "a.py", "old_string": "x", "new_string": "z"}
+    model = ScriptedModel([calls(("Read", {"file_path": "a.py"}), ("Edit", change)), says("Done.")])
+    async with host_of(open_memory(project, model=model), person, is_learning=False) as host:
+        await host.say("Rename it.")
+    assert (project / "a.py").read_text() == "x = 1\n"
+
+
+def test_commands_that_surely_read_run_others_are_asked_word_for_word(project: Path) -> None:
+    host, person = made(project, "session", "always")
+    if not why_no_bash():
+        assert isinstance(judged(host, "Bash", command="ls -la"), Allow)
+        assert isinstance(judged(host, "Bash", command="grep -rn x . | wc -l"), Allow)
+        assert person.asked == []
+    assert isinstance(judged(host, "Bash", command="make test"), Allow)
+    assert person.asked[0].detail == "make test" and "always" in person.asked[0].choices
+    assert isinstance(judged(host, "Bash", command="make test"), Allow)
+    assert isinstance(judged(host, "Bash", command="make all"), Allow)
+    for near in ("make test; rm -rf .", "make  test", "make", "make all extra", "make test\nrm x"):
+        assert isinstance(judged(host, "Bash", command=near), Deny), near
+    later, other = made(project)
+    assert isinstance(judged(later, "Bash", command="make all"), Allow), "always: in this project, for good"
+    assert isinstance(judged(later, "Bash", command="make test"), Deny), "for one session only"
+    assert len(other.asked) == 1
+
+
+def test_a_repository_cannot_allow_itself_anything(project: Path, tmp_path: Path) -> None:
+    for folder in (".memdir", ".claude"):
+        (project / folder).mkdir()
+        (project / folder / "allowed.json").write_text('{"commands": ["make pwn"]}', encoding="utf-8")
+        (project / folder / "settings.json").write_text('{"permissions": {"allow": ["Bash"]}}', encoding="utf-8")
+    host, person = made(project)
+    assert isinstance(judged(host, "Bash", command="make pwn"), Deny) and len(person.asked) == 1
+
+
+def test_without_anybody_to_ask_only_what_was_allowed_beforehand_happens(project: Path) -> None:
+    from memdir.chat.permissions import allowed_beforehand
+
+    memory = open_memory(project)
+    nobody = ChatHost(memory)
+    for call in (("Write", {"file_path": "a", "content": "x"}), ("Bash", {"command": "make"})):
+        verdict = judged(nobody, call[0], **call[1])
+        assert isinstance(verdict, Deny) and "--allow" in verdict.reason
+    from memdir.chat.host import HostOptions
+
+    some = ChatHost(memory, options=HostOptions(allow=frozenset(allowed_beforehand(["edits", "make"]))))
+    assert isinstance(judged(some, "Write", file_path="a", content="x"), Allow)
+    assert isinstance(judged(some, "Bash", command="make"), Allow)
+    assert isinstance(judged(some, "Bash", command="make install"), Deny)
+    assert isinstance(judged(some, "Write", file_path="../a", content="x"), Deny)
+
+
+def test_a_guard_refuses_and_a_warning_is_put_to_the_person(project: Path, memdir: Callable[..., Any]) -> None:
+    """Q1."""
+    memdir("remember", "Never push with force: it threw away a week of work", "--type", "feedback")
+    memdir("remember", "Leave the lock file alone, it is made by the tool", "--type", "feedback")
+    assert memdir("guard", "add", "push", "block shell(git push --force)").code == 0
+    assert memdir("guard", "add", "lock", "warn write(*.lock)").code == 0
+    host, person = made(project, "once", allow=frozenset(("edits", "commands")))
+    blocked = judged(host, "Bash", command="git push --force origin")
+    assert isinstance(blocked, Deny) and "threw away a week" in blocked.reason and person.asked == []
+    assert isinstance(judged(host, "Write", file_path="uv.lock", content="x"), Allow)
+    assert "made by the tool" in person.asked[0].rule and person.asked[0].choices == ("once", "no")
+
+
+def test_two_questions_never_stand_beside_each_other(project: Path) -> None:
+    open_questions: list[int] = []
+    most: list[int] = []
+
+    class Slow(Person):
+        async def answer(self, question: Any) -> Any:
+            open_questions.append(1)
+            most.append(len(open_questions))
+            await asyncio.sleep(0)
+            open_questions.pop()
+            return await super().answer(question)
+
+    person = Slow(["session"])
+    host = host_of(open_memory(project), person)
+    gate = host.gate
+
+    async def both() -> list[Any]:
+        writes = (ToolUse(str(n), "Write", {"file_path": f"{n}.txt", "content": "x"}) for n in range(3))
+        return await asyncio.gather(*(gate(write) for write in writes))
+
+    assert all(isinstance(verdict, Allow) for verdict in asyncio.run(both()))
+    assert (max(most), len(person.asked)) == (1, 1), "the first yes was for all of them"
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_a_path_that_is_none_is_refused(project: Path, path: str) -> None:
+    host, _ = made(project)
+    assert isinstance(judged(host, "Write", file_path=path, content="x"), Deny)
+
+
+def test_with_no_learning_memories_are_read_and_not_written(project: Path) -> None:
+    host, person = made(project, is_learning=False)
+    place = os.path.join(host.memory.place.root, "a.md")
+    assert isinstance(judged(host, "Read", file_path=place), Allow)
+    refused = judged(host, "Write", file_path=place, content="x")
+    assert isinstance(refused, Deny) and "nothing is kept" in refused.reason and person.asked == []

@@ -1,0 +1,106 @@
+"""`memdir chat -p`: plain words or events for scripts, and nothing outside memory that was not allowed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chat.hosts import KEY, QUIET, chosen, is_fork, script
+from tests.conftest import Ran
+from tests.model.providers import ANTHROPIC
+from tests.provider_server import ProviderServer, Refusal, calls, says
+
+Memdir = Callable[..., Ran]
+WRITES = calls(("Write", {"file_path": "new.txt", "content": "x"}), ("Bash", {"command": "touch ran"}))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with ProviderServer() as started:
+        yield started
+
+
+def at(server: ProviderServer) -> list[str]:
+    settings = {**QUIET, **chosen(ANTHROPIC, server)}
+    return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+
+
+def test_words_go_to_standard_output_and_the_conversation_goes_on(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(
+        *script(calls(("Glob", {"pattern": "*"}), text="I look."), says("Found \x1b[31mnothing\x1b[0m."), says("No."))
+    )
+    first = memdir("chat", "-p", "What is here?", *at(server))
+    assert (first.code, first.out) == (0, "I look.\n\nFound nothing.\n")
+    assert memdir("chat", "-p", "-", "--continue", *at(server), stdin="And there?").out == "No.\n"
+    said = str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])
+    assert "What is here?" in said and "And there?" in said
+
+
+def test_nothing_is_written_or_run_that_was_not_allowed(memdir: Memdir, server: ProviderServer, project: Path) -> None:
+    server.add(*script(WRITES, says("Done?"), WRITES, says("Done!")))
+    refused = memdir("chat", "-p", "Do it.", *at(server))
+    assert refused.code == 0 and "--allow" in refused.err and os.listdir(project) == []
+    allowed = memdir("chat", "-p", "Do it.", "--allow", "edits", "--allow", "touch ran", *at(server))
+    assert allowed.code == 0 and sorted(os.listdir(project)) == ["new.txt", "ran"]
+
+
+def test_events_are_lines_and_the_last_one_says_how_it_ended(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(*script(calls(("Glob", {"pattern": "*"})), says("Nothing."), Refusal("no_credit")))
+    lines = [json.loads(line) for line in memdir("chat", "-p", "What?", "--json", *at(server)).out.splitlines()]
+    assert [line["type"] for line in lines if line["type"] not in ("text", "saved")] == [
+        *("reply", "tool", "result", "reply", "end")
+    ]
+    end = lines[-1]
+    assert (end["ok"], end["ending"], end["text"]) == (True, "done", "Nothing.") and end["usage"]["output"] > 0
+    failed = memdir("chat", "-p", "Again?", "--json", "--resume", end["session"], *at(server))
+    told = json.loads(failed.out.splitlines()[-1])
+    assert (failed.code, told["ok"], told["error"]["exitCode"]) == (13, False, 13)
+
+
+def test_a_failure_is_told_and_is_the_exit_status(memdir: Memdir, server: ProviderServer) -> None:
+    server.add(Refusal("no_credit"))
+    failed = memdir("chat", "-p", "Hello?", *at(server))
+    assert failed.code == 13 and failed.err.startswith("memdir: Anthropic answered")
+
+
+def test_bare_creates_nothing_and_knows_nothing(memdir: Memdir, server: ProviderServer, tmp_path: Path) -> None:
+    """S5."""
+    memdir("remember", "Deploys are frozen until 2027-03-01, because of the auditors")
+    before = sorted(str(path) for path in (tmp_path / "home").rglob("*"))
+    ran = memdir("chat", "--bare", "-p", "May I deploy?", *at(server))
+    assert (ran.code, ran.out) == (0, "ok\n")
+    assert sorted(str(path) for path in (tmp_path / "home").rglob("*")) == before
+    assert "auditors" not in str(server.requests[0].body) and "# Memory" not in str(server.requests[0].body)
+    assert len(server.requests) == 1, "nothing runs behind it"
+
+
+def test_without_learning_nothing_is_saved(memdir: Memdir) -> None:
+    assert memdir("chat", "--no-learning", "-p", "From now on, always answer in French.").code == 0
+    assert json.loads(memdir("list", "--scope", "all", "--json").out)["memories"] == []
+    assert memdir("chat", "-p", "From now on, always answer in Dutch.").code == 0
+    assert len(json.loads(memdir("list", "--scope", "all", "--json").out)["memories"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("builtin", ["model.provider=builtin"]),
+        ("claude-sonnet-5-5", ["model.name=claude-sonnet-5-5", "model.provider=anthropic"]),
+        ("openai/qwen3:8b", ["model.provider=openai", "model.name=qwen3:8b"]),
+        ("meta/llama-4", ["model.name=meta/llama-4"]),
+    ],
+)
+def test_a_model_is_named_in_one_word(name: str, settings: list[str]) -> None:
+    from memdir.chat.command import model_settings
+
+    assert model_settings(name) == settings
+
+
+def test_what_cannot_be_answered_is_a_wrong_call(memdir: Memdir) -> None:
+    for words in (("-p", " "), ("-p", "x", "--continue"), ("-p", "x", "--resume", "nothing")):
+        assert memdir("chat", *words).code in (2, 6), words
