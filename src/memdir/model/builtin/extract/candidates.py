@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
+from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, clauses
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
@@ -22,7 +23,7 @@ KEEP = 0.6  # how likely a clause must be something to keep
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
-THINKABLE = 0.2  # how likely it must be all the same: "remember that bug" is no wish
+THINKABLE = 0.08  # how likely it must be all the same: "remember that bug" is no wish
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
@@ -81,10 +82,12 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or where something moved to."""
-    is_wish = False
+    is_wish, around = False, frozenset[str]()
     for seen in turn.seen:
         odds = judge.probabilities(seen.features, seen.words)
-        is_meant = "question" not in seen.features and not seen.meanings & NOT_MEANT
+        around |= seen.meanings
+        is_meant = "question" not in seen.features and not around & NOT_MEANT
+        around = frozenset() if seen.clause.ends else around
         announced, is_wish = is_wish, is_meant and is_explicit(seen, turn.language)
         if is_wish and seen.clause.text.endswith((":", "：")):
             yield Scored(seen, odds)  # "one thing to remember:", and the wish comes next
@@ -171,6 +174,8 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     if is_other and "user" in (type_of(theirs), one.type):
         return True
     shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
+    if any(is_explicit(other.seen, language) for other in theirs) and is_explicit(one.seen, language):
+        return not shared - RULE_STEMS  # a rule may be said again in other words
     return bool(anywhere("adds", language).match(text)) and (is_other or not shared)
 
 

@@ -36,7 +36,8 @@ def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, .
         if is_revoked(candidate, turns, candidates) or is_known(candidate, shelf):
             continue
         fresh = shelve([_existing(one) for one in drafts.values() if one.action == "create"], "", judge.familiar)
-        updates = restated(candidate, fresh) or _changed(conversation, candidate, shelf, judge)
+        again = _changed(conversation, candidate, fresh, judge) if _is_change(candidate) else restated(candidate, fresh)
+        updates = again or _changed(conversation, candidate, shelf, judge)
         draft = compose(conversation, candidate, updates, {one.file for one in (*shelf.memories, *fresh.memories)})
         if draft is None or (draft.file in drafts and drafts[draft.file].action != "create"):
             continue
@@ -49,7 +50,13 @@ def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge
     memory = restated(candidate, shelf)
     if memory is None:
         memory, _ = best_match(conversation, candidate, shelf, judge)
-    return None if memory and is_beside(candidate, memory) else memory
+    if memory is None or (memory.type == "user") != (candidate.type == "user"):
+        return None
+    return None if is_beside(candidate, memory) and not _is_change(candidate) else memory
+
+
+def _is_change(candidate: MemoryCandidate) -> bool:
+    return any("change" in one.seen.meanings for one in candidate.core)
 
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:

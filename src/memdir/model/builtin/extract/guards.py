@@ -13,11 +13,11 @@ from dataclasses import replace
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
-from memdir.model.builtin.extract.talk import Talk
+from memdir.model.builtin.extract.talk import Clause, Talk
 from memdir.model.builtin.extract.wording import without_secrets
-from memdir.text.language import stems
-from memdir.text.pastes import is_reported
-from memdir.text.phrases import anywhere
+from memdir.text.language import fold, language, stems, tokens
+from memdir.text.pastes import ends_reported, is_reported
+from memdir.text.phrases import anywhere, cues
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
 WHERE_IN_CODE = re.compile(
@@ -42,11 +42,20 @@ def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) ->
     text, meanings = one.seen.clause.text, one.seen.meanings
     if "undecided" in meanings or ("onlynow" in meanings and "durable" not in meanings):
         return False
-    if candidate.type in ("user", "feedback") and is_reported(text):
+    if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
+        return False
+    if _is_dictated(one.seen.clause):
         return False
     if "remember" in meanings and WHERE_IN_CODE.search(text):
         return False
     return _is_safe(one) and not _touches(one, planted, least=3)
+
+
+def _is_dictated(clause: Clause) -> bool:
+    """Words that the user wants put down for other people: "put up a sign: never …"."""
+    head, mark, _ = clause.sentence[: len(clause.sentence) - len(clause.text)].rpartition(":")
+    folded = fold(head)
+    return bool(mark) and any(cue.meaning == "compose" for cue in cues(folded, tokens(folded), language(folded)))
 
 
 def _is_safe(one: Scored) -> bool:

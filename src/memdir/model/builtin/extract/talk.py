@@ -75,7 +75,8 @@ class Clause:
     line: int
     number: int
     total: int
-    ends: bool  # a sentence
+    ends: bool  # its sentence
+    sentence: str  # it and what stands before it in the sentence: "the docs say: never …"
 
 
 def clauses(text: str, line: int) -> tuple[Clause, ...]:
@@ -84,7 +85,7 @@ def clauses(text: str, line: int) -> tuple[Clause, ...]:
     pieces = (said[start:end].strip() for start, end in bounds(masked(said), SPEECH))
     cut = _cuts(language(fold(said)))
     parts = [parted for piece in pieces if _is_prose(piece) for parted in _parted(piece, cut)]
-    return tuple(Clause(part, line, at, len(parts), ends) for at, (part, ends) in enumerate(parts))
+    return tuple(Clause(part, line, at, len(parts), ends, head) for at, (part, ends, head) in enumerate(parts))
 
 
 @cache
@@ -93,15 +94,15 @@ def _cuts(tongue: str) -> re.Pattern[str]:
     return re.compile(_CLAUSE.format(joins=joins, moods=moods), re.IGNORECASE)
 
 
-def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, str]]:
     """A sentence cut before "and", "but" and the like; quotations stay whole."""
     start, hidden = 0, masked(sentence)
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
         if min(len(head.split()), len(tail.split())) >= MIN_CLAUSE_WORDS:
-            yield head, False
+            yield head, False, sentence[: found.start()]
             start = found.end()
-    yield sentence[start:], True
+    yield sentence[start:], True, sentence
 
 
 def _is_prose(piece: str) -> bool:
