@@ -86,6 +86,9 @@ $(CONFORMANCE): tests/conformance/package.json
 test-conformance: $(STAMP) $(CONFORMANCE)  ## Run the protocol's own tests against `memdir mcp --http` (needs npm)
 	$(RUN) TEST_CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/conformance
 
+test-share: $(STAMP)  ## Random teams over folders, git and hubs, with cuts and kills; a link swapped for a minute (half an hour)
+	$(RUN) SHARE_TESTS=all $(BIN)/python -m pytest -q -n auto --timeout 3000 tests/share
+
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
 
@@ -116,7 +119,13 @@ bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty p
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
+bench-chat: $(STAMP)  ## From exec until a typed character is echoed, beside a bare prompt
+	@$(RUN) $(BIN)/python -m benchmarks.chat
+
+bench-sync: $(STAMP)  ## A sync of 1,000 memories when nothing has changed: requests, processes, time
+	@$(RUN) $(BIN)/python -m benchmarks.sync
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-sync bench-chat  ## All benchmarks
 
 train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
 	@$(RUN) $(BIN)/python -m evals.train_extract

@@ -267,6 +267,15 @@ class MemDir:
         self.require_enabled()
         return self.team_sync().run(is_dry=is_dry, pushes_only=pushes_only)
 
+    def sync_behind(self, pushes_only: bool = False) -> None:
+        """The same where nobody waits for it: what goes wrong is an event, and comes again."""
+        try:
+            self.sync(pushes_only=pushes_only)
+        except MemdirError as error:
+            from memdir.events import request_refused
+
+            self.emit(request_refused(what="sync with the team", reason=error.message))
+
     @property
     def syncs(self) -> bool:
         """Whether there is a team to keep in step with."""

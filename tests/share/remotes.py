@@ -1,44 +1,90 @@
-"""The remotes that the conformance suite and the state machines run against, each real, each with several members."""
+"""The remotes that the conformance suite and the state machine run against, each real, each with several members."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from memdir.layout import Place
 from memdir.share.judge import TeamCaps
 from memdir.share.remote import Remote
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.remotes.git import GitRemote
+from memdir.share.remotes.hub import HubRemote
 from memdir.share.sync import Sync, SyncReport
 from memdir.store.store import MemoryStore
 from tests.conftest import Events
+from tests.hub.servers import HubServer
 
-KINDS = ("folder", "git")
+_numbers = itertools.count()
 
 
-def made(kind: str, where: Path) -> str:
-    """An empty remote."""
-    if kind == "folder":
+class TeamPlace(Protocol):
+    """Where one team is kept, for all of its members."""
+
+    where: str
+
+    def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote: ...
+
+    def contents(self) -> Iterator[bytes]:
+        """Every byte that it holds, unpacked."""
+
+
+class FolderPlace:
+    def __init__(self, where: Path) -> None:
         where.mkdir(parents=True)
-    else:
-        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(where)], check=True, env=plain())
-    return str(where)
+        self.where = str(where)
 
-
-def plain() -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-
-
-def opened(kind: str, where: str, name: str, place: Place, clock: Callable[[], float]) -> Remote:
-    if kind == "folder":
-        remote = FolderRemote(where, member=name.encode().hex().ljust(8, "0"), name=name)
+    def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote:
+        del place, clock
+        remote = FolderRemote(self.where, member=name.encode().hex().ljust(8, "0"), name=name)
         remote.create()
         return remote
-    return GitRemote(where, place.team_objects, name=name, clock=clock)
+
+    def contents(self) -> Iterator[bytes]:
+        yield from (path.read_bytes() for path in Path(self.where).rglob("*") if path.is_file())
+
+
+class GitPlace:
+    def __init__(self, where: Path) -> None:
+        self.where = str(where)
+        self._git("init", "-q", "--bare", "-b", "main", self.where)
+
+    def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote:
+        return GitRemote(self.where, place.team_objects, name=name, clock=clock)
+
+    def contents(self) -> Iterator[bytes]:
+        yield self._git("-C", self.where, "cat-file", "--batch-all-objects", "--batch", "--unordered")
+
+    def _git(self, *words: str) -> bytes:
+        plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+        return subprocess.run(["git", *words], check=True, env=plain, capture_output=True).stdout
+
+
+class HubPlace:
+    """A team of its own on a hub that serves all tests."""
+
+    def __init__(self, hub: HubServer) -> None:
+        self._hub = hub
+        self._admin = hub.team(f"share {os.getpid()} {next(_numbers)}")
+        self._tokens: dict[str, str] = {}
+        self.where = f"hub:http://127.0.0.1:{hub.port}#{self._admin.team}"
+
+    def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote:
+        del place, clock
+        if name not in self._tokens:
+            self._tokens[name] = self._hub.member(self._admin, name).token
+        url = f"http://127.0.0.1:{self._hub.port}"
+        return HubRemote(url, team=self._admin.team, token=self._tokens[name])
+
+    def contents(self) -> Iterator[bytes]:
+        for table in ("entries", "versions", "actions", "proposals", "jobs"):
+            yield from (repr(row).encode() for row in self._hub.rows(f"select * from {table}"))
 
 
 @dataclass
@@ -81,11 +127,11 @@ class Member:
         }
 
 
-def member(kind: str, where: str, name: str, folder: Path, clock: Callable[[], float]) -> Member:
-    place = Place(str(folder / name / "memory"))
-    store = MemoryStore(place.team(), scope="team", clock=clock)
+def member(place: TeamPlace, name: str, folder: Path, clock: Callable[[], float]) -> Member:
+    home = Place(str(folder / name / "memory"))
+    store = MemoryStore(home.team(), scope="team", clock=clock)
     store.ensure()
-    return Member(name, store, opened(kind, where, name, place, clock), where, clock)
+    return Member(name, store, place.open(name, home, clock), place.where, clock)
 
 
 def memory_text(name: str, body: str, kind: str = "project") -> str:

@@ -14,14 +14,14 @@ import pytest
 from memdir import open_memory
 from tests.conftest import Ran
 from tests.security.fakes import github_token
-from tests.share.remotes import KINDS, made
+from tests.share.remotes import FolderPlace, GitPlace
 
 Memdir = Callable[..., Ran]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[FolderPlace, GitPlace])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path / "remote")
+    return str(request.param(tmp_path / "remote").where)
 
 
 def at(home: Path, memdir: Memdir, *words: str) -> Ran:
@@ -103,7 +103,7 @@ def test_what_cannot_be_a_remote_is_said(memdir: Memdir, tmp_path: Path) -> None
 
 def test_no_hook_and_no_program_of_a_repository_runs_here(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     """ADR 0067: also where the remote lies on this disk, and git runs its other half, too."""
-    where = made("git", tmp_path / "remote")
+    where = GitPlace(tmp_path / "remote").where
     ran = tmp_path / "ran"
     for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive"):
         hook = Path(where, "hooks", name)

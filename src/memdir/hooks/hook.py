@@ -106,10 +106,10 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     """Do what an event asks for and print what its host takes. Raises whatever goes wrong; a process of its own ends
     when it takes too long."""
     open_descriptors()
-    if words[:1] == ["--work"]:
-        from memdir.hooks.worker import work
+    if words[:1] in (["--work"], ["--sync"]):
+        from memdir.hooks.worker import sync_team, work
 
-        return work(words[1])
+        return (work if words[0] == "--work" else sync_team)(words[1])
     if words[:1] == ["--daemon"]:
         from memdir.hooks.daemon import serve
 
@@ -136,11 +136,20 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
     if is_on:
         _print(rendered(call, _STEPS[event](memory, call)))
-        if event == "start":
-            from memdir.hooks.daemon_client import bring_up
-
-            bring_up(memory)  # the host has its answer
+        _after(memory, event)
     return None
+
+
+def _after(memory: MemDir, event: str) -> None:
+    """What is begun when the host has its answer."""
+    if event == "start":
+        from memdir.hooks.daemon_client import bring_up
+
+        bring_up(memory)
+    if event in ("start", "end") and memory.syncs:  # not between: a turn may be under way (E4)
+        from memdir.hooks.work_queue import detach
+
+        detach("--sync", memory.layout.work_tree)
 
 
 def _caller(call: HookCall) -> str:

@@ -84,3 +84,6 @@ class Remote(Protocol):
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Put these versions there, each only where the remote still holds what is `expected` of its key."""
+
+    def close(self) -> None:
+        """Let go of a connection, if there is one; the next request opens another."""

@@ -79,6 +79,8 @@ class Sync:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
+            finally:
+                self.remote.close()
             report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
         self._tell(report)
         return report
@@ -212,7 +214,7 @@ class Sync:
         for key in sorted(living):
             first.setdefault(key.casefold(), key)
         names = {
-            key: f"{key.removesuffix('.md')}_{versions[key].digest[:_DIGITS]}.md"
+            key: _other_name(key, versions[key].digest)
             for key in versions
             if not versions[key].is_gone and first[key.casefold()] != key
         }
@@ -275,6 +277,8 @@ class Sync:
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
         local = read_local(self.store.root, self.caps)
+        if not is_dry and self._give_other_names(known, local):
+            local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -291,6 +295,20 @@ class Sync:
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
         return result
+
+    def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
+        """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
+        living = {key for key, one in known.seen.items() if not one.version.is_gone}
+        names = {key.casefold(): key for key in living if local.stands(key)}
+        clashes = [key for key in local.texts if key not in living and names.get(key.casefold(), key) != key]
+        if clashes:
+            with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
+                for key in clashes:
+                    data = local.texts[key].data
+                    self._write(change, _other_name(key, digest_of(data)), data, None)
+                    change.delete(key)
+                    change.drop_entry(key)
+        return bool(clashes)
 
     def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
         now = self.clock()
@@ -387,6 +405,10 @@ class _faults_to:  # noqa: N801 - reads as a sentence
             return False
         self._report.left_out[self._key] = NotShared(self._key, "path", error.message, error.remedy)
         return True
+
+
+def _other_name(key: str, digest: str) -> str:
+    return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
 
 
 def _reason_of(report: SyncReport) -> Reason | str:

@@ -180,8 +180,9 @@ def _asked(address: Address, memory: MemDir, name: str) -> Address:
     """The address, after somebody there answered: a new folder is made the team's, a hub tells the token's team."""
     if address.kind == "hub":
         token = _token()
-        me = HubRemote(address.where, token=token).me()
-        team = me.get("team")
+        hub = HubRemote(address.where, token=token)
+        team = hub.me().get("team")
+        hub.close()
         address = Address("hub", address.where, str(team.get("id") if isinstance(team, dict) else ""))
         keep_token(memory.layout, address, token)
         return address
@@ -216,6 +217,7 @@ def _watch(context: Any, memory: MemDir) -> None:
         except RemoteError as error:
             context.note(str(error))
             time.sleep(WATCH_SECONDS)
+        sync.remote.close()
         report = sync.run()
         if report.has_changed or report.sent or report.sent_deletions:
             _tell_report(report, context)

@@ -92,6 +92,9 @@ class FolderRemote:
         self._store(texts, writes)
         return PushResult(accepted, refused)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     # What the lists say
 
     def _heads(self) -> dict[str, Head]:

@@ -78,6 +78,9 @@ class GitRemote:
             return PushResult(refused=dict.fromkeys(delta.versions, "conflict"))
         return PushResult(dict(delta.versions), revision=commit)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     # Objects
 
     def _has(self, commit: str) -> bool:

@@ -127,6 +127,11 @@ class HubRemote:
         told = self._json("GET", f"{self._path}/changes?since={since}&wait={WAIT_SECONDS}")
         return _number(told, "revision") > since
 
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     # The wire
 
     @property

@@ -1,5 +1,5 @@
-"""The Bash of a chat: commands that surely only read run in the kernel's sandbox; others run as the person would run
-them, after the person said yes (permissions.py). Bounded in time and output, and no process stays behind."""
+"""The Bash of a host whose gate asks a person: commands that surely only read run in the kernel's sandbox, others as
+the person would run them. Bounded in time and output, and no process stays behind. Without the extra all are such."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from memdir.agent import Outcome, Tool, ToolContext, memory_tools, surely_reads
-from memdir.agent.tools.tool import tool_spec
-from memdir.types import Json
+from memdir.agent.bash import surely_reads
+from memdir.agent.tools.tool import Outcome, Tool, ToolContext, memory_tools, tool_spec
+from memdir.transcript.message import Json
 
 TIMEOUT_SECONDS = 120.0
 LONGEST_SECONDS = 600.0
@@ -21,7 +21,7 @@ MAX_OUTPUT_BYTES = 400_000  # more than a result may hold; the box shortens it
 
 
 class CommandTool:
-    """Runs a command line with the shell."""
+    """Runs a command line with the shell, as a tool named Bash. What may run is the gate's business."""
 
     spec = replace(tool_spec("Command"), name="Bash")
 
