@@ -23,9 +23,10 @@ KEEP = 0.6  # how likely a clause must be something to keep
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
-THINKABLE = 0.08  # how likely it must be all the same: "remember that bug" is no wish
+THINKABLE = 0.08  # how likely a plain rule must be all the same: "never seen that before" is none
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
+NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -82,22 +83,36 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or where something moved to."""
-    is_wish, around = False, frozenset[str]()
+    is_announced, around = False, frozenset[str]()
     for seen in turn.seen:
         odds = judge.probabilities(seen.features, seen.words)
         around |= seen.meanings
         is_meant = "question" not in seen.features and not around & NOT_MEANT
-        around = frozenset() if seen.clause.ends else around
-        announced, is_wish = is_wish, is_meant and is_explicit(seen, turn.language)
-        if is_wish and seen.clause.text.endswith((":", "：")):
-            yield Scored(seen, odds)  # "one thing to remember:", and the wish comes next
-            continue
-        is_plain = is_meant and (is_wish or announced or _tells_value(seen, turn.language))
-        if is_plain and 1 - odds["N"] >= THINKABLE:
+        is_wish = is_meant and is_explicit(seen, turn.language)
+        is_plain = is_wish or (is_meant and (is_announced or _tells_value(seen, turn.language)))
+        is_head = seen.clause.text.endswith((":", "："))
+        if _is_told(seen, turn) or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE):
             likely = max(TYPES, key=lambda letter: odds[letter])
             odds = {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
-        is_wish = False
+        is_announced = is_wish and is_head  # "one thing to remember:" and it comes next
+        around = frozenset() if seen.clause.ends else around
         yield Scored(seen, odds)
+
+
+def _is_told(seen: Seen, turn: UserTurn) -> bool:
+    """Whether a clause begins with "remember that …" or "from now on …", and is no joke, what-if or question."""
+    tongue, text = turn.language, seen.clause.text
+    begins = f"{alternatives('wish-begins', tongue)}|{alternatives('rule-begins', tongue)}"
+    if not re.match(rf"(?:{begins})", text, re.IGNORECASE) or not _opening(seen) & {"durable", "remember"}:
+        return False
+    jokes = any("irony" in other.meanings for other in turn.seen)
+    is_statement = len(seen.words) >= RULE_WORDS and not text.endswith((":", "：", "?", "？"))
+    return is_statement and not jokes and not seen.meanings & NOT_TOLD
+
+
+def _opening(seen: Seen) -> set[str]:
+    """What the clause's first words mean."""
+    return {name[2:-6] for name in seen.features if name.startswith("c:") and name.endswith("@start")}
 
 
 def is_explicit(seen: Seen, language: str) -> bool:

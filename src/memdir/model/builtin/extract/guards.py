@@ -80,7 +80,7 @@ def _touches(one: Scored, planted: frozenset[str], *, least: int) -> bool:
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     """Whether the instruction file or a memory says it already."""
-    topic = {stem for one in candidate.core for stem in stems(one.seen.clause.text)}
+    topic = {stem for one in candidate.core for stem in stems(one.seen.clause.sentence)}
     share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
     said = " ".join(one.clause.text for one in candidate.turn.seen)
     if share >= INSTRUCTED_SHARE or (share > 0 and anywhere("instruction-file").search(said)):

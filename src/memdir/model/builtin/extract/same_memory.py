@@ -104,10 +104,12 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
 def is_beside(candidate: MemoryCandidate, memory: Existing) -> bool:
     """Whether it is another rule than the memory's: each has a subject of its own, and no word of a change is said."""
     meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
-    if candidate.type != "feedback" or memory.type != "feedback" or meanings & {"change", "durable"}:
+    if candidate.type != "feedback" or memory.type != "feedback":
         return False
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
+    if meanings & {"change", "durable"}:
+        return not mine & theirs
     return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
 
 
