@@ -178,6 +178,8 @@ class Session:
             self._prompt = self._own_request = self._heard = None
             if not is_on:
                 await self._stop(0.0, SWITCHED_OFF)
+                if self._team is not None:
+                    self._team.stop()
             self._memory.emit(memory_toggled(session=self.id, is_on=is_on))
         return self._is_on
 
@@ -350,7 +352,7 @@ class Session:
         a dream. What is not done by then comes again (X10)."""
         try:
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
-            if self._team is not None:
+            if self._team is not None and self._is_on:
                 await asyncio.to_thread(self._team.close)
             if "_unlearned" in vars(self):
                 self._unlearned.close()

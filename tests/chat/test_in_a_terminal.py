@@ -137,6 +137,21 @@ def test_a_failure_is_told_with_its_reason_and_retried(chatting: Chatting) -> No
     tmux.wait_for("All of it.")
 
 
+def test_background_work_is_in_the_footer_watched_and_stopped(chatting: Chatting) -> None:
+    """H1, D5."""
+    chatting.server.script_again(script(says("As you like."), forks=lambda _: Hang(says("Never."))))
+    tmux = chatting.tmux
+    tmux.wipe()
+    tmux.say("From now on, run the linter before the tests: it is faster.")
+    tmux.wait_for("As you like.", "saving │")
+    tmux.keys("F2")
+    tmux.wait_for("Background work: a digit stops it", "1  saving")
+    tmux.keys("1")
+    tmux.wait_for("Nothing runs in the background")
+    tmux.keys("Escape")
+    tmux.wait_for("Nothing runs in the background", gone=True)
+
+
 def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:
     wide = "日本語の文章がここにあります。" * 6
     tmux = chatting.will_answer(says(f"{wide}\n\n- 👩‍👩‍👧 family\n- naïve café\n\nThe end of it."), says("Small now."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,10 @@ def delegates(body: Body) -> Answer:
         if "complete_task" in offered:  # without it Gemini's helper does not end
             return Answer((Call("complete_task", {"response": REPORT, "result": REPORT}, "call_9"),))
         return says(REPORT if any(TASK in text for text in said) else "ok")
+    spawned = re.search(r"agent_id\W+([0-9a-f-]{36})", str(body))
+    if spawned and "call_2" not in str(body):  # Codex goes on beside its helper
+        waiting = {"targets": [spawned[1]], "timeout_ms": 30_000}
+        return Answer((Call("multi_agent_v1:wait_agent", waiting, "call_2"),))
     tool = next((tool for tool in TOOLS if tool in offered), "")
     if not tool or any(sign in str(body) for sign in ("call_1", "functionResponse")):
         return says("ok")

@@ -71,16 +71,16 @@ class HubPlace:
 
     def __init__(self, hub: HubServer) -> None:
         self._hub = hub
-        self._admin = hub.team(f"share {os.getpid()} {next(_numbers)}")
+        self.admin = hub.team(f"share {os.getpid()} {next(_numbers)}")
         self._tokens: dict[str, str] = {}
-        self.where = f"hub:http://127.0.0.1:{hub.port}#{self._admin.team}"
+        self.where = f"hub:http://127.0.0.1:{hub.port}#{self.admin.team}"
 
     def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote:
         del place, clock
         if name not in self._tokens:
-            self._tokens[name] = self._hub.member(self._admin, name).token
+            self._tokens[name] = self._hub.member(self.admin, name).token
         url = f"http://127.0.0.1:{self._hub.port}"
-        return HubRemote(url, team=self._admin.team, token=self._tokens[name])
+        return HubRemote(url, team=self.admin.team, token=self._tokens[name])
 
     def contents(self) -> Iterator[bytes]:
         for table in ("entries", "versions", "actions", "proposals", "jobs"):

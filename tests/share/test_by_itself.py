@@ -59,6 +59,18 @@ async def test_a_session_goes_on_without_its_remote(project: Path, bob: Member, 
     assert memory.sync().reason == "offline"
 
 
+async def test_a_session_in_which_memory_is_off_syncs_nothing(project: Path, bob: Member) -> None:
+    """S5."""
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
+    async with memory.session("monday") as session:
+        memory.sync()  # the one in the background is waited for
+        await session.toggle(is_on=False)
+        Path(memory.place.team().root, "late.md").write_text(memory_text("late", "Written while it is off."))
+    await memory.close()
+    bob.sync()
+    assert "late.md" not in bob.files()
+
+
 def test_several_changes_are_one_push_and_take_nothing_in() -> None:
     told: list[bool] = []
     is_done = threading.Event()

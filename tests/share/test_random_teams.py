@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from memdir.errors import MemdirError, RemoteError
+from memdir.share.known import KnownTeam
 from memdir.share.remote import Delta, Manifest, PushResult, Remote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
@@ -30,6 +31,7 @@ from tests.share.remotes import Member, TeamPlace, member, memory_text
 ALL = os.environ.get("SHARE_TESTS") == "all"
 MEMBERS = ("ann", "bob", "cleo", "dan", "eve") if ALL else ("ann", "bob", "cleo")
 STEPS, EXAMPLES = (200, 5) if ALL else (25, 1)
+LEAK = "leak.md"  # it never leaves
 NAMES = ("deploys.md", "Deploys.md", "tests.md", "sub/redis.md", "freeze.md", "müller.md")
 DAY = 86_400
 
@@ -104,6 +106,10 @@ class RandomTeam(RuleBasedStateMachine):
     def tokens(self, text: str) -> set[str]:
         return {token for token in self.written if token in text}
 
+    def own(self, who: Member) -> dict[str, str]:
+        """What a member has that may travel."""
+        return {key: text for key, text in who.files().items() if key != LEAK}
+
     def drop(self, who: Member, key: str) -> None:
         self.removed |= self.tokens(who.read(key))
 
@@ -117,13 +123,15 @@ class RandomTeam(RuleBasedStateMachine):
             return
         if any(key.casefold() == name.casefold() for key in one.files()):
             return  # a person sees that there is one
+        known = KnownTeam.load(one.store.place, one.where).text(name)  # lost here, and written anew: an edit of that
+        self.removed |= self.tokens((known or b"").decode())
         text = "\n\n".join([f"slot: {self.token(one)}", "A line that nobody changes.", f"end: {self.token(one)}"])
         one.put(name, memory_text(name, text))
 
     @rule(who=who, pick=st.integers(0, 20), place=st.sampled_from(["slot", "end", "append"]))
     def edit(self, who: int, pick: int, place: str) -> None:
         one = self.members[who]
-        if not (files := one.files()):
+        if not (files := self.own(one)):
             return
         key = sorted(files)[pick % len(files)]
         lines = files[key].split("\n")
@@ -140,7 +148,7 @@ class RandomTeam(RuleBasedStateMachine):
     @rule(who=who, pick=st.integers(0, 20), by_hand=st.booleans())
     def delete(self, who: int, pick: int, by_hand: bool) -> None:
         one = self.members[who]
-        if not (files := one.files()):
+        if not (files := self.own(one)):
             return
         key = sorted(files)[pick % len(files)]
         self.drop(one, key)
@@ -152,28 +160,35 @@ class RandomTeam(RuleBasedStateMachine):
     @rule(who=who, pick=st.integers(0, 20), name=name)
     def rename(self, who: int, pick: int, name: str) -> None:
         one = self.members[who]
-        files = one.files()
+        files = self.own(one)
         if not files or any(key.casefold() == name.casefold() for key in files):
             return
+        known = KnownTeam.load(one.store.place, one.where).text(name)
+        self.removed |= self.tokens((known or b"").decode())
         (one.root / name).parent.mkdir(exist_ok=True)
         os.rename(one.root / sorted(files)[pick % len(files)], one.root / name)
 
     @rule(who=who)
     def leak(self, who: int) -> None:
-        self.members[who].put("leak.md", memory_text("leak", f"The token is {github_token()}"))
+        self.members[who].put(LEAK, memory_text("leak", f"The token is {github_token()}"))
 
     @rule(who=who, half=st.booleans())
     def lose(self, who: int, half: bool) -> None:
-        """A disk, or a half of it, is gone; what was not sent yet is gone with it."""
+        """A disk, or a half of it, is gone; what was not sent yet is gone with it. The next sync notices."""
         one = self.members[who]
-        files = sorted(one.files())
-        doomed = files[: len(files) // 2 + 1] if half else files
-        for key in doomed:
-            tokens = self.tokens(one.read(key)) - self.acknowledged
-            self.removed |= {token for token in tokens if not self.lies_elsewhere(token, one)}
+        files = sorted(self.own(one))
+        known = KnownTeam.load(one.store.place, one.where)
+        there = [key for key in known.here() if key in files]
+        texts = {key: one.read(key) for key in (there[: (len(there) + 1) // 2] if half else files)}
+        for key in texts:
             (one.root / key).unlink()
+        lost = set(one.syncing().lost(known)) if half else set(texts)  # less than a half goes as if by hand
+        for key, text in texts.items():
+            tokens = self.tokens(text) - (self.acknowledged if key in lost else set())
+            self.removed |= {token for token in tokens if key not in lost or not self.lies_elsewhere(token, one)}
         if not half:
-            shutil.rmtree(one.root)
+            shutil.rmtree(one.root, ignore_errors=True)
+        one.sync()
 
     def lies_elsewhere(self, token: str, but: Member) -> bool:
         return any(token in text for one in self.members if one is not but for text in one.files().values())
@@ -232,12 +247,12 @@ class RandomTeam(RuleBasedStateMachine):
             wire = one.remote
             assert isinstance(wire, Wire)
             wire.is_cut, wire.loses_answers = False, 0
-        left = {token for one in self.members for text in one.files().values() for token in self.tokens(text)}
+        left = {token for one in self.members for text in self.own(one).values() for token in self.tokens(text)}
         for _ in range(3):
             for one in self.members:
                 report = one.sync()
                 assert not report.problem, report.problem
-        files = [{key: text for key, text in one.files().items() if key != "leak.md"} for one in self.members]
+        files = [self.own(one) for one in self.members]
         assert all(one == files[0] for one in files), [sorted(one) for one in files]
         text = "\n".join(files[0].values())
         lost = {token for token in (self.acknowledged | left) - self.removed if token not in text}

@@ -20,6 +20,7 @@ INDEX_NAME = "MEMORY.md"
 TEAM_PREFIX = "team/"  # of the keys in the team's directory
 
 _PUNCTUATION = frozenset(" ._-+()")
+_FINE = {code: None for code in range(128) if chr(code).isalnum() or chr(code) in _PUNCTUATION}
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
@@ -169,7 +170,8 @@ def _fault_of_component(component: str) -> str:
         return "a part of it is a device name on Windows"
     if stem in _MAGIC_STEMS:
         return "a part of it is a magic key in other languages"
-    return _fault_of_characters(component)
+    is_plain = component.isascii() and not component.translate(_FINE)
+    return "" if is_plain else _fault_of_characters(component)
 
 
 def _is_normal_form(component: str) -> bool:

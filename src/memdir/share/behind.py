@@ -34,10 +34,14 @@ class TeamBehind:
         self._timer.daemon = True
         self._timer.start()
 
-    def close(self) -> None:
-        """Pull and push once more, no longer than the limit."""
+    def stop(self) -> None:
+        """What waits to be sent waits for the next sync."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def close(self) -> None:
+        """Pull and push once more, no longer than the limit."""
+        self.stop()
         for thread in (self._started, self._timer):
             if thread is not None:
                 thread.join(CLOSE_SECONDS)

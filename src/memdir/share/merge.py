@@ -6,6 +6,7 @@ and ours goes into a file beside it that says so, and travels like any other unt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memdir.share.remote import digest_of
@@ -36,11 +37,17 @@ def settle(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Sett
     return Settled(theirs, ours) if merged is None else Settled(merged)
 
 
-def beside(key: str, text: bytes) -> tuple[str, bytes]:
-    """The name and the text of the file that holds the second version of a memory."""
+def beside(key: str, text: bytes, read: Callable[[str], bytes | None]) -> tuple[str, bytes]:
+    """The name and the text of the file that holds the second version of a memory. `read` tells what lies under a name:
+    somebody may have gone on writing in an earlier one, and its own name is the first version's."""
     first = key if not (known := conflict_of(text)) else known
-    stem = first.removesuffix(".md")
-    return f"{stem}.conflict-{digest_of(text)[:_DIGITS]}.md", Topic(text).with_field(CONFLICT_FIELD, first).data
+    stem, digest = first.removesuffix(".md"), digest_of(text)
+    data = Topic(text).with_field(CONFLICT_FIELD, first).data
+    for digits in range(_DIGITS, len(digest) + 1, _DIGITS):
+        name = f"{stem}.conflict-{digest[:digits]}.md"
+        if name != key and read(name) in (None, data):
+            break
+    return name, data
 
 
 def conflict_of(text: bytes) -> str:

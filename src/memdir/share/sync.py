@@ -25,6 +25,7 @@ from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
 MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
+MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
 _NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an accident, and are no word to the others
@@ -111,6 +112,10 @@ class Sync:
                 report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
         return report, known.synced
 
+    def lost(self, known: KnownTeam) -> list[str]:
+        """The memories that are missing here though nobody deleted them."""
+        return self._lost(known, read_local(self.store.root, self.caps))
+
     def revision(self) -> str:
         """The remote's own word for what is known of it."""
         return KnownTeam.load(self.store.place, self.name).revision
@@ -193,7 +198,7 @@ class Sync:
             self._write(change, key, text, version if text == theirs else None)
             report.taken.append(key)
         if settled.beside is not None and not version.is_purged:
-            second, data = beside(key, settled.beside)
+            second, data = beside(key, settled.beside, change.read)
             if change.read(second) != data:
                 self._write(change, second, data, None)
             report.conflicts.append(second)
@@ -251,8 +256,10 @@ class Sync:
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
             return []
-        unmeant = [key for key in missing if key not in self._meant(missing)]
-        is_emptied = not local.texts or 2 * len(unmeant) > len(here)
+        there = {digest_of(text.data) for key, text in local.texts.items() if key not in known.seen}
+        meant = self._meant(missing) | {key for key in missing if known.digest(key) in there}  # or renamed
+        unmeant = [key for key in missing if key not in meant]
+        is_emptied = not local.texts or 2 * len(unmeant) >= len(here) or len(unmeant) > MAX_BY_HAND
         return unmeant if is_emptied else []
 
     def _meant(self, keys: Iterable[str]) -> set[str]:
@@ -325,6 +332,8 @@ class Sync:
         for key, text in local.texts.items():
             if digest_of(text.data) == manifest.digest(key):
                 continue
+            if key in known.seen and known.seen[key].refused:
+                continue  # what was not taken in is not written over either
             fault = judge(key, text.data, self.caps) or room.fault_of(key, len(text.data))
             if fault is None:
                 changes[key] = text.data

@@ -104,11 +104,16 @@ class FolderRemote:
             for key, write in self._read_list(member):
                 writes.setdefault(key, []).append(write)
         heads: dict[str, Head] = {}
+        second: list[tuple[str, Write, bytes]] = []
         for key, known in sorted(writes.items()):
-            self._merge(key, _newest(known), heads)
+            self._merge(key, _newest(known), heads, second)
+        for key, write, text in second:
+            _put_beside(key, write, text, heads)
         return heads
 
-    def _merge(self, key: str, writes: list[Write], heads: dict[str, Head]) -> None:
+    def _merge(
+        self, key: str, writes: list[Write], heads: dict[str, Head], second: list[tuple[str, Write, bytes]]
+    ) -> None:
         """One version of writes that had not seen each other: an edit outlives a deletion, changes to different lines
         are put together, and a text that does not fit goes beside."""
         clock: dict[str, int] = {}
@@ -127,8 +132,7 @@ class FolderRemote:
             merged = merge_bytes(base, text, theirs) if base is not None else None
             merged = text if text == theirs else merged
             if merged is None:
-                second, data = beside(key, theirs)
-                heads.setdefault(second, Head(Version(digest_of(data), other.version.author), other.clock, data))
+                second.append((key, other, theirs))
             else:
                 text = merged
         version = first.version
@@ -220,6 +224,16 @@ class FolderRemote:
     def _offline(self, error: OSError | DiskError) -> RemoteError:
         why = error.message if isinstance(error, DiskError) else os.strerror(error.errno or 0)
         return RemoteError(f"{self.folder} cannot be reached: {why}", remedy="What you changed waits here until it can")
+
+
+def _put_beside(key: str, write: Write, text: bytes, heads: dict[str, Head]) -> None:
+    """Give a text that did not fit a place of its own, unless somebody who had seen it has settled that."""
+    living = {name: head for name, head in heads.items() if not head.version.is_gone}
+    name, data = beside(key, text, lambda one: living[one].text if one in living else None)
+    head = heads.get(name)
+    if head is None or (head.version.is_gone and not Write(head.version, head.clock).has_seen(write)):
+        clock = {**write.clock, **(head.clock if head else {})}
+        heads[name] = Head(Version(digest_of(data), write.version.author), clock, data)
 
 
 def _newest(writes: list[Write]) -> list[Write]:
