@@ -138,6 +138,12 @@ bench-sync: $(STAMP)  ## A sync of 1,000 memories when nothing has changed: requ
 
 bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-sync bench-chat bench-hub  ## All benchmarks
 
+train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
+	@$(RUN) $(BIN)/python -m evals.train_extract
+
+eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
+	@$(RUN) $(BIN)/python -m evals.extract
+
 DATA ?= ../shared/evals
 data:
 	@test -d $(DATA) || { echo "There is no folder $(DATA). Say where the labelled data is: make eval-… DATA=FOLDER"; exit 1; }
