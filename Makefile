@@ -63,6 +63,11 @@ test-pythons: $(STAMP)  ## The wheel, and a short part of the tests, on every Py
 test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every file (minutes; needs strace)
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_dream_lock.py tests/agent/bash/test_doors.py --faults=all
 
+test-chat-soak: $(STAMP)  ## 500 turns of a chat with the built-in model: memory, files, threads, processes flat (minutes)
+	$(RUN) CHAT_SOAK_TURNS=500 $(BIN)/python -m pytest -q -s -n 0 --timeout 1800 tests/chat/test_soak.py
+test-hub-scale: $(STAMP)  ## Two hubs, a pooler, a primary killed in mid-load, a replica promoted (needs postgresql, pgbouncer)
+	$(RUN) HUB_SCALE=1 $(BIN)/python -m pytest -q -rs -s -n 0 tests/hub/test_scale.py
+
 CLIENTS := .clients/.installed
 
 # Where they cannot be had, the tests are skipped and this says why. node comes with them: some need 22 or newer.
@@ -85,6 +90,9 @@ $(CONFORMANCE): tests/conformance/package.json
 
 test-conformance: $(STAMP) $(CONFORMANCE)  ## Run the protocol's own tests against `memdir mcp --http` (needs npm)
 	$(RUN) TEST_CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/conformance
+
+test-share: $(STAMP)  ## Random teams over folders, git and hubs, with cuts and kills; a link swapped for a minute (half an hour)
+	$(RUN) SHARE_TESTS=all $(BIN)/python -m pytest -q -n auto --timeout 3000 tests/share
 
 coverage: $(STAMP)  ## Branch coverage of src
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing:skip-covered
@@ -116,7 +124,25 @@ bench-hook: $(STAMP)  ## What the hooks of a coding agent cost beside an empty p
 bench-sessions: $(STAMP)  ## Append, resume and list transcripts beside the floor
 	@$(RUN) $(BIN)/python -m benchmarks.sessions
 
-bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions  ## All benchmarks
+bench-hub: $(STAMP)  ## CPU time of the hub for a request beside a bare ASGI answer, and of the secret scan
+	@$(RUN) $(BIN)/python -m benchmarks.hub
+
+hub-scale: $(STAMP)  ## What a number of teams would need, from what bench-hub measured
+	@$(BIN)/python -m benchmarks.hub_scale
+
+bench-chat: $(STAMP)  ## From exec until a typed character is echoed, beside a bare prompt
+	@$(RUN) $(BIN)/python -m benchmarks.chat
+
+bench-sync: $(STAMP)  ## A sync of 1,000 memories when nothing has changed: requests, processes, time
+	@$(RUN) $(BIN)/python -m benchmarks.sync
+
+bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream bench-cache bench-hook bench-sessions bench-sync bench-chat bench-hub  ## All benchmarks
+
+train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
+	@$(RUN) $(BIN)/python -m evals.train_extract
+
+eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
+	@$(RUN) $(BIN)/python -m evals.extract
 
 DATA ?= ../shared/evals
 data:

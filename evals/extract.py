@@ -1,5 +1,6 @@
 """Run extraction over a corpus of conversations and write what it would save, for a scorer to judge.
 
+    python -m evals.extract                                                          dev beside unread, one table
     python -m evals.extract --data corpus.jsonl --predictions out.jsonl [--model NAME]
 
 A line of the corpus is `{id, now, instructions, existing, messages, ...}`; a line of the predictions is
@@ -18,20 +19,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evals.extract_data import DEV, UNREAD, read
 from evals.extract_run import run_case
 from evals.models import HELP, named_model
+from evals.score_extract import score
 from memdir.errors import MemdirError
 from memdir.model.model import Model
 
 Written = dict[str, str]
+Rows = dict[str, dict[str, float | None]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.extract", description=(__doc__ or "").split("\n\n", 1)[0])
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--predictions", required=True, type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--predictions", type=Path)
     parser.add_argument("--model", default="builtin", help=HELP)
     options = parser.parse_args()
+    if options.data is None or options.predictions is None:
+        print_table(rows(options.model))
+        return 0
     cases = [json.loads(line) for line in options.data.read_text(encoding="utf-8").splitlines() if line.strip()]
     model, name = named_model(options.model)
     began = time.process_time()
@@ -42,6 +49,24 @@ def main() -> int:
             out.write(json.dumps({"id": case["id"], "written": written}, ensure_ascii=False) + "\n")
     report(results, spent)
     return 0
+
+
+def rows(name: str = "builtin") -> Rows:
+    """The figures over our own corpora: what was looked at beside what nobody read."""
+    model, called = named_model(name)
+    folds = {"dev": DEV, "unread": UNREAD}
+    return {
+        fold: score((case, run(case, model, called)) for author in authors for case in read(author)).rows()
+        for fold, authors in folds.items()
+    }
+
+
+def print_table(columns: Rows) -> None:
+    """Figures by fold, one a line."""
+    print(f"{'extraction':32}" + "".join(f"{fold:>10}" for fold in columns))
+    for figure in columns["dev"]:
+        cells = (column[figure] for column in columns.values())
+        print(f"{figure:32}" + "".join(f"{'-' if cell is None else f'{cell:.3f}':>10}" for cell in cells))
 
 
 def run(case: Mapping[str, Any], model: Model, name: str) -> list[Written]:

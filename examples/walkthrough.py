@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 IN_COLOUR = sys.stdout.isatty() or "FORCE_COLOR" in os.environ
@@ -17,7 +18,11 @@ class Walk:
 
     def __init__(self, place: Path) -> None:
         self.project = place / "shop"
-        self.project.mkdir()
+        (self.project / "src").mkdir(parents=True)
+        (self.project / "src/legacy_import.py").write_text("# the importer of old\n", encoding="utf-8")
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--message=First")
         program = str(Path(sys.executable).with_name("memdir"))
         self._program = program
         # The walk is the same for everyone and costs nothing: no provider is asked, whatever keys there are.
@@ -48,40 +53,32 @@ class Walk:
             raise SystemExit(f"memdir {words[0]} ended with status {done.returncode}: {done.stderr}")
         return done.stdout
 
-    def talk(self, session: str, text: str) -> None:
-        """One turn of a conversation with the built-in model, by the example host."""
-        script = Path(__file__).with_name("session.py")
-        shown = f"$ python examples/{script.name} . {session} {shlex.quote(text)}"
-        print(f"\x1b[1;36m{shown}\x1b[0m" if IN_COLOUR else shown)
-        done = subprocess.run(
-            [sys.executable, str(script), ".", session, text],
-            cwd=self.project,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        print(done.stdout.rstrip("\n"))
+    def git(self, *words: str) -> None:
+        identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid")
+        subprocess.run(["git", *identity, *words], cwd=self.project, check=True)
+
+    def offer_chat(self) -> None:
+        """In a terminal: talk with what was just seen."""
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            self.say("Talk with it yourself? In this same folder, and nothing of yours is touched.")
+            if input("$ memdir chat   [y/N] ").strip().lower() in ("y", "yes"):
+                subprocess.run([self._program, "chat"], cwd=self.project, env=self._environment, check=False)
 
     def show_file(self, path: Path) -> None:
         print(f"\x1b[1;36m$ cat {path.name}\x1b[0m" if IN_COLOUR else f"$ cat {path.name}")
         print(path.read_text(encoding="utf-8").rstrip("\n"))
 
 
-def keep_and_find(walk: Walk) -> Path:
-    walk.say("Keep three things. Each becomes a small Markdown file and a line in the index.")
+def keep_and_find(walk: Walk) -> None:
+    walk.say("You can keep things yourself. Each becomes a small Markdown file and a line in the index.")
     walk.memdir(
         "remember", "Never mock the database: mocks passed while the migration broke production", "--type", "feedback"
     )
     walk.memdir("remember", "Deploys are frozen until 2026-12-01: the auditors are in the house")
     walk.memdir("remember", "I have run databases for ten years; React is new to me", "--scope", "user")
-    walk.memdir("list")
-    folder = Path(walk.memdir("path").strip().splitlines()[-1])
-    walk.show_file(folder / "MEMORY.md")
-    walk.memdir("show", "database")
+    walk.memdir("show", "feedback_never_mock_the_database")
     walk.say("Find one again by any words in it.")
     walk.memdir("search", "auditors")
-    return folder
 
 
 def edit_and_go_back(walk: Walk, folder: Path) -> None:
@@ -92,29 +89,74 @@ def edit_and_go_back(walk: Walk, folder: Path) -> None:
     )
     walk.memdir("log")
     walk.memdir("diff")
-    walk.memdir("why", "database")
     walk.say("Changed your mind? Take it back; the bytes are those of before.")
     walk.memdir("undo")
-    walk.memdir("show", "database")
+    walk.memdir("show", "feedback_never_mock_the_database")
     walk.say("Forget something, then think better of it.")
     walk.memdir("forget", "deploys")
     walk.memdir("undo")
     walk.memdir("list")
 
 
-def converse(walk: Walk) -> None:
+def session_one(walk: Walk) -> None:
     walk.say(
-        "A conversation is written down as it goes, and what matters in it is remembered. No key: a built-in model."
+        "Session one: a person corrects, decides, mentions a deadline. No key is needed: a built-in model listens."
     )
-    walk.talk("monday", "From now on, release notes go to the docs team first: last time legal had to recall them.")
-    walk.talk("monday", "Good. What do we know about deploys?")
-    walk.memdir("sessions")
+    walk.memdir(
+        "chat", "-p", "From now on, release notes go to the docs team first: last time legal had to recall them."
+    )
+    walk.memdir(
+        *("chat", "--continue", "-p"),
+        "We decided to keep src/legacy_import.py until the audit is over, because the auditors compare its output.",
+    )
+    walk.memdir("chat", "--continue", "-p", "The new importer is due on 2027-02-12.")
+    walk.say("Nobody asked it to, and this was written down:")
+    walk.memdir("list", "--scope", "all")
     walk.say("Why does it believe that? The memory leads back to the words it came from.")
-    walk.memdir("why", "release")
-    walk.say("Find the place again, go on from it, keep it as a page.")
-    walk.memdir("search", "--sessions", "release notes")
-    walk.memdir("fork", "monday")
-    walk.memdir("sessions", "export", "monday", "--to", "talk.html")
+    walk.memdir("why", "legacy")
+    walk.say("The conversation itself: find a place in it, begin a second one there, keep it as a page.")
+    walk.memdir("sessions")
+    walk.memdir("search", "--sessions", "auditors")
+    walk.memdir("fork")
+    walk.memdir("sessions", "export", "--to", "talk.html")
+
+
+def session_two(walk: Walk, folder: Path) -> None:
+    walk.say("Eleven days later, and src/legacy_import.py is gone. Session two never asks for a memory:")
+    then = time.time() - 11 * 86_400
+    for path in folder.glob("*legacy*.md"):
+        os.utime(path, (then, then))
+    walk.git("rm", "--quiet", "src/legacy_import.py")
+    walk.git("commit", "--quiet", "--message=Take the old importer out")
+    question = "What was it that the auditors compare?"
+    walk.memdir("chat", "-p", question)
+    walk.say("This is what the model was given beside the question: how old it is, and what in it is gone.")
+    walk.memdir("recall", question, "--render")
+
+
+NOTE = """---
+name: Staging database
+description: The staging database listens on port 5433
+type: reference
+---
+
+The staging database listens on port 5433. Marek has the password.
+"""
+
+
+def contradiction(walk: Walk, folder: Path) -> None:
+    walk.say("The person says how it is now. Then an old note turns up, put there by hand, that says otherwise.")
+    walk.memdir("chat", "-p", "The staging database listens on port 6543 now, no longer on 5433.")
+    path, then = folder / "staging.md", time.time() - 20 * 86_400
+    path.write_text(NOTE, encoding="utf-8")
+    path.chmod(0o600)
+    os.utime(path, (then, then))
+    walk.memdir("search", "staging")
+    walk.say("A dream puts memories in order, and shows what it does.")
+    walk.memdir("dream", "--yes")
+    walk.say("Not what you wanted? One command takes it back, and all is as it was.")
+    walk.memdir("undo")
+    walk.memdir("search", "staging")
 
 
 def recall(walk: Walk) -> None:
@@ -124,41 +166,23 @@ def recall(walk: Walk) -> None:
     walk.memdir("recall", "rename the loop variable")
 
 
-DUPLICATE = """---
-name: Never mock the database
-description: "Never mock the database: mocks passed while the migration broke production"
-type: feedback
----
-
-Ask Marek for access to the test server.
-"""
-
-
-def dream(walk: Walk, folder: Path) -> None:
-    walk.say("Somebody wrote the same thing twice. A dream puts memories in order: look first, then let it write.")
-    path = folder / "no_mocked_database.md"
-    path.write_text(DUPLICATE, encoding="utf-8")
-    path.chmod(0o600)
-    walk.memdir("dream", "--dry-run")
-    walk.memdir("dream", "--yes")
-    walk.say("Nothing is lost: it knows what it was made from, and one command would take it back.")
-    walk.memdir("why", "database")
-
-
 def look_after(walk: Walk) -> None:
-    walk.say("Is the store in order?")
-    walk.memdir("doctor")
+    walk.say("Is the store in order? The note that was put there by hand has no line in the index: that is repaired.")
+    walk.memdir("doctor", "--fix")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         walk = Walk(Path(place).resolve())
-        folder = keep_and_find(walk)
+        session_one(walk)
+        folder = Path(walk.memdir("path").strip().splitlines()[-1])
+        session_two(walk, folder)
+        contradiction(walk, folder)
+        keep_and_find(walk)
         edit_and_go_back(walk, folder)
         recall(walk)
-        converse(walk)
-        dream(walk, folder)
         look_after(walk)
+        walk.offer_chat()
     walk.say("That was all in a temporary folder, which is gone now. `memdir --help` lists every command.")
 
 

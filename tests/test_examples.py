@@ -50,6 +50,20 @@ def test_the_walk_shows_real_files_and_real_output() -> None:
     assert "\x1b[" not in out
 
 
+def test_the_walk_tells_the_whole_story() -> None:
+    """Said, written down, recalled with its age and what is gone, a contradiction dreamt away, taken back."""
+    out = run("examples/walkthrough.py")
+    written = out.split("this was written down:")[1].split("\n# ")[0]
+    assert all(words in written for words in ("release_notes", "legacy_import", "2027_02_12")), written
+    given = out.split("This is what the model was given")[1].split("\n# ")[0]
+    assert "This memory is 11 days old." in given
+    assert "Named in it and not in the project any more: src/legacy_import.py." in given
+    dreamt = out.split("A dream puts memories in order")[1].split("\n# ")[0]
+    assert "-The staging database listens on port 5433. Marek has the password." in dreamt
+    assert "+The staging database listens on port 6543. Marek has the password." in dreamt
+    assert "listens on port 5433. Marek" in out.split("One command takes it back")[1].split("\n# ")[0]
+
+
 def test_the_walk_recalls_what_helps_and_nothing_where_nothing_does() -> None:
     out = run("examples/walkthrough.py", environment={"ANTHROPIC_API_KEY": KEY})  # the walk asks no provider
     helped = out.split("The few that clearly help, and why.")[1].split("\n# ")[0]

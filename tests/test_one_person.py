@@ -218,14 +218,13 @@ async def test_news_in_another_project_change_the_one_memory(person: Person) -> 
     assert "long sentences" in second.get(before, scope="user").topic.body
 
 
-async def test_news_that_may_not_change_it_are_kept_in_the_project(person: Person) -> None:
+async def test_a_change_of_plan_in_the_persons_own_words_is_lost_nowhere(person: Person) -> None:
     await person.says(person.opened("first"), SHORT)
     second = person.opened("second")
-    [before] = second.list(scope="user")
-    stood = second.get(before.key, scope="user").topic.data
     await person.says(second, "Change of plan: from now on always answer me in long sentences, my screen is large now.")
-    assert second.get(before.key, scope="user").topic.data == stood
-    assert "long sentences" in " ".join(second.get(header.key).topic.body for header in second.list())
+    everywhere = [second.get(one.key, scope="user").topic.body for one in second.list(scope="user")]
+    here = [second.get(one.key).topic.body for one in second.list()]
+    assert "long sentences" in " ".join(everywhere + here)
 
 
 async def test_what_nobody_said_is_a_quotation_of_the_project_at_most(person: Person) -> None:

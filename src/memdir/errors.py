@@ -14,6 +14,7 @@ MemdirError              any failure a person can act on
 ├─ HistoryError          git is missing, or refused
 ├─ PromptError           a prompt file is broken, or was given the wrong variables
 ├─ ModelError            a model could not answer; `kind` says why
+├─ RemoteError           a team's remote cannot be used now; `kind` says why
 └─ BudgetReached         background work has used up what it may today
 
 A message names the thing and what is wrong; `remedy` says what to do about it.
@@ -29,6 +30,7 @@ ModelFailure: TypeAlias = """
     Literal["no_sdk", "no_key", "wrong_key", "no_credit", "no_network", "unknown_model", "context_too_long"]
     | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply"]
 """
+RemoteFailure: TypeAlias = 'Literal["offline", "not_allowed", "rate", "broken"]'
 RETRYABLE = frozenset(("rate_limit", "overloaded", "timeout", "interrupted", "no_network"))
 
 
@@ -120,6 +122,16 @@ class ModelError(MemdirError):
     def is_retryable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.kind in RETRYABLE
+
+
+class RemoteError(MemdirError):
+    """A team's remote cannot be used now. `kind` is for callers that branch: offline, not_allowed, rate or broken."""
+
+    exit_code = 16
+
+    def __init__(self, message: str, *, kind: RemoteFailure = "offline", remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.kind = kind  # for callers that branch
 
 
 class BudgetReached(MemdirError):

@@ -142,6 +142,34 @@ def journal_set_aside(*, file: str) -> Event:
     return Event("journal.set_aside", file=file)
 
 
+def team_pulled(*, remote: str, taken: int, deleted: int, conflicts: int, left_out: int) -> Event:
+    """What teammates changed was taken in (E4)."""
+    work = {"taken": taken, "deleted": deleted, "conflicts": conflicts, "left_out": left_out}
+    return Event("team.pull", remote=remote, **work)
+
+
+def team_pushed(*, remote: str, sent: int, deleted: int) -> Event:
+    """What was changed here was given to the team (E4)."""
+    return Event("team.push", remote=remote, sent=sent, deleted=deleted)
+
+
+def push_suppressed(*, remote: str, reason: str, files: int) -> Event:
+    """Nothing was given to the team, or some files were not, and why: no_change, secret, cap, rate, offline,
+    not_allowed … (E5)."""
+    return Event("team.push_suppressed", remote=remote, reason=reason, files=files)
+
+
+def secret_skipped(*, file: str, found: str, way: str) -> Event:
+    """A file with a secret was not given to the team (`way` is "push") or not taken from it ("pull"). `found`: what
+    kind in which line, never the value (E5)."""
+    return Event("team.secret_skipped", file=file, found=found, way=way)
+
+
+def entries_capped(*, files: int, limit: str) -> Event:
+    """Memories were left out because the team has reached a limit (E6)."""
+    return Event("team.capped", files=files, limit=limit)
+
+
 def store_adopted(*, slug_before: str, slug_now: str) -> Event:
     """A renamed or moved project found its store again (I1)."""
     return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)

@@ -71,6 +71,7 @@ class Place:
     known_of_team = _Below("state", "team", "known.json")  # the team's memories as of the last sync (E4)
     texts_of_team = _Below("state", "team", "texts")  # and their texts: what two changes are merged from
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
+    team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
@@ -161,6 +162,10 @@ class Layout:
         if self.user:
             return Place(os.path.join(self.home, "users", _folder_of_user(self.user), "memory"))
         return Place(os.path.join(self.home, "memory"))
+
+    def hub_token(self, url: str) -> str:
+        """The token for a hub, one a hub and home."""
+        return os.path.join(self.home, "hub-tokens", _sha256()(url.encode("utf-8", "replace")).hexdigest()[:16])
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
         """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""

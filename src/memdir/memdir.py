@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
     from memdir.session import Session
+    from memdir.share.sync import Sync, SyncReport
     from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
@@ -242,6 +243,43 @@ class MemDir:
         key = find_key(team, memory.removeprefix("team/"))
         is_own = author_of(self.place, key) in ("", self.member_name)
         return unshare_memory(self.store, key, is_own=is_own)
+
+    def team_sync(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
+        """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""
+        from memdir.share.judge import TeamCaps
+        from memdir.share.sync import Sync
+        from memdir.share.team import JOIN, Address, open_remote
+
+        settings = self.settings
+        if not self.has_team or not settings.team_remote:
+            raise UsageError("no team was joined here", remedy=JOIN)
+        if not self._is_started:
+            self.start()
+        caps = TeamCaps(settings.team_max_entries, settings.team_max_entry_bytes, settings.team_max_bytes)
+        address, name = Address.parse(settings.team_remote), self.member_name
+        remote = open_remote(address, self.place, self.layout, name=name, clock=self.clock)
+        store = self.store_for("team")
+        return Sync(store, remote, str(address), name, caps, self.clock, self.sink, on_progress)
+
+    def sync(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
+        """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
+        no error: `reason` and `problem` tell, and what waits is sent by the next one."""
+        self.require_enabled()
+        return self.team_sync().run(is_dry=is_dry, pushes_only=pushes_only)
+
+    def sync_behind(self, pushes_only: bool = False) -> None:
+        """The same where nobody waits for it: what goes wrong is an event, and comes again."""
+        try:
+            self.sync(pushes_only=pushes_only)
+        except MemdirError as error:
+            from memdir.events import request_refused
+
+            self.emit(request_refused(what="sync with the team", reason=error.message))
+
+    @property
+    def syncs(self) -> bool:
+        """Whether there is a team to keep in step with."""
+        return self.has_team and bool(self.settings.team_remote)
 
     @property
     def member_name(self) -> str:

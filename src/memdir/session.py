@@ -45,6 +45,7 @@ from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
+    from memdir.share.behind import TeamBehind
 
 
 CLOSE_SECONDS = 120.0  # how long closing waits for what runs behind the session, all of it together (X10)
@@ -83,6 +84,7 @@ class Session:
         self._last: tuple[Request, Message, Usage | None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._dreaming: asyncio.Task[None] | None = None
+        self._team: TeamBehind | None = None
         self.dream_task: DreamTask | None = None
 
     async def __aenter__(self) -> Self:
@@ -103,6 +105,8 @@ class Session:
             self._listeners.append(on_saved)
 
     def _saved(self, files: Sequence[str]) -> None:
+        if self._team is not None:
+            self._team.changed()
         for listener in self._listeners:
             tell(listener, files)
 
@@ -174,6 +178,8 @@ class Session:
             self._prompt = self._own_request = self._heard = None
             if not is_on:
                 await self._stop(0.0, SWITCHED_OFF)
+                if self._team is not None:
+                    self._team.stop()
             self._memory.emit(memory_toggled(session=self.id, is_on=is_on))
         return self._is_on
 
@@ -346,6 +352,8 @@ class Session:
         a dream. What is not done by then comes again (X10)."""
         try:
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
+            if self._team is not None and self._is_on:
+                await asyncio.to_thread(self._team.close)
             if "_unlearned" in vars(self):
                 self._unlearned.close()
             if "transcript" in vars(self):
@@ -389,6 +397,11 @@ class Session:
         except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
             self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
         self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
+        if self._memory.syncs:
+            from memdir.share.behind import TeamBehind  # most projects have no team
+
+            self._team = TeamBehind(self._memory.sync_behind)
+            self._team.start()
 
     @cached_property
     def _unlearned(self) -> Unlearned:

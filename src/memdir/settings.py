@@ -12,7 +12,7 @@ import sys
 from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import SettingsError, UsageError
-from memdir.layout import Layout, holds_memories, is_same_folder, nfc, root_of_store, slug_of
+from memdir.layout import MAX_SLUG, Layout, holds_memories, is_same_folder, nfc, root_of_store, slug_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -327,10 +327,9 @@ def memory_root(environment: Environment, settings: Settings, layout: Layout) ->
 def root_in_place(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The directory of an agent that is served in place (Q2); "" where none is, where it is another project's (S3), and
     where this project has memories in the home: nobody should miss those."""
-    home = environment.memory_homes.get(settings.memory_home)
-    if not home:
+    root = _kept_at(environment.memory_homes.get(settings.memory_home, ""), layout)
+    if not root:
         return ""
-    root = os.path.join(home, "projects", slug_of(nfc(layout.project)), "memory")
     known = root_of_store(root)
     is_anothers = known is not None and not is_same_folder(known, layout.project)
     return "" if is_anothers or holds_memories(layout.default_memory) else nfc(root)
@@ -352,7 +351,13 @@ def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
     pointed = _said(text, b"autoMemoryDirectory")
     if pointed.startswith(b'"'):
         return os.path.expanduser(pointed[1:].partition(b'"')[0].decode("utf-8", "replace"))
-    return os.path.join(home, "projects", slug_of(nfc(layout.project)), "memory")
+    return _kept_at(home, layout)
+
+
+def _kept_at(home: str, layout: Layout) -> str:
+    """Where an agent keeps its memories of a project; "" where a name is so long that each shortens it as it likes."""
+    slug = slug_of(nfc(layout.project))
+    return os.path.join(home, "projects", slug, "memory") if home and len(slug) <= MAX_SLUG else ""
 
 
 def _said(text: bytes, name: bytes) -> bytes:

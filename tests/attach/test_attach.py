@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run
+from tests.clients.terminal import Terminal
 
 
 def snapshot(home: Path) -> dict[str, bytes]:
@@ -348,3 +349,38 @@ def test_notes_of_agents_with_another_form_are_taken_over_on_request_and_never_w
     run("detach", "--yes")
     assert snapshot(user_home) == before
     assert token not in "".join(path.read_text(errors="replace") for path in (user_home.parent / "home").rglob("*.md"))
+
+
+def test_in_a_terminal_one_is_asked_and_only_what_one_says_is_done(
+    memdir_command: str, project: Path, user_home: Path
+) -> None:
+    """What becomes of the agent's own memory, and who learns: the built-in model, or the agent's, which costs money."""
+    settings = user_home.parent / "home" / "settings.json"
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
+
+    def attach(*answers: str) -> str:
+        command = [memdir_command, "attach", "claude"]
+        with Terminal(command, cwd=project, environment=environment) as terminal:
+            for question, answer in zip(("memory of its own", "Which model learns", "Change "), answers, strict=False):
+                terminal.wait_for(question)
+                terminal.type(f"{answer}\n")
+            terminal.end()
+            return terminal.shown
+
+    before = snapshot(user_home)
+    attach("k", "b", "n")
+    assert snapshot(user_home) == before and not settings.exists(), "who says no has nothing changed"
+    attach("s", "h", "y")
+    assert json.loads(settings.read_text()) == {"memoryHome": "claude", "attach.model": "host"}
+    assert "hook claude" in (user_home / ".claude/settings.json").read_text()
+
+
+def test_who_learns_is_said_by_an_option_too(run: Run, user_home: Path) -> None:
+    settings = user_home.parent / "home" / "settings.json"
+    run("attach", "claude", "--yes")
+    assert not settings.exists(), "nothing is chosen for anybody"
+    run("attach", "claude", "--learn-with", "host", "--yes")
+    assert json.loads(settings.read_text()) == {"attach.model": "host"}
+    settings.write_text('{"attach": {"model": "host"}}')
+    run("attach", "claude", "--learn-with", "builtin", "--yes")
+    assert json.loads(settings.read_text()) == {"attach": {"model": "builtin"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tomllib
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from memdir.hooks.hook import EVENTS
-from memdir.settings import Environment
 from memdir.version import __version__
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin"
@@ -50,18 +50,27 @@ def test_skill_and_commands_say_what_they_are_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "host"),
-    [("GEMINI_SESSION_ID", "gemini"), ("QWEN_CODE_CLI", "qwen"), ("CLAUDECODE", "claude"), ("NOTHING", "codex")],
+    ("marks", "host"),
+    [
+        (("GEMINI_SESSION_ID",), "gemini"),
+        (("QWEN_CODE_CLI",), "qwen"),
+        (("CLAUDECODE",), "claude"),
+        ((), "codex"),
+        (("CLAUDECODE",), "codex"),  # which was started by Claude Code
+        (("CLAUDECODE",), "gemini"),
+    ],
 )
 def test_the_hook_finds_out_who_calls(
-    mark: str, host: str, memdir_command: str, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    marks: tuple[str, ...], host: str, memdir_command: str, project: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(mark, "1")
-    assert Environment.read().caller == host
     event = "BeforeAgent" if host == "gemini" else "UserPromptSubmit"
-    transcript = tmp_path / "0a1b2c3d-0000-4000-8000-000000000001.jsonl"
+    name = "0a1b2c3d-0000-4000-8000-000000000001.jsonl"
+    transcript = tmp_path / (f"rollout-2026-11-16T06-57-14-{name}" if host == "codex" else name)
     transcript.write_text("")
-    told = {"session_id": transcript.stem, "transcript_path": str(transcript), "cwd": str(project), "prompt": "Hello"}
-    subprocess.run([memdir_command, "hook", "auto", event], input=json.dumps(told), text=True, check=True, timeout=60)
+    told = {"session_id": "0a1b", "transcript_path": str(transcript), "cwd": str(project), "prompt": "Hello"}
+    others = ("GEMINI_SESSION_ID", "QWEN_CODE_CLI", "CLAUDECODE")
+    environment = {key: value for key, value in os.environ.items() if key not in others} | dict.fromkeys(marks, "1")
+    command = [memdir_command, "hook", "auto", event]
+    subprocess.run(command, input=json.dumps(told), text=True, check=True, timeout=60, env=environment)
     (noted,) = (tmp_path / "home").rglob("attended")
     assert noted.read_text().startswith({"claude": "claude-code"}.get(host, host) + "\n")

@@ -184,6 +184,14 @@ def test_what_its_owner_changed_in_our_server_s_entry_stays(run: Run, user_home:
     assert "memdir" not in config.read_text().replace(str(user_home), "") and "memdir" not in path.read_text()
 
 
+def test_opencode_that_waits_for_the_network_is_told(run: Run, told: Told, user_home: Path) -> None:
+    """Measured: about 75 seconds at every start, with any plugin, until it was online once."""
+    assert "be online" in run("attach", "opencode", "--yes").stderr
+    assert "once while you are online" in str(status_of(told, "opencode")["notes"])
+    (user_home / ".config/opencode/node_modules/@opencode-ai").mkdir(parents=True)
+    assert not status_of(told, "opencode")["notes"]
+
+
 def guarded(run: Run) -> None:
     run("remember", "Never push with --force.", "--type", "feedback", "--name", "Force")
     run("guard", "add", "feedback_force", "block shell(git push --force)")

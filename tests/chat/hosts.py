@@ -16,7 +16,6 @@ from memdir.events import Event
 from tests.conftest import Clock
 from tests.model.providers import Provider
 from tests.provider_server import KEY, ProviderServer, says
-from tests.provider_server import Answer as Said
 from tests.provider_server.script import Body, Outcome
 
 QUIET = {"eventLog": "false", "budget.tokensPerDay": "0", "budget.tokensPerProject": "0", "budget.centsPerDay": "0"}
@@ -87,7 +86,7 @@ def is_fork(body: Body) -> bool:
     return any(job in told for job in JOBS)
 
 
-def script(*answers: Outcome, forks: Callable[[Body], Said] | None = None) -> Sequence[Callable[[Body], Outcome]]:
+def script(*answers: Outcome, forks: Callable[[Body], Outcome] | None = None) -> Sequence[Callable[[Body], Outcome]]:
     """The conversation gets these answers in turn and then `ok`; what runs behind it gets its own."""
     left = list(answers)
 

@@ -270,6 +270,28 @@ async def test_what_the_agent_writes_into_memory_goes_through_the_store(
     assert not os.path.exists(path)
 
 
+async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(server: ProviderServer, project: Path) -> None:
+    """D5: nothing that was stopped is lost."""
+    memory, _ = opened(project, ANTHROPIC, server)
+    hung = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
+    server.add(*script(says("Yes."), forks=lambda _: Hang(says("Never."))))
+    async with host_of(memory) as host:
+        await host.say("From now on, release notes go to the docs team first.")
+        await hung.wait()
+        (task,) = [one for one in host.session.tasks if one.name == "saving"]
+        task.stop()
+        await host.session.extraction.drain()
+        assert not [one for one in host.session.tasks if one.name == "saving"]
+        assert host.session.state.extract_cursor == "", "what was said still counts as new"
+        server.script_again(script(says("Yes.")))
+        await host.say("And thanks.")
+        await host.session.extraction.drain()
+        assert host.session.state.extract_cursor == host.conversation.messages[-1].id
+    assert "docs team first" in str([one.body for one in server.requests if is_fork(one.body)][-1]["messages"])
+
+
 async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

@@ -63,3 +63,23 @@ def test_a_breach_is_answered_with_the_rule_and_a_block_stops_it(desk: Desk, nam
     ]
     assert told, "the model was not told"
     assert (desk.project / "forced.txt").exists() == (action == "warn")
+
+
+def scripts_it(body: Body) -> Answer:
+    """The same through the script that Codex offers a model of its own: the shell is called inside."""
+    is_asked = any(PROMPT in text for text in texts(body["input"]))
+    if not is_asked or "call_1" in str(body):
+        return says("ok")
+    return Answer((Call("custom:exec", 'text(await tools.exec_command({cmd: "touch forced.txt"}))', "call_1"),))
+
+
+@pytest.mark.parametrize("action", ["block", "warn"])
+def test_a_guard_holds_in_codex_s_code_mode(desk: Desk, action: str) -> None:
+    desk.memdir("remember", RULE, "--type", "feedback", "--name", "Forced")
+    desk.memdir("guard", "add", "feedback_forced", f"{action} shell(touch forced*)")
+    desk.memdir("attach", "codex", "--yes")
+    desk.server.add(*[scripts_it] * 12)
+    requests = desk.asked("codex", PROMPT, "--dangerously-bypass-approvals-and-sandbox")
+    assert "custom_tool_call_output" in str(requests[-1].body), "the script ran"
+    told = [text for request in requests for text in texts(request.body) if "goes against a rule" in text]
+    assert told and (desk.project / "forced.txt").exists() == (action == "warn")

@@ -13,6 +13,7 @@ SHIPPED = "a file of the package"
 ALLOWED = {
     "agent/bash/landlock_launcher.py": "O_PATH descriptors for the kernel's own rules; nothing is read",
     "agent/tools/search_lines.py": "a program of its own, given plain files only, under a time limit",
+    "chat/first_run.py": "asks a server of models on this machine; no file",
     "cli/entry.py": "/dev/null, for output that nobody reads any more",
     "dream/dream_lock.py": "a lock file, opened without waiting and never followed",
     "hooks/work_queue.py": "/dev/null, for a worker that outlives its host",

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .trace import by_name
+
 # What may be left of the calls since the last flush. Between these extremes lies what a real disk does.
 SURVIVORS = {
     "durable": "only what was flushed",
@@ -269,7 +271,7 @@ def kept(home: str, trace: str) -> Iterator[tuple[str, Tree]]:
 def events(trace: str) -> Iterator[str]:
     """The calls of a trace in the order in which they took effect, those split by other processes put together."""
     begun: dict[str, str] = {}
-    for line in Path(trace).read_text(errors="surrogateescape").splitlines():
+    for line in by_name(Path(trace).read_text(errors="surrogateescape").splitlines()):
         if first := _BEGUN.match(line):
             begun[first[1]] = line.removesuffix(" <unfinished ...>")
         elif rest := _RESUMED.match(line):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,9 @@ PYTHON = 0  # the process an operation starts with; n is the n-th git that it ru
 _LINE = re.compile(r"^(?:(?P<pid>\d+) +)?(?P<name>\w+)\((?P<rest>.*)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITES = re.compile(r"O_(?:CREAT|WRONLY|RDWR|TRUNC)|creat\(")
+_HELD = re.compile(r"/proc/self/fd/(\d+)")
+_BESIDE = re.compile(r'^((?:\d+ +)?(?:openat|mkdirat|unlinkat))\(\d+<([^>]*)>, "((?!/)(?:[^"\\]|\\.)*)"')
+_OPENED_FOLDER = re.compile(r"openat\(.*O_DIRECTORY.* = (\d+)<([^>]*)>")
 _DESCRIPTOR = re.compile(r"^\d+<([^>]*)>")
 
 
@@ -136,7 +140,8 @@ def _require_hit(fault: Fault, trace: str, home: str) -> None:
 
 
 def _strace(trace: str, name: str = "") -> list[str]:
-    return ["strace", "-y", "-qq", "-o", trace, "-e", f"trace={name or ','.join(MUTATING)}"]
+    traced = f"{name},openat" if name else ",".join(MUTATING)  # what is opened tells which folder a descriptor is
+    return ["strace", "-y", "-qq", "-o", trace, "-e", f"trace={traced}"]
 
 
 def _shim(folder: str, script: str) -> str:
@@ -172,7 +177,7 @@ def _parse(text: str, process: int, home: str) -> list[Call]:
     turns: Counter[tuple[str, str, str]] = Counter()
     found: list[Call] = []
     first_pid = None
-    for line in text.splitlines():
+    for line in by_name(text.splitlines()):
         match = _LINE.match(line)
         if match is None or match["name"] not in MUTATING:
             continue
@@ -186,6 +191,17 @@ def _parse(text: str, process: int, home: str) -> list[Call]:
             turn = turns[pid, name, inside]
             found.append(Call(process, name, ordinals[pid, name], inside, turn, line, is_childs=pid != first_pid))
     return found
+
+
+def by_name(lines: Iterable[str]) -> Iterator[str]:
+    """Calls with full paths where they name a folder by a descriptor: `/proc/self/fd/5`, or that and a name in it."""
+    folders: dict[str, str] = {}
+    for raw in lines:
+        line = _HELD.sub(lambda match: folders.get(match[1], match[0]), raw)
+        line = _BESIDE.sub(r'\1(AT_FDCWD, "\2/\3"', line)
+        if opened := _OPENED_FOLDER.search(line):
+            folders[opened[1]] = opened[2]
+        yield line
 
 
 def _touched(name: str, rest: str, line: str) -> str | None:

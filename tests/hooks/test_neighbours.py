@@ -163,3 +163,17 @@ def test_a_repository_cannot_say_where_memories_lie(make_agent: MakeAgent, own: 
     (project / ".memdir").mkdir()
     (project / ".memdir" / "settings.json").write_text('{"memoryHome": "claude"}')
     assert ".claude" not in memdir(make_agent("codex"), "path").stdout
+
+
+def test_a_path_that_every_program_shortens_in_its_own_way_is_not_served(
+    make_agent: MakeAgent, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    """Nobody knows where the agent keeps it, so memdir keeps its own, and shows it."""
+    agent = make_agent("claude")
+    agent.project = tmp_path / ("long" * 30) / ("name" * 30)
+    agent.project.mkdir(parents=True)
+    git("init", "-q", cwd=agent.project)
+    memdir(agent, "attach", "claude", "--own-memory", "serve", "--yes")
+    memdir(agent, "remember", OWN)
+    assert ".claude" not in memdir(agent, "path").stdout
+    assert context(agent.start()).count(OWN) == 1

@@ -14,8 +14,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 
 from memdir.hub.admin import ACTIONS
 from memdir.hub.hub_commands import TAKES
-from memdir.hub.hub_database import open_database
+from memdir.hub.hub_database import DatabaseBusy, HubDatabase, open_database
 
 START_SECONDS = 30
 DEFAULTS: dict[str, object] = {"entries": 2_000, "entry_bytes": 65_536, "team_bytes": 16_777_216, "days": 365}
@@ -175,6 +176,29 @@ class Client:
         return sorted(one["key"] for one in self.manifest()["entries"])
 
 
+class Beside:
+    """The hub's database, open in a thread of the test's."""
+
+    def __init__(self, place: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._database = open_database(place, pooler=True)
+        self.run(lambda database: database.connect())
+
+    def run(self, ask: Callable[[HubDatabase], Awaitable[Any]]) -> Any:
+        async def asked() -> Any:
+            return await ask(self._database)
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result(30)
+
+    def end(self) -> None:
+        self.run(lambda database: database.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 @dataclass
 class HubServer:
     """A hub as a process of its own."""
@@ -183,32 +207,25 @@ class HubServer:
     port: int
     process: subprocess.Popen[bytes]
     log: Path
+    _beside: Beside | None = None
 
     def admin(self, action: str, *names: str, **options: object) -> Any:
         """What `memdir hub admin` does, in this process."""
         given = {**DEFAULTS, **dict(zip(TAKES[action], names, strict=True)), **options}
-
-        async def run() -> object:
-            database = open_database(self.database, pooler=True)
-            await database.connect()
-            try:
-                told, _ = await ACTIONS[action](database, argparse.Namespace(**given), int(time.time() * 1000))
-                return told
-            finally:
-                await database.close()
-
-        return asyncio.run(run())
+        told, _ = self.do(lambda database: ACTIONS[action](database, argparse.Namespace(**given), now()))
+        return told
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        async def run() -> list[tuple[Any, ...]]:
-            database = open_database(self.database, pooler=True)
-            await database.connect()
-            try:
-                return await database.run(statement, *values)
-            finally:
-                await database.close()
+        return list(self.do(lambda database: database.run(statement, *values)))
 
-        return asyncio.run(run())
+    def do(self, ask: Callable[[HubDatabase], Awaitable[Any]]) -> Any:
+        """Something with the database, beside the hub. One that was stopped meanwhile is asked again."""
+        if self._beside is None:
+            self._beside = Beside(self.database)
+        try:
+            return self._beside.run(ask)
+        except DatabaseBusy:
+            return self._beside.run(ask)
 
     def team(self, name: str, **limits: object) -> Client:
         """A new team; the client of its first admin."""
@@ -225,11 +242,19 @@ class HubServer:
         self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
+        if self._beside is not None:
+            self._beside.end()
+            self._beside = None
 
 
-def start_hub(database: str, log: Path, *options: str, port: int = 0) -> HubServer:
-    """`memdir hub serve`, up and answering."""
-    command = [sys.executable, "-m", "memdir.cli.entry", "hub", "serve", "--json", "--port", str(port)]
+def now() -> int:
+    return int(time.time() * 1000)
+
+
+def start_hub(database: str, log: Path, *options: str, port: int = 0, before: str = "") -> HubServer:
+    """`memdir hub serve`, up and answering; `before` is Python that runs first in its process."""
+    code = f"import sys; {before or 'pass'}; from memdir.cli.entry import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "hub", "serve", "--json", "--port", str(port)]
     environment = {**os.environ, "MEMDIR_HOME": str(log.parent / "hub-home"), "PYTHONUNBUFFERED": "1"}
     with log.open("ab") as told:
         process = subprocess.Popen(

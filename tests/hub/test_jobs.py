@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from memdir.hub.hub_database import HubDatabase, open_database
+from memdir.hub.hub_database import HubDatabase
 from memdir.hub.jobs import MAX_ATTEMPTS, ProposedChange, ask_for, finish, take
 from tests.hub.servers import Client, HubServer
 
@@ -32,16 +32,8 @@ asyncio.run(main())
 """
 
 
-def run(server: HubServer, do: object) -> object:
-    async def opened() -> object:
-        database = open_database(server.database, pooler=True)
-        await database.connect()
-        try:
-            return await do(database)  # type: ignore[operator]
-        finally:
-            await database.close()
-
-    return asyncio.run(opened())
+def run(server: HubServer, do: Callable[[HubDatabase], Awaitable[None]]) -> None:
+    server.do(do)
 
 
 def test_four_workers_do_each_job_once(hub: HubServer) -> None:

@@ -126,3 +126,43 @@ def test_a_port_that_is_taken_is_told(served: Served, memdir_command: str, proje
         [memdir_command, "mcp", "--http", "--port", port], cwd=project, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 9 and port in done.stderr and "--port" in done.stderr
+
+
+NEW = ENVELOPE[-1]
+META = {
+    "io.modelcontextprotocol/protocolVersion": NEW,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def asked(method: str = "tools/list", meta: object = META, **params: object) -> bytes:
+    told = {**params, **({"_meta": meta} if meta is not None else {})}
+    return json.dumps({"jsonrpc": "2.0", "id": 301, "method": method, "params": told}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        (asked(), {"Mcp_Method": "tools/list"}, 200, None),
+        (asked(), {"Mcp_Method": "  tools/list "}, 200, None),
+        (asked(), {"Mcp_Method": ""}, 400, -32020),
+        (asked(), {"Mcp_Method": "TOOLS/LIST"}, 400, -32020),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call"}, 400, -32020),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": "list"}, 200, None),
+        (asked(meta=None), {"Mcp_Method": "tools/list"}, 400, -32602),
+        (asked(meta={"io.modelcontextprotocol/clientCapabilities": {}}), {"Mcp_Method": "tools/list"}, 400, -32602),
+        (asked(meta={"io.modelcontextprotocol/protocolVersion": NEW}), {"Mcp_Method": "tools/list"}, 400, -32602),
+        (asked("server/discover", meta=None), {"Mcp_Method": "server/discover"}, 400, -32602),
+        (asked("ping"), {"Mcp_Method": "ping"}, 404, -32601),
+        (asked("initialize"), {"Mcp_Method": "initialize"}, 404, -32601),
+        (asked(meta=None), {"Mcp_Method": "tools/list", "Mcp_Protocol_Version": "1999-01-01"}, 400, -32022),
+    ],
+)
+def test_the_newest_revision_says_all_with_each_request_and_nothing_twice(
+    served: Served, body: bytes, headers: dict[str, str], status: int, code: int | None
+) -> None:
+    """As the conformance tests for it ask (0.2.0-alpha): every refusal bears the id of its request."""
+    found, answer = served.send(body=body, **{"Mcp_Protocol_Version": NEW, **headers})
+    assert (found, answer.get("error", {}).get("code"), answer["id"]) == (status, code, 301)
+    if code == -32022:
+        assert answer["error"]["data"]["supported"] == [*HANDSHAKE, *ENVELOPE]

@@ -132,7 +132,9 @@ class ResponsesApi(_Errors):
             if kind == "function_call":
                 json.loads(item["arguments"])
                 called.add(item["call_id"])
-            elif kind == "function_call_output":
+            elif kind == "custom_tool_call":
+                called.add(item["call_id"])
+            elif kind in ("function_call_output", "custom_tool_call_output"):
                 require(item["call_id"] in called, "No tool call found for function call output")
                 called.remove(item["call_id"])
             elif kind == "reasoning":
@@ -196,7 +198,13 @@ class ResponsesApi(_Errors):
                 }
             case Call(name, arguments, call_id):
                 given = arguments if isinstance(arguments, str) else json.dumps(arguments)
-                call = {"call_id": call_id, "name": name, "arguments": given}
+                within, _, plain = name.rpartition(":")  # a tool of a namespace, or that takes text, as Codex has some
+                if within == "custom":
+                    call = {"call_id": call_id, "name": plain, "input": given}
+                    return {"id": f"ctc_{at}", "type": "custom_tool_call", "status": "completed", **call}
+                call = {"call_id": call_id, "name": plain, "arguments": given} | (
+                    {"namespace": within} if within else {}
+                )
                 return {"id": f"fc_{at}", "type": "function_call", "status": "completed", **call}
             case Thinking(text, signature):
                 self.issued.signed.add((text, signature))
@@ -214,7 +222,7 @@ def _item_events(part: Part, item: dict[str, Any], index: int) -> list[dict[str,
         text = {**where, "content_index": 0, "logprobs": []}
         found += [{"type": "response.output_text.delta", **text, "delta": piece} for piece in pieces(part.text)]
         found.append({"type": "response.output_text.done", **text, "text": part.text})
-    elif isinstance(part, Call):
+    elif isinstance(part, Call) and "arguments" in item:
         kind = "response.function_call_arguments.delta"
         found += [{"type": kind, **where, "delta": piece} for piece in pieces(item["arguments"])]
     return [*found, {"type": "response.output_item.done", "output_index": index, "item": item}]

@@ -109,6 +109,12 @@ class ProviderServer:
         """Make the script longer."""
         self._steps.extend(steps)
 
+    def script_again(self, steps: Iterable[Step]) -> None:
+        """Put another script in the place of what is left of this one, and let go of whoever hangs."""
+        self._released.set()
+        self._released = threading.Event()
+        self._steps = deque(steps)
+
     @property
     def open_connections(self) -> int:
         return len(self._connections)

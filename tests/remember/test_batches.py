@@ -58,7 +58,9 @@ def test_the_same_is_kept_whatever_was_replied_and_however_many_came_at_once(
 ) -> None:
     found = asyncio.run(kept(bench, said, reply, at_once=at_once))
     told = (
-        ("Release tags", "scientist", "2026-12-01", "INGEST") if said is ENGLISH else ("Mocks", "Datenw", "2026-12-01")
+        ("Branch names", "Release tags", "scientist", "2026-12-01", "INGEST")
+        if said is ENGLISH
+        else ("Mocks", "Datenw", "2026-12-01")
     )
     assert [word for word in told if not any(word in body for body in found)] == []
     assert len(found) == len(told)  # each a memory of its own

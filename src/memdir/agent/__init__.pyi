@@ -1,5 +1,6 @@
 from memdir.agent.allowed_commands import AllowedCommands as AllowedCommands
 from memdir.agent.bash import surely_reads as surely_reads
+from memdir.agent.bash.command_tool import CommandTool as CommandTool
 from memdir.agent.file_access import DiskFiles as DiskFiles
 from memdir.agent.file_access import RecordedFiles as RecordedFiles
 from memdir.agent.fork import BackgroundTask as BackgroundTask

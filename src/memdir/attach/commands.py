@@ -52,6 +52,12 @@ class Attach:
             help="the memory that Claude Code or Qwen Code keeps itself: beside this one (default), served where it "
             "lies as the one for all, or off",
         )
+        parser.add_argument(
+            "--learn-with",
+            choices=("builtin", "host"),
+            help="where no model is configured: the built-in model learns (default), or the program of Claude Code or "
+            "Codex itself, on your subscription",
+        )
         parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
         parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
 
@@ -64,7 +70,9 @@ class Attach:
         agents = _wanted(options.agents, known, context)
         chosen = _own_memories(agents, options, context)
         plan = plan_attach(agents, program_path(), chosen)
-        plan.edits += _served_in_place(chosen, context)
+        served = [name for name, choice in chosen.items() if choice == "serve" and name not in plan.refused]
+        learner = options.learn_with or _asked_who_learns(agents, options, context)
+        plan.edits += _own_settings({"memoryHome": "".join(served), "attach.model": learner}, context)
         code = _carry_out(plan, options, context, is_detaching=False)
         if code == 0 and plan.changes and not options.dry_run and not options.json:
             for line in _next_steps(agents, plan):
@@ -113,8 +121,12 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
     return found
 
 
+def _is_asking(options: argparse.Namespace) -> bool:
+    return sys.stdin.isatty() and not (options.yes or options.json or options.dry_run)
+
+
 def _asked_for(agent: Agent, options: argparse.Namespace, context: Any) -> OwnMemory:
-    if options.yes or options.json or options.dry_run or not sys.stdin.isatty():
+    if not _is_asking(options):
         return "keep"
     question = (
         f"{agent.title} keeps a memory of its own. [k]eep it beside this one, [s]erve it for all, switch it [o]ff? "
@@ -123,14 +135,29 @@ def _asked_for(agent: Agent, options: argparse.Namespace, context: Any) -> OwnMe
     return answers.get(context.answer(question)[:1], "keep")
 
 
-def _served_in_place(chosen: dict[str, OwnMemory], context: Any) -> list[FileEdit]:
-    """The edit of our own settings by which an agent's directory becomes the store."""
-    served = next((name for name, choice in chosen.items() if choice == "serve"), "")
-    if not served:
-        return []
+def _asked_who_learns(agents: Sequence[Agent], options: argparse.Namespace, context: Any) -> str:
+    """Once, and only where nobody chose: a model that somebody pays for works when they said so."""
+    settings, names = context.memory.settings, {agent.name for agent in agents}
+    is_chosen = settings.model_provider != "auto" or "attach.model" in settings.origins
+    if is_chosen or not names & {"claude", "codex"} or not _is_asking(options):
+        return ""
+    told = (
+        "Which model learns from what you say: the [b]uilt-in one, here, or the agent's own ([h]ost: claude, codex), "
+    )
+    return "host" if context.answer(f"{told}on your subscription? ")[:1] == "h" else "builtin"
+
+
+def _own_settings(values: dict[str, str], context: Any) -> list[FileEdit]:
+    """The edit of memdir's own settings: those of the values that are not empty."""
     path = settings_files(context.environment, context.memory.layout)["user"]
-    text = read_settings_text(path)
-    return [FileEdit(path, text, JsonText(text or "", path).with_member([], "memoryHome", served).text)]
+    before = read_settings_text(path)
+    text = JsonText(before or "", path)
+    for name, value in values.items():
+        first, _, rest = name.partition(".")
+        is_nested = bool(rest) and isinstance(text.get(first), dict)
+        if value:
+            text = text.with_member([first] if is_nested else [], rest if is_nested else name, value)
+    return [FileEdit(path, before, text.text)] if any(values.values()) else []
 
 
 def _add_agents(parser: argparse.ArgumentParser) -> None:
@@ -212,14 +239,15 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan) -> list[str]:
     lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
     if "codex" in names:
         lines.append("Codex asks you to trust the hooks when you start it next: without that it runs none of them")
+    if "opencode" in names:
+        lines.append("opencode installs its plugin library at its next start: be online then")
     return lines
 
 
 def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
     """Only what the user says yes to: reading old sessions takes time and, with a model that is paid for, money."""
     memory = context.memory
-    is_asking = sys.stdin.isatty() and not options.json and not options.yes
-    if not memory.settings.enabled or not (options.past or is_asking):
+    if not memory.settings.enabled or not (options.past or _is_asking(options)):
         return
     past: Any = import_module("memdir.hooks.past_sessions").PastSessions.of(memory)  # surfaces do not import each other
     who = "the built-in model, here" if memory.settings.model_provider == "auto" else memory.settings.model_provider

@@ -28,6 +28,7 @@ from memdir.transcript.session_list import all_sources
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
 LOOKED_AT = 5  # sessions, the newest: whether a hook told of them
+_LIBRARY = ("package-lock.json", "bun.lock", os.path.join("node_modules", "@opencode-ai"))  # as opencode leaves it
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 
 
@@ -229,6 +230,9 @@ def _look_at_plugin(agent: Agent, found: Attachment) -> list[str]:
     if not program:
         return []
     found.events = ["plugin"]
+    if not any(os.path.exists(os.path.join(agent.home, name)) for name in _LIBRARY):
+        told = "it has not installed its plugin library yet, and waits for the network at every start until it has"
+        found.notes.append(f"{told}: start it once while you are online")
     return [str(json.loads(program[1]))]
 
 

@@ -6,9 +6,10 @@ It loads as little as it can before a person sees a prompt: host and model come 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
-from memdir.errors import UsageError
+from memdir.errors import MemdirError, UsageError
 
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
@@ -18,13 +19,16 @@ _FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "open
 
 
 class Chat:
-    """Ask an agent that remembers: it reads, changes and runs things in this project, and keeps what is worth keeping.
+    """Talk with an agent that remembers: it reads, changes and runs things in this project, asks before it does, and
+    keeps what is worth keeping. `/help` lists what can be typed. Needs the extra `chat`, but for -p.
 
     With -p it answers once and ends, for scripts: nothing is written or run outside memory unless --allow says so. With
     --json each event is a line, and the last one says how it ended."""
 
     EXAMPLES = (
-        'memdir chat --continue -p "And after that?"',
+        "memdir chat",
+        "memdir chat --continue",
+        "memdir chat --model claude-sonnet-5-5",
         'memdir chat -p "What did we decide about the release?"',
         'memdir chat -p "Fix the failing test" --allow edits --allow "make test" --json',
     )
@@ -41,20 +45,34 @@ class Chat:
             help="may be done unasked: edits (in the project), commands (any), or one command line",
         )
         parser.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
-        parser.add_argument("--resume", metavar="SESSION", help="go on with this conversation")
+        parser.add_argument("--resume", metavar="SESSION", nargs="?", const="", help="go on with one; without: choose")
         parser.add_argument("--model", metavar="NAME", help="builtin, a provider, a model's name, or PROVIDER/NAME")
         parser.add_argument("--no-learning", action="store_true", help="recall memories, but keep nothing")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.model:
             options.set += model_settings(options.model)
-        if options.text is None:
-            raise UsageError("there is nothing to answer", remedy='memdir chat -p "some words"')
-        memory: MemDir = context.opened("chat")
-        memory = apart(memory) if not memory.settings.enabled else memory
-        from memdir.chat.script import answer_once
+        is_seen = options.text is None and sys.stdin.isatty() and sys.stdout.isatty()
+        if options.text is None and not is_seen:
+            raise UsageError("a chat needs a terminal", remedy='For scripts: memdir chat -p "some words"')
 
-        return answer_once(memory, options)
+        def opened() -> MemDir:
+            memory: MemDir = context.opened("chat")
+            return memory if memory.settings.enabled else apart(memory)
+
+        memory = opened()
+        if options.text is not None:
+            from memdir.chat.script import answer_once
+
+            return answer_once(memory, options)
+        try:
+            from memdir.chat.terminal import converse
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] not in ("prompt_toolkit", "rich"):
+                raise
+            remedy = "Install it: pip install 'memdir[chat]'; `memdir chat -p` works without"
+            raise MemdirError("the extra `chat` of memdir is not installed", remedy=remedy) from None
+        return converse(memory, options, opened)
 
 
 def model_settings(name: str) -> list[str]:

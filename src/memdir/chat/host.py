@@ -18,6 +18,7 @@ from memdir.agent import (
     Abort,
     Allow,
     AllowedCommands,
+    CommandTool,
     Deny,
     ForkTools,
     Job,
@@ -29,8 +30,7 @@ from memdir.agent import (
     run_fork,
 )
 from memdir.chat.assembly import Assembly
-from memdir.chat.command_tool import CommandTool
-from memdir.chat.permissions import READING, Ask, Permissions
+from memdir.chat.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
@@ -39,6 +39,8 @@ from memdir.prompts.compose import load_prompt
 from memdir.transcript import Message, assistant, user
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
     from memdir.transcript import Conversation, ToolUse
@@ -77,6 +79,11 @@ class HostOptions:
     is_learning: bool = True  # False: memories are recalled, and nothing is kept
     allow: frozenset[str] = frozenset()  # what may be done unasked (permissions.py)
     tools: Sequence[Tool] = ()  # more than files and commands; they ask by themselves where they must
+
+    @staticmethod
+    def of(options: Namespace, session_id: str) -> HostOptions:
+        """As the command line says."""
+        return HostOptions(session_id, not options.no_learning, frozenset(allowed_beforehand(options.allow)))
 
 
 class ChatHost:

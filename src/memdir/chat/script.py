@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from memdir.chat.command import session_of
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
-from memdir.chat.permissions import allowed_beforehand
 from memdir.errors import MemdirError, UsageError
 from memdir.text.printable import printable
 
@@ -38,9 +37,7 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
 
 
 async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
-    chosen = HostOptions(
-        session_of(memory, options), not options.no_learning, frozenset(allowed_beforehand(options.allow))
-    )
+    chosen = HostOptions.of(options, session_of(memory, options))
     listen = _tell_json if options.json else _Words().tell
     async with ChatHost(memory, listen=listen, options=chosen) as host:
         return await host.say(text), host.session.id

@@ -23,7 +23,12 @@ def history_path(store: MemoryStore, wanted: str) -> str:
 class Log:
     """List changes, newest first: who made them, when, which files they touched. Edits made by hand are in it too."""
 
-    EXAMPLES = ("memdir log", "memdir log feedback_no_mocks.md", "memdir log --limit 5 --json")
+    EXAMPLES = (
+        "memdir log",
+        "memdir log feedback_no_mocks.md",
+        "memdir log --limit 5 --json",
+        "memdir log --scope team",
+    )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
@@ -38,7 +43,7 @@ class Log:
         require_history(store)
         if is_on:
             _record(store, context)
-        path = history_path(store, options.memory) if options.memory else ""
+        path = history_path(store, options.memory) if options.memory else store.place.prefix.rstrip("/")
         commits = store.history.log(path, limit=options.limit)
         if options.json:
             return context.print_json({"changes": [plain_commit(commit) for commit in commits]})
@@ -66,6 +71,8 @@ def print_commit(commit: Commit, context: Context) -> None:
         f"{terminal.style(commit.id[:8], 'yellow')} {terminal.dim(_moment_of(commit))}  {terminal.cyan(commit.source)}"
     )
     session = commit.trailers.get("Session")
+    by = commit.trailers.get("By")
+    head += terminal.dim(f"  by {clean(by)}") if by else ""
     terminal.line(head + (terminal.dim(f"  session {clean(session)}") if session else ""))
     terminal.line(f"  {clean(commit.subject)}")
     marks = {"added": ("+", "green"), "deleted": ("-", "red"), "changed": ("~", "")}

@@ -82,9 +82,10 @@ class Git:
             if not os.path.lexists(path):
                 write_bytes_atomic(path, data)
 
-    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)) -> bytes:
-        """What git printed; HistoryError with git's own words when its exit status is not accepted."""
-        status, output, errors = self._call(arguments, stdin)
+    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), index: str = "") -> bytes:
+        """What git printed; HistoryError with git's own words when its exit status is not accepted. `index` is the file
+        in which it puts a tree together, where it is to."""
+        status, output, errors = self._call(arguments, stdin, index)
         if status < 0:
             raise self.failure(f"git {arguments[0]} {KILLED} {-status}")
         if status not in accept:
@@ -253,12 +254,13 @@ class Git:
             raise disk_error(error, "close", folder) from error
         flush_folder(folder)
 
-    def _call(self, arguments: Sequence[str], stdin: bytes) -> tuple[int, bytes, bytes]:
+    def _call(self, arguments: Sequence[str], stdin: bytes, index: str = "") -> tuple[int, bytes, bytes]:
         if not self._is_looked_over:
             self.look_over()
         self._put_alternates_away()
         where = shipped_path("disk/git_folder")
         variables = {"GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self.objects, "GIT_LITERAL_PATHSPECS": "1"}
+        variables |= {"GIT_INDEX_FILE": index} if index else {}
         return run_git(
             arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self.kept_open
         )

@@ -1,8 +1,8 @@
 """The one door for paths from outside: what may name a file below a root, and where it really leads (E3).
 
 `check_key` judges the text alone by a whitelist; `resolve_key` also looks at the disk, so that no link, device or
-hard link leads out. It does not protect against another process of the same user that swaps a folder for a link
-between the check and the write: such a process could write there itself.
+hard link leads out. Between that look and a write another process may swap a folder for a link: whoever writes, or
+reads what others get, does so in `disk/held_folder.py`, which is the opened folder itself and not its name.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ INDEX_NAME = "MEMORY.md"
 TEAM_PREFIX = "team/"  # of the keys in the team's directory
 
 _PUNCTUATION = frozenset(" ._-+()")
+_FINE = {code: None for code in range(128) if chr(code).isalnum() or chr(code) in _PUNCTUATION}
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
@@ -91,13 +92,26 @@ def resolve_found(root: str, key: str) -> str:
 
 def _resolved(root: str, key: str) -> str:
     real_root = os.path.realpath(root)
+    current = _resolved_inside(real_root, key, key)
+    _check_node(current, real_root, key)
+    return current
+
+
+def _resolved_inside(real_root: str, path: str, key: str) -> str:
     current = real_root
-    for component in key.split("/"):
+    for component in path.split("/") if path else ():
         current = os.path.join(current, component)
         if os.path.islink(current):
             current = _follow_inside(current, real_root, key)
-    _check_node(current, real_root, key)
     return current
+
+
+def folder_of(root: str, key: str) -> str:
+    """The folder that a key's file lies in, below the real root, after the links that stay inside it."""
+    real_root = os.path.realpath(root)
+    parent = key.rpartition("/")[0]
+    found = _resolved_inside(real_root, parent, key)
+    return "" if found == real_root else os.path.relpath(found, real_root).replace(os.sep, "/")
 
 
 def is_inside(path: str, root: str) -> bool:
@@ -156,7 +170,8 @@ def _fault_of_component(component: str) -> str:
         return "a part of it is a device name on Windows"
     if stem in _MAGIC_STEMS:
         return "a part of it is a magic key in other languages"
-    return _fault_of_characters(component)
+    is_plain = component.isascii() and not component.translate(_FINE)
+    return "" if is_plain else _fault_of_characters(component)
 
 
 def _is_normal_form(component: str) -> bool:

@@ -106,10 +106,10 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     """Do what an event asks for and print what its host takes. Raises whatever goes wrong; a process of its own ends
     when it takes too long."""
     open_descriptors()
-    if words[:1] == ["--work"]:
-        from memdir.hooks.worker import work
+    if words[:1] in (["--work"], ["--sync"]):
+        from memdir.hooks.worker import sync_team, work
 
-        return work(words[1])
+        return (work if words[0] == "--work" else sync_team)(words[1])
     if words[:1] == ["--daemon"]:
         from memdir.hooks.daemon import serve
 
@@ -117,12 +117,12 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if is_process:
         _limit_time()
     host, name = (*words, "", "")[:2]
-    host = _caller() if host == "auto" else host
     event = EVENTS.get(name, name)
-    if host not in HOSTS or event not in _STEPS:
+    if host not in (*HOSTS, "auto") or event not in _STEPS:
         return None
     told = decode(_given())
     call = HookCall(host, name, told if isinstance(told, dict) else {})
+    call.host = _caller(call) if host == "auto" else host
     if not call.is_ours and event not in _OF_ANYBODY:
         return None
     from memdir.memdir import open_memory
@@ -136,15 +136,29 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
     if is_on:
         _print(rendered(call, _STEPS[event](memory, call)))
-        if event == "start":
-            from memdir.hooks.daemon_client import bring_up
-
-            bring_up(memory)  # the host has its answer
+        _after(memory, event)
     return None
 
 
-def _caller() -> str:
-    """Who calls the hooks of our plugin, one file for three agents."""
+def _after(memory: MemDir, event: str) -> None:
+    """What is begun when the host has its answer."""
+    if event == "start":
+        from memdir.hooks.daemon_client import bring_up
+
+        bring_up(memory)
+    if event in ("start", "end") and memory.syncs:  # not between: a turn may be under way (E4)
+        from memdir.hooks.work_queue import detach
+
+        detach("--sync", memory.layout.work_tree)
+
+
+def _caller(call: HookCall) -> str:
+    """Who calls the hooks of our plugin, one file for three agents: by what only one of them says, and else by the mark
+    that it leaves in the environment. One that was started by another inherits that one's mark."""
+    if os.path.basename(call.text("transcript_path")).startswith("rollout-"):
+        return "codex"
+    if call.name in ("BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"):
+        return "gemini"
     from memdir.settings import Environment
 
     return Environment.read().caller

@@ -53,6 +53,14 @@ async def _work(folder: str) -> None:
     if last:
         async with _opened(folder, last) as (memory, _), asyncio.timeout(MAX_SECONDS):
             await memory.session(last).dream_if_due()
+            if memory.syncs:
+                memory.sync_behind(pushes_only=True)  # what was learned; the next turn may have begun
+
+
+def sync_team(folder: str) -> None:
+    """`memdir hook --sync FOLDER`: take in what teammates changed, and give them what was changed here."""
+    os.nice(NICE)
+    open_memory(folder, source="hook").sync_behind()
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -21,10 +22,11 @@ from memdir.hub.hub_state import Hub
 from memdir.hub.job_routes import JobRoutes
 from memdir.hub.jobs import oldest
 from memdir.hub.people_routes import PeopleRoutes
-from memdir.hub.reply import NO_STORE, HubRefusal, answer, not_found
+from memdir.hub.reply import HttpReply, HubRefusal, answer, not_found
 
 QUIET = frozenset((200, 201, 304, 404, 409, 410, 412, 428))  # the everyday; the rest is worth a line of the log
 RETRY_SECONDS = 2
+_ENTRY_PATH = re.compile(r"/v1/teams/(?P<team>[^/]+)/entries/(?P<key>.+)", re.DOTALL)
 
 
 def to_stderr(line: str) -> None:
@@ -65,7 +67,8 @@ class HubApp:
         try:
             found = self._route(scope)
             route = found.path
-            await found.endpoint_of(scope, receive, counted)
+            response: Response = await found.endpoint(Request(scope, receive, counted))
+            await response(scope, receive, counted)
         except HubRefusal as refused:
             await refused.response()(scope, receive, counted)
         except DatabaseBusy:
@@ -82,15 +85,19 @@ class HubApp:
             if self._access_log or status not in QUIET:
                 self._tell(scope["method"], route, status, spent)
 
-    def _route(self, scope: Scope) -> _Found:
+    def _route(self, scope: Scope) -> Route:
         if "\0" in scope["path"]:
             raise not_found()
+        entry = _ENTRY_PATH.fullmatch(scope["path"])
+        if entry and scope["method"] in ("GET", "PUT"):  # on the way that is walked most
+            scope["path_params"] = entry.groupdict()
+            return self.routes[0]
         allowed: list[str] = []
         for route in self.routes:
             match, child = route.matches(scope)
             if match == Match.FULL:
                 scope.update(child)
-                return _Found(route)
+                return route
             if match == Match.PARTIAL:
                 allowed += sorted(route.methods or ())
         if allowed:
@@ -138,16 +145,4 @@ class HubApp:
             lines.append(f'memdir_hub_requests_total{{route="{route}",status="{status}"}} {times}')
         for route, seconds in sorted(self._hub.seconds.items()):
             lines.append(f'memdir_hub_request_seconds_total{{route="{route}"}} {seconds:.6f}')
-        return Response("\n".join([*lines, ""]), headers=NO_STORE, media_type="text/plain; version=0.0.4")
-
-
-class _Found:
-    """The route of a request."""
-
-    def __init__(self, route: Route) -> None:
-        self.path = route.path
-        self._endpoint = route.endpoint
-
-    async def endpoint_of(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response: Response = await self._endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
+        return HttpReply(200, "\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4")

@@ -19,7 +19,16 @@ from memdir.hub.content_check import require_key, require_text
 from memdir.hub.hub_database import Author, Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.people import record
-from memdir.hub.reply import NO_STORE, HubRefusal, answer, bad_request, not_found, read_time, told_time
+from memdir.hub.reply import (
+    HubRefusal,
+    answer,
+    bad_request,
+    not_found,
+    read_time,
+    text_reply,
+    told_time,
+    unchanged,
+)
 from memdir.store.secrets import redact
 
 MOST_LISTED = 2_000
@@ -28,12 +37,9 @@ PAGE_BYTES = 4 * 1024 * 1024
 MOST_VERSIONS = 200
 MAX_REASON = 200
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
+_CONDITIONS = (b"if-match", b"if-none-match")
 _BARE_ETAG = re.compile(r"[0-9a-f]{64}")
 
-_ENTRY = (
-    "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
-    " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
-)
 _LISTED = (
     "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason from entries e"
     " left join members m on m.team = e.team and m.id = e.member"
@@ -84,18 +90,17 @@ class EntryRoutes:
         if request.method == "DELETE":
             return await self._delete(request)
         identity = await self._hub.identify(request, "read")
-        key = require_key(request.path_params["key"])
-        rows = await self._hub.database.run(_ENTRY, identity.team, key)
-        if not rows:
+        row = await self._hub.database.entry(identity.team, request.path_params["key"])
+        if row is None:
             raise not_found()
-        etag, revision, deleted, member, saved, content = rows[0]
+        etag, revision, deleted, member, saved, content = row
         if deleted:
             raise HubRefusal(410, "gone", "the entry was deleted").with_current(None, revision, deleted=True)
-        headers = {**NO_STORE, "etag": f'"{etag}"', "memdir-revision": str(revision), "memdir-by": member}
-        headers["memdir-saved"] = told_time(saved) or ""
-        if etag in _ETAG.findall(request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers=headers)
-        return Response(content.encode(), headers=headers, media_type="text/markdown")
+        asked = request.headers.get("if-none-match")
+        if asked and etag in _ETAG.findall(asked):
+            return unchanged(etag)
+        told = {b"memdir-revision": str(revision), b"memdir-by": member, b"memdir-saved": told_time(saved) or ""}
+        return text_reply(content, etag, *((name, value.encode()) for name, value in told.items()))
 
     async def _put(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
@@ -178,7 +183,9 @@ class EntryRoutes:
             data = _encoded(given.get("content"))
             if len(data) > MAX_ENTRY_BYTES:
                 raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
-            return key, _put_of(key, condition, data, saved)
+            if "\0" in given["content"]:
+                raise HubRefusal(422, "not-text", "the entry holds a null character")
+            return key, Change("put", key, condition, etag_of(data), given["content"], len(data), saved)
         except HubRefusal as refused:
             return key, refused
 
@@ -191,7 +198,7 @@ class EntryRoutes:
         limit = min(most, max(1, whole_number(query.get("limit"), most)))
         revision = await self._hub.waiting.revision(identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
-            return Response(status_code=304, headers={**NO_STORE, "etag": f'"r{revision}"'})
+            return unchanged(f"r{revision}")
         listed: list[dict[str, object]] = []
         purged: list[dict[str, object]] = []
         more = False
@@ -240,7 +247,7 @@ class EntryRoutes:
         _, _, etag, content = rows[0]
         if content is None:
             raise HubRefusal(410, "gone", "the text of this version was deleted or erased")
-        return Response(content.encode(), headers={**NO_STORE, "etag": f'"{etag}"'}, media_type="text/markdown")
+        return text_reply(content, etag)
 
     async def redact(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
@@ -301,13 +308,18 @@ def _result(done: Changed) -> dict[str, object]:
     return {**told, "current": refused.current} if refused.current else told
 
 
+def etag_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def _put_of(key: str, condition: str | None, data: bytes, saved: int) -> Change:
-    return Change("put", key, condition, hashlib.sha256(data).hexdigest(), require_text(data), len(data), saved)
+    return Change("put", key, condition, etag_of(data), require_text(data), len(data), saved)
 
 
 def _condition(request: Request, *, may_create: bool) -> str | None:
     """What a write was made from: an ETag, or None where there is nothing yet."""
-    matches, others = (request.headers.getlist(name) for name in ("if-match", "if-none-match"))
+    found = [(name, value.decode("latin-1")) for name, value in request.scope["headers"] if name in _CONDITIONS]
+    matches, others = ([value for name, value in found if name == one] for one in _CONDITIONS)
     if len(matches) + len(others) != 1:
         told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
         raise HubRefusal(428, "no-precondition", told)
@@ -315,10 +327,10 @@ def _condition(request: Request, *, may_create: bool) -> str | None:
         if others[0].strip() != "*" or not may_create:
             raise HubRefusal(428, "no-precondition", "a write takes If-Match, or If-None-Match: *")
         return None
-    found = _ETAG.fullmatch(matches[0].strip())
-    if found is None:
+    named = _ETAG.fullmatch(matches[0].strip())
+    if named is None:
         raise bad_request("If-Match holds one strong ETag of this hub")
-    return found[1]
+    return named[1]
 
 
 def _encoded(text: object) -> bytes:

@@ -9,12 +9,18 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 10.0  # a client that needs longer to say what it wants holds a connection for nothing
+BODY_SECONDS = 20.0
 MAX_HEAD_BYTES = 16 * 1024
-_BODY = b'{"error":{"kind":"headers","message":"the headers are too long","remedy":null}}'
-_TOO_LONG = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
-)
+
+
+def _refusal(status: bytes, kind: bytes, message: bytes) -> bytes:
+    body = b'{"error":{"kind":"%b","message":"%b","remedy":null}}' % (kind, message)
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+TOO_LONG = _refusal(b"431 Request Header Fields Too Large", b"headers", b"the headers are too long")
+TOO_SLOW = _refusal(b"408 Request Timeout", b"slow", b"the body took too long")
 
 
 class GuardedHttp(HttpToolsProtocol):
@@ -35,23 +41,24 @@ class GuardedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             self._head_bytes += len(data)
-            if self._late is None:
-                self._late = self.loop.call_later(HEAD_SECONDS, self._drop)
         super().data_received(data)
+        if self._late is None and (self._head_bytes or not self._in_head):  # there is more to come
+            self._late = self.loop.call_later(HEAD_SECONDS if self._in_head else BODY_SECONDS, self._drop)
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse()
+            self._refuse(TOO_LONG)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._stop_waiting()
         is_long = self._head_bytes > MAX_HEAD_BYTES  # perhaps with a part of the body
         if is_long and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
-            self._refuse()
+            self._refuse(TOO_LONG)
             raise ValueError("the head is too long")  # the parser goes no further
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._stop_waiting()
         self._head_bytes, self._in_head = 0, True
 
     def timeout_keep_alive_handler(self) -> None:
@@ -66,11 +73,13 @@ class GuardedHttp(HttpToolsProtocol):
             self._late.cancel()
             self._late = None
 
-    def _refuse(self) -> None:
+    def _refuse(self, answer: bytes) -> None:
         if not self.transport.is_closing():
-            self.transport.write(_TOO_LONG)
+            self.transport.write(answer)
             self.transport.close()
 
     def _drop(self) -> None:
         if self._in_head:
             self.transport.close()
+        elif not self.cycle.response_started:
+            self._refuse(TOO_SLOW)

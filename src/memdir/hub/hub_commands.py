@@ -136,12 +136,8 @@ class HubAdmin:
         parser.add_argument("--read-only", action="store_true", help="token: it may not write")
         parser.add_argument("--purge", action="store_true", help="remove-member: remove what they wrote as well")
         parser.add_argument("--derived", action="store_true", help="with a purge: and what others made from it")
-        for name, told, default in (
-            ("--entries", "most entries", 2_000),
-            ("--entry-bytes", "largest entry", 65_536),
-            ("--team-bytes", "most bytes in all", 16_777_216),
-        ):
-            parser.add_argument(name, type=int, default=default, metavar="N", help=f"add-team: {told} ({default})")
+        for name, default in (("--entries", 2_000), ("--entry-bytes", 65_536), ("--team-bytes", 16_777_216)):
+            parser.add_argument(name, type=int, default=default, metavar="N", help=f"add-team: at most ({default})")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from memdir.errors import MemdirError
 
@@ -21,8 +21,7 @@ class DatabaseBusy(Exception):
     """The database cannot be reached, or another writer holds it: nothing can be said about the request's effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One change of an entry, and the ETag it was made from; None: there is none yet."""
 
     op: Literal["put", "delete"]
@@ -40,8 +39,7 @@ class Change:
         return self.key.casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """What became of a change, and how the entry stands now."""
 
     key: str
@@ -76,6 +74,10 @@ class HubDatabase(Transaction, Protocol):
     async def connect(self) -> None: ...
 
     async def close(self) -> None: ...
+
+    async def entry(self, team: str, key: str) -> Row | None:
+        """ETag, revision, whether it is deleted, author, time saved and text of one entry."""
+        ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 

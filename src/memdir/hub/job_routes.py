@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from memdir.hub.bounds import MAX_SMALL_BYTES, read_body
 from memdir.hub.content_check import require_key
-from memdir.hub.entry_routes import read_json, refusal_of
+from memdir.hub.entry_routes import etag_of, read_json, refusal_of
 from memdir.hub.hub_database import Author, Change
 from memdir.hub.hub_state import Hub
-from memdir.hub.jobs import KINDS, ask_for, jobs_of, told_job
+from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
 from memdir.hub.people import record
 from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, told_time
 
@@ -52,10 +50,10 @@ class JobRoutes:
                 raise bad_request(f"`kind` is {' or '.join(KINDS)}")
             async with self._hub.database.transaction() as database:
                 row, is_new = await ask_for(database, identity.team, kind, self._hub.now)
-            return answer(told_job(row, self._hub.now, told_time), 201 if is_new else 200)
+            return answer(told_job(row, self._hub.now), 201 if is_new else 200)
         identity = await self._hub.identify(request, "read")
-        rows = await jobs_of(self._hub.database, identity.team)
-        return answer({"jobs": [told_job(row, self._hub.now, told_time) for row in rows]})
+        rows = await self._hub.database.run(JOBS_OF_TEAM, identity.team)
+        return answer({"jobs": [told_job(row, self._hub.now) for row in rows]})
 
     async def proposals(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
@@ -100,4 +98,4 @@ class JobRoutes:
             return Change("delete", key, base, None, None, 0, self._hub.now, reason)
         data = (content or "").encode()
         self._hub.require_shareable(key, data)
-        return Change("put", key, base, hashlib.sha256(data).hexdigest(), content, len(data), self._hub.now)
+        return Change("put", key, base, etag_of(data), content, len(data), self._hub.now)

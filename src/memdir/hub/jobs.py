@@ -6,11 +6,12 @@ Two workers never both finish a job: who lost the lease, because it took too lon
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from memdir.hub.hub_database import HubDatabase, Row, Transaction
+from memdir.hub.reply import told_time
 
 KINDS = ("dream",)
 LEASE_SECONDS = 1_800  # a dream takes minutes; whoever needs longer is taken for dead
@@ -34,7 +35,7 @@ _EXHAUSTED = (
 )
 _DONE = "update jobs set state = 'done', finished = ? where id = ? and lease = ? and state = 'running' returning id"
 _COLUMNS = "id, kind, state, attempts, created, leased_until, error from jobs"
-_JOBS = f"select {_COLUMNS} where team = ? order by id desc limit 50"
+JOBS_OF_TEAM = f"select {_COLUMNS} where team = ? order by id desc limit 50"
 _WAITING = f"select {_COLUMNS} where team = ? and kind = ? and state = 'waiting'"
 _PROPOSE = (
     "insert into proposals (team, job, op, key, base, content, reason, state, created)"
@@ -72,17 +73,13 @@ async def ask_for(database: Transaction, team: str, kind: str, now: int) -> tupl
     return row, bool(made)
 
 
-async def jobs_of(database: Transaction, team: str) -> list[Row]:
-    return await database.run(_JOBS, team)
-
-
 async def oldest(database: Transaction) -> tuple[int, int | None]:
     """How many jobs are not done, and when the oldest of them was asked for."""
     ((count, created),) = await database.run(_ALL_STUCK)
     return count, created
 
 
-def told_job(row: Row, now: int, told_time: Callable[[int], str | None]) -> dict[str, object]:
+def told_job(row: Row, now: int) -> dict[str, object]:
     id_, kind, state, attempts, created, leased_until, error = row
     age = max(0, now - created) // 1000
     is_open = state in ("waiting", "running")

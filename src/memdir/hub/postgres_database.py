@@ -9,6 +9,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -16,17 +18,40 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from memdir.errors import MemdirError
 from memdir.hub import migrations
 from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row
+from memdir.hub.together import Together
 
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
 WAIT_SECONDS = 5.0  # for a free connection, and for a first one
 LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
 CHANNEL = "memdir_hub"
 MIGRATING = 7436_001  # the advisory lock of whoever changes the tables
-_APPLY = b"select hub_apply(%s, %s, %s, %s, %s)"
+_APPLY = (
+    b"select hub_apply(%s, asked.member, asked.token, asked.at, asked.changes)"
+    b" from json_to_recordset(%s) as asked(member text, token text, at bigint, changes json)"
+)
+_ENTRIES = (
+    b"select e.etag, e.rev, e.deleted, e.member, e.saved, v.content"
+    b" from unnest(%s::text[], %s::text[]) with ordinality as asked(team, key, number)"
+    b" left join entries e on e.team = asked.team and e.key = asked.key"
+    b" left join versions v on v.team = e.team and v.rev = e.rev order by asked.number"
+)
+Asked = tuple[Author, Sequence[Change], int]
 # The server went away, shuts down, or is a replica by now: another connection may do better.
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
-Connection = psycopg.AsyncConnection[Row]
+
+class Connection(psycopg.AsyncConnection[Row]):
+    """A connection with one cursor: to make one for each statement costs as much as the statement."""
+
+    @cached_property
+    def asking(self) -> psycopg.AsyncCursor[Row]:
+        return self.cursor()
+
+    async def rows(self, statement: bytes, values: Sequence[object]) -> list[Row]:
+        await self.asking.execute(statement, values)
+        return await self.asking.fetchall() if self.asking.description else []
+
+
 Pool = AsyncConnectionPool[Connection]
 
 
@@ -40,10 +65,18 @@ class PostgresDatabase:
         self._listen_url = listen or ("" if pooler else url)
         options = {"autocommit": True, "prepare_threshold": None if pooler else 2}
         self._pool: Pool = AsyncConnectionPool(
-            url, kwargs=options, min_size=2, max_size=POOL_SIZE, timeout=WAIT_SECONDS, open=False
+            url,
+            connection_class=Connection,
+            kwargs=options,
+            min_size=2,
+            max_size=POOL_SIZE,
+            timeout=WAIT_SECONDS,
+            open=False,
         )
         self._listening: psycopg.AsyncConnection[Row] | None = None
         self._spelled: dict[str, bytes] = {}
+        self._changes = Together(self._apply_all)
+        self._entries = Together(self._all_entries)
 
     async def connect(self) -> None:
         try:
@@ -89,11 +122,24 @@ class PostgresDatabase:
 
     async def run(self, statement: str, *values: object) -> list[Row]:
         async with self._connected() as connection:
-            return await _OnConnection(self, connection).run(statement, *values)
+            return await connection.rows(self._spell(statement), values)
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+        """Writers of one team have to wait for each other anyway: those who wait share a transaction."""
+        return await self._changes.ask(author.team, (author, changes, at))
+
+    async def _apply_all(self, team: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
         async with self._connected() as connection:
-            return await _OnConnection(self, connection).apply(author, changes, at)
+            return await _applied(connection, team, asked)
+
+    async def entry(self, team: str, key: str) -> Row | None:
+        return await self._entries.ask("", (team, key))
+
+    async def _all_entries(self, _: str, asked: list[tuple[str, str]]) -> list[Row | None]:
+        teams, keys = zip(*asked, strict=True)
+        async with self._connected() as connection:
+            rows = await connection.rows(_ENTRIES, (list(teams), list(keys)))
+        return [row if row[1] is not None else None for row in rows]
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[_OnConnection]:
@@ -131,27 +177,36 @@ class _OnConnection:
         self._connection = connection
 
     async def run(self, statement: str, *values: object) -> list[Row]:
-        cursor = await self._connection.execute(self._spell(statement), values)
-        return await cursor.fetchall() if cursor.description else []
+        return await self._connection.rows(self._spell(statement), values)
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
-        given = [
-            {
-                "op": change.op,
-                "key": change.key,
-                "folded": change.folded,
-                "condition": change.condition,
-                "etag": change.etag,
-                "content": change.content,
-                "size": change.size,
-                "saved": change.saved,
-                "reason": change.reason,
-            }
-            for change in changes
-        ]
-        values = (author.team, author.member, author.token, at, json.dumps(given))
-        ((answer,),) = await (await self._connection.execute(_APPLY, values)).fetchall()
-        outcomes = [
-            Changed(key, outcome, etag, rev, bool(gone)) for key, outcome, etag, rev, gone in answer["outcomes"]
-        ]
-        return answer["revision"], outcomes
+        (answer,) = await _applied(self._connection, author.team, [(author, changes, at)])
+        return answer
+
+
+async def _applied(connection: Connection, team: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
+    given = [
+        {"member": author.member, "token": author.token, "at": at, "changes": [_plain(change) for change in changes]}
+        for author, changes, at in asked
+    ]
+    rows = await connection.rows(_APPLY, (team, json.dumps(given)))
+    return [(answer["revision"], [_changed(one) for one in answer["outcomes"]]) for (answer,) in rows]
+
+
+def _plain(change: Change) -> dict[str, object]:
+    return {
+        "op": change.op,
+        "key": change.key,
+        "folded": change.folded,
+        "condition": change.condition,
+        "etag": change.etag,
+        "content": change.content,
+        "size": change.size,
+        "saved": change.saved,
+        "reason": change.reason,
+    }
+
+
+def _changed(row: Sequence[Any]) -> Changed:
+    key, outcome, etag, revision, deleted = row
+    return Changed(key, outcome, etag, revision, bool(deleted))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from starlette.responses import Response
 
-NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_in_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class HubRefusal(Exception):
@@ -38,7 +40,7 @@ class HubRefusal(Exception):
         told: dict[str, object] = {"kind": self.kind, "message": self.message, "remedy": self.remedy}
         return {**told, "kinds": list(self.kinds)} if self.kinds else told
 
-    def response(self) -> Response:
+    def response(self) -> HttpReply:
         body: dict[str, object] = {"error": self.error}
         if self.current is not None:
             body["current"] = self.current
@@ -49,9 +51,29 @@ class HubRefusal(Exception):
         return answer(body, self.status, self.headers)
 
 
-def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-    return Response(data, status, {**NO_STORE, **(headers or {})}, "application/json")
+class HttpReply(Response):
+    """An answer whose headers are written as they are sent."""
+
+    def __init__(self, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]) -> None:
+        self.background = None
+        self.status_code = status
+        self.body = body
+        self.raw_headers = [*_ALWAYS, *headers]
+        if status != 304:
+            self.raw_headers += [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+
+
+def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpReply:
+    more = [(name.encode(), value.encode()) for name, value in headers.items()] if headers else []
+    return HttpReply(status, _in_json(body).encode("utf-8", "backslashreplace"), b"application/json", *more)
+
+
+def text_reply(content: str, etag: str, *more: tuple[bytes, bytes]) -> HttpReply:
+    return HttpReply(200, content.encode(), b"text/markdown; charset=utf-8", (b"etag", b'"%b"' % etag.encode()), *more)
+
+
+def unchanged(etag: str) -> HttpReply:
+    return HttpReply(304, b"", b"", (b"etag", b'"%b"' % etag.encode()))
 
 
 def not_found(what: str = "there is nothing of that name here") -> HubRefusal:
@@ -64,9 +86,12 @@ def bad_request(message: str) -> HubRefusal:
 
 def told_time(milliseconds: int | None) -> str | None:
     """As JSON has it: ISO 8601 in UTC."""
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if milliseconds is None else _told_second(milliseconds // 1000)
+
+
+@lru_cache(4_096)
+def _told_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_time(text: object, *, now: int) -> int:

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from memdir.errors import MemdirError, UsageError
 from memdir.hub.app import HubApp, to_stderr
@@ -85,8 +86,13 @@ def bound_socket(serving: Serving) -> socket.socket:
 def run(serving: Serving, listening: socket.socket) -> None:
     """Serve until told to end."""
     hub = Hub(open_database(serving.database, pooler=serving.pooler, listen=serving.listen))
+    server_of(HubApp(hub, access_log=serving.access_log), serving).run(sockets=[listening])
+
+
+def server_of(app: ASGIApp, serving: Serving) -> uvicorn.Server:
+    """The server for an application, with our bounds and our log."""
     config = uvicorn.Config(
-        HubApp(hub, access_log=serving.access_log),
+        app,
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         http=GuardedHttp,
         ws="none",
@@ -104,7 +110,7 @@ def run(serving: Serving, listening: socket.socket) -> None:
     log = logging.getLogger("uvicorn.error")
     log.handlers, log.propagate = [_PlaceOnly()], False
     log.setLevel(logging.ERROR)
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 class _PlaceOnly(logging.Handler):

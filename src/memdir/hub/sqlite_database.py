@@ -4,6 +4,7 @@ than SQLite itself (ADR 0068). What is acknowledged is on the disk."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
@@ -15,11 +16,20 @@ from memdir.hub import migrations
 from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Outcome, Row
 
 BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for milliseconds
+GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to the disk, which takes longer
+Asked = tuple[Author, Sequence[Change], int]
+Applied = tuple[int, list[Changed]]
 LOOK_SECONDS = 0.25  # between looks for what another process wrote
 
 _TEAM = "select revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams where id = ?"
-_ENTRY = "select etag, rev, deleted, size from entries where team = ? and key = ?"
-_SAME_NAME = "select 1 from entries where team = ? and folded = ? and deleted = 0"
+_ENTRY = (
+    "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
+    " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
+)
+_ENTRIES = (
+    "select key, etag, rev, deleted, size from entries where team = ? and key in (select value from json_each(?))"
+)
+_SAME_NAMES = "select folded from entries where team = ? and deleted = 0 and folded in (select value from json_each(?))"
 _VERSION = (
     "insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)"
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -41,7 +51,7 @@ class SqliteDatabase:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self._found: sqlite3.Connection | None = None
-        self._version = 0
+        self._asked: list[tuple[asyncio.Future[Applied], Asked]] = []
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -53,6 +63,7 @@ class SqliteDatabase:
         mask = os.umask(0o077)  # the texts of a team are not for everybody on this machine
         try:
             self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+            self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
             self._found.execute("pragma journal_mode = wal")
             self._migrate(self._found)
         except sqlite3.DatabaseError as error:
@@ -97,43 +108,56 @@ class SqliteDatabase:
         with self._connection:
             yield self
 
+    async def entry(self, team: str, key: str) -> Row | None:
+        rows = await self.run(_ENTRY, team, key)
+        return rows[0] if rows else None
+
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
-        async with self.transaction():
-            return self._apply(author, changes, at)
+        """Whoever asks while others do shares one transaction with them: to reach the disk costs more than all else."""
+        if self._connection.in_transaction:
+            return self._apply(author.team, [(author, changes, at)])[0]
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Applied] = loop.create_future()
+        self._asked.append((done, (author, changes, at)))
+        if len(self._asked) == 1:
+            loop.call_later(GATHER_SECONDS, self._apply_all)
+        return await done
 
-    def _apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+    def _apply_all(self) -> None:
+        waiting, self._asked = self._asked, []
+        of_team: dict[str, list[tuple[asyncio.Future[Applied], Asked]]] = {}
+        for one in waiting:
+            of_team.setdefault(one[1][0].team, []).append(one)
+        try:
+            self._connection.execute("begin immediate")
+            with self._connection:
+                answers = {team: self._apply(team, [asked for _, asked in some]) for team, some in of_team.items()}
+        except (sqlite3.Error, LookupError) as error:
+            told = DatabaseBusy(str(error)) if isinstance(error, sqlite3.OperationalError) else error
+            for done, _ in waiting:
+                if not done.done():
+                    done.set_exception(told)
+            return
+        for team, some in of_team.items():
+            for (done, _), answer in zip(some, answers[team], strict=True):
+                if not done.done():
+                    done.set_result(answer)
+
+    def _apply(self, team: str, asked: Sequence[Asked]) -> list[Applied]:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
-        run = self._connection.execute
-        revision, entries, total, *limits = run(_TEAM, (author.team,)).fetchone()
-        begun, answers = revision, []
-        for change in changes:
-            found = run(_ENTRY, (author.team, change.key)).fetchone()
-            is_live = found is not None and not found[2]
-            etag, rev, deleted, size = found or (None, 0, 0, 0)
-            old_size = size if is_live else 0
-            outcome = _judged(change, etag if is_live else None, is_live=is_live, is_known=found is not None)
-            if outcome in ("created", "changed") and change.op == "put":
-                outcome = _within(change, outcome, entries, total - old_size, limits)
-                if outcome == "created" and run(_SAME_NAME, (author.team, change.folded)).fetchone():
-                    outcome = "same-name"
-            if outcome in ("created", "changed"):
-                revision += 1
-                entries += (change.op == "put") - is_live
-                total += change.size - old_size
-                etag, rev, deleted = change.etag, revision, int(change.op == "delete")
-                self._write(author, change, revision, at)
-            answers.append(Changed(change.key, outcome, etag, rev, bool(deleted)))
-        if revision > begun:
-            run(_COUNT, (revision, entries, total, author.team))
-        return revision, answers
-
-    def _write(self, author: Author, change: Change, revision: int, at: int) -> None:
-        key, etag, size, saved, reason = change.key, change.etag, change.size, change.saved, change.reason
-        who = (author.member, author.token, saved, at, reason)
-        self._connection.execute(_VERSION, (author.team, revision, key, change.op, etag, size, change.content, *who))
-        deleted = int(change.op == "delete")
-        entry = (author.team, key, change.folded, revision, etag, size, deleted, reason, author.member, saved, at)
-        self._connection.execute(_WRITE, entry)
+        rows = self._connection.execute(_TEAM, (team,)).fetchall()
+        state = _Team(*(rows or [_no_team()])[0])
+        keys = [change.key for _, changes, _ in asked for change in changes]
+        state.known = {row[0]: row[1:] for row in self._connection.execute(_ENTRIES, (team, json.dumps(keys)))}
+        new = [key.casefold() for key in keys if key not in state.known or state.known[key][2]]
+        if new:
+            state.taken = {name for (name,) in self._connection.execute(_SAME_NAMES, (team, json.dumps(new)))}
+        answers = [(state.apply(author, changes, at), state.revision) for author, changes, at in asked]
+        if state.versions:
+            self._connection.executemany(_VERSION, state.versions)
+            self._connection.executemany(_WRITE, state.entries)
+            self._connection.execute(_COUNT, (state.revision, state.live_entries, state.live_bytes, team))
+        return [(revision, done) for done, revision in answers]
 
     async def news(self) -> list[str]:
         """What this process wrote is known to it; another's is seen by a number that SQLite keeps."""
@@ -149,6 +173,72 @@ class SqliteDatabase:
             self._connection.backup(copy)
 
 
+def _no_team() -> Row:
+    raise LookupError("the team is gone")
+
+
+class _Team:
+    """A team while changes are applied to it, and what has to be written at the end."""
+
+    def __init__(self, revision: int, live_entries: int, live_bytes: int, *limits: int) -> None:
+        self.revision = revision
+        self.live_entries = live_entries
+        self.live_bytes = live_bytes
+        self._max_entries, self._max_entry_bytes, self._max_bytes = limits
+        self.known: dict[str, tuple[str | None, int, int, int]] = {}  # ETag, revision, whether deleted, size
+        self.taken: set[str] = set()  # folded keys that live
+        self.versions: list[Row] = []
+        self.entries: list[Row] = []
+
+    def apply(self, author: Author, changes: Sequence[Change], at: int) -> list[Changed]:
+        answers = []
+        for change in changes:
+            etag, revision, deleted, size = self.known.get(change.key, (None, 0, 1, 0))
+            outcome = _judged(change, None if deleted else etag, is_live=not deleted, is_known=change.key in self.known)
+            if change.op == "put" and outcome in ("created", "changed"):
+                outcome = self._within(change, outcome, 0 if deleted else size)
+            if outcome in ("created", "changed"):
+                self._write(author, change, at, is_live=not deleted, old_size=0 if deleted else size)
+                etag, revision, deleted, _ = self.known[change.key]
+            answers.append(Changed(change.key, outcome, etag, revision, bool(deleted and change.key in self.known)))
+        return answers
+
+    def _within(self, change: Change, outcome: Outcome, old_size: int) -> Outcome:
+        if change.size > self._max_entry_bytes:
+            return "too-large"
+        is_full = outcome == "created" and self.live_entries >= self._max_entries
+        if is_full or self.live_bytes - old_size + change.size > self._max_bytes:
+            return "cap"
+        return "same-name" if outcome == "created" and change.folded in self.taken else outcome
+
+    def _write(self, author: Author, change: Change, at: int, *, is_live: bool, old_size: int) -> None:
+        is_put, folded = change.op == "put", change.folded
+        self.revision += 1
+        self.live_entries += is_put - is_live
+        self.live_bytes += change.size - old_size
+        (self.taken.add if is_put else self.taken.discard)(folded)
+        self.known[change.key] = (change.etag, self.revision, int(not is_put), change.size)
+        key, etag, size, saved, reason = change.key, change.etag, change.size, change.saved, change.reason
+        team, who = author.team, author.member
+        version = (
+            team,
+            self.revision,
+            key,
+            change.op,
+            etag,
+            size,
+            change.content,
+            who,
+            author.token,
+            saved,
+            at,
+            reason,
+        )
+        self.versions.append(version)
+        entry = (team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at)
+        self.entries.append(entry)
+
+
 def _judged(change: Change, live_etag: str | None, *, is_live: bool, is_known: bool) -> Outcome:
     if change.op == "delete" and not is_live:
         return "same" if is_known else "missing"
@@ -157,12 +247,3 @@ def _judged(change: Change, live_etag: str | None, *, is_live: bool, is_known: b
     if live_etag != change.condition:
         return "conflict"
     return "changed" if is_live else "created"
-
-
-def _within(change: Change, outcome: Outcome, entries: int, others_bytes: int, limits: Sequence[int]) -> Outcome:
-    max_entries, max_entry_bytes, max_bytes = limits
-    if change.size > max_entry_bytes:
-        return "too-large"
-    if (outcome == "created" and entries >= max_entries) or others_bytes + change.size > max_bytes:
-        return "cap"
-    return outcome

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that a client opens with `initialize`
 ENVELOPE = ("2026-07-28",)  # versions that every request names itself
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SERVER = {"name": "memdir", "title": "memdir: memory as Markdown files", "version": __version__}
 CAPABILITIES: dict[str, dict[str, bool]] = {"tools": {}, "resources": {}, "prompts": {}}
@@ -101,10 +102,12 @@ class McpServer:
             return error_answer(RpcError(INTERNAL, "something went wrong inside memdir"), request_id)
 
     def _result(self, method: str, params: Params) -> Result:
-        if method == "initialize":
-            return self._initialize(params)
         version = _version(params)
-        if method not in self._methods or (method == "server/discover" and not version):
+        if method == "initialize" and not version:
+            return self._initialize(params)
+        if method == "server/discover" and not version:
+            raise RpcError(INVALID_PARAMS, f"a request names its version: _meta has no {VERSION_KEY}")
+        if method not in self._methods or (method == "ping" and version):
             raise RpcError(NO_METHOD, f"there is no method {method[:100]!r}")
         handler, freshness = self._methods[method]
         result = handler(params)
@@ -163,9 +166,15 @@ def _version(params: Params) -> str:
         return ""
     named = meta[VERSION_KEY]
     if named not in ENVELOPE:
-        supported = {"supported": [*HANDSHAKE, *ENVELOPE], "requested": str(named)[:100]}
-        raise RpcError(UNSUPPORTED_VERSION, "that version is not spoken here", supported)
+        raise unsupported(named)
+    if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise RpcError(INVALID_PARAMS, f"a request says what its client can do: _meta has no {CAPABILITIES_KEY}")
     return str(named)
+
+
+def unsupported(version: object) -> RpcError:
+    supported = {"supported": [*HANDSHAKE, *ENVELOPE], "requested": str(version)[:100]}
+    return RpcError(UNSUPPORTED_VERSION, "that version is not spoken here", supported)
 
 
 def _text(params: Params, name: str, *, or_none: bool = False) -> str:

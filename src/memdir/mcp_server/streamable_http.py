@@ -25,6 +25,7 @@ from memdir.mcp_server.protocol import (
     ENVELOPE,
     HANDSHAKE,
     HEADER_MISMATCH,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     NO_METHOD,
     VERSION_KEY,
@@ -33,6 +34,7 @@ from memdir.mcp_server.protocol import (
     error_answer,
     parsed,
     rendered,
+    unsupported,
 )
 from memdir.mcp_server.stdio import MAX_LINE, on_failure
 
@@ -97,11 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(*refusal)
             return
         size = int(self.headers["Content-Length"])
+        message: object = None
         try:
             message = parsed(self.rfile.read(size))
             self._check_headers(message)
         except RpcError as refused:
-            self._send(400, rendered(error_answer(refused)))
+            known = message.get("id") if isinstance(message, dict) else None
+            self._send(400, rendered(error_answer(refused, known if isinstance(known, (str, int)) else None)))
             return
         with self.server.in_turn:
             answer = self.server.mcp.answer(message)
@@ -109,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(202, b"")
             return
         code = answer.get("error", {}).get("code")
-        is_new = self.headers.get("Mcp-Protocol-Version") in ENVELOPE
+        is_new = self.headers.get("Mcp-Protocol-Version", "").strip() in ENVELOPE
         status = (404 if code == NO_METHOD else 400) if code is not None and is_new else 200
         self._send(status, rendered(answer))
 
@@ -132,9 +136,6 @@ class _Handler(BaseHTTPRequestHandler):
             return 411, "send a Content-Length"
         if int(length) > MAX_LINE:
             return 413, f"a message may have {MAX_LINE:,} bytes"
-        version = self.headers.get("Mcp-Protocol-Version")
-        if version is not None and version not in (*HANDSHAKE, *ENVELOPE):
-            return 400, f"that version is not spoken here: {', '.join((*HANDSHAKE, *ENVELOPE))} are"
         return None
 
     def _stranger(self) -> tuple[int, str] | None:
@@ -149,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
         return None if scheme.lower() == "bearer" and is_known else (401, "send the token that memdir printed")
 
     def _check_headers(self, message: object) -> None:
-        """From 2026-07-28 on what the body says stands in headers too: where they differ, somebody was fooled."""
+        """From 2026-07-28 on every request says its version, and what the body says stands in headers too: where they
+        differ, or one is missing, somebody was fooled."""
         if not isinstance(message, dict):
             raise RpcError(INVALID_REQUEST, "a message is one JSON-RPC 2.0 object")
         params: Any = message.get("params")
@@ -159,10 +161,17 @@ class _Handler(BaseHTTPRequestHandler):
         told = {"Mcp-Method": method, "Mcp-Name": params.get(_NAMED.get(str(method), ""))}
         if isinstance(meta, dict) and VERSION_KEY in meta:
             told["Mcp-Protocol-Version"] = meta[VERSION_KEY]
+        version = self.headers.get("Mcp-Protocol-Version", "").strip()
+        is_new = version in ENVELOPE and "id" in message
         for name, value in told.items():
             header = self.headers.get(name)
-            if header is not None and value is not None and header != value and not header.startswith("=?base64?"):
+            is_same = header is not None and (header.strip() == value or header.startswith("=?base64?"))
+            if value is not None and not is_same and (header is not None or is_new):
                 raise RpcError(HEADER_MISMATCH, f"the header {name} says something else than the message")
+        if version and version not in (*HANDSHAKE, *ENVELOPE):
+            raise unsupported(version)
+        if is_new and "Mcp-Protocol-Version" not in told:
+            raise RpcError(INVALID_PARAMS, f"a request names its version: _meta has no {VERSION_KEY}")
 
     def _refuse(self, status: int, why: str) -> None:
         self.close_connection = True  # what came behind the headers was not read

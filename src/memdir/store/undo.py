@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import OUTSIDE, Commit, FileChange, Origin
+from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
@@ -135,6 +135,8 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
         undoes = commit.trailers.get("Undoes")
         if undoes:
             undone.add(undoes)
+        elif commit.source == PULLED:
+            continue  # it came by itself, and is nobody's last change; by its id it can be taken back
         elif commit.id not in undone and (_ours(commit) or commit.is_beginning):
             return commit
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")

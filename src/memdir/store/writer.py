@@ -18,11 +18,12 @@ from memdir.disk.atomic import (
     make_folder,
     write_bytes_atomic,
 )
+from memdir.disk.held_folder import held_folder
 from memdir.disk.lock import WAIT_SECONDS, locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.replace_file import replace_file
-from memdir.disk.safe_path import is_index
-from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError
+from memdir.disk.safe_path import folder_of, is_index
+from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError, PathEscape
 from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
 from memdir.store.history import MOMENT, OUTSIDE, History, Origin, tell_moment
 from memdir.store.index import merge_index
@@ -242,22 +243,30 @@ class Writer:
             return  # somebody's newer text: it stays
 
     def _replace(self, operation: Operation, merge: Merge | None) -> bytes | None:
-        target = os.path.join(self.place.base, operation.path)
-        if operation.after is not None:
-            make_folder(os.path.dirname(target))
-        self._unflushed.add(os.path.dirname(target))
-        put = replace_file(target, operation.before, operation.after, mtime_ns=operation.mtime_ns, merge=merge)
+        base, path = os.path.realpath(self.place.base), operation.path
+        folder, name = folder_of(base, path), path.rpartition("/")[2]
+        self._unflushed.add(os.path.join(base, folder))
+        try:
+            with held_folder(base, folder, create=operation.after is not None) as held:
+                target = os.path.join(held, name)
+                put = replace_file(target, operation.before, operation.after, mtime_ns=operation.mtime_ns, merge=merge)
+        except FileNotFoundError:
+            return None  # its folder is gone, and it shall be
+        except OSError as error:
+            raise disk_error(error, "create the folder", os.path.join(base, folder)) from error
         if put is None:
-            self._drop_empty_folders(os.path.dirname(operation.path))
+            self._drop_empty_folders(folder)
         return put
 
     def _drop_empty_folders(self, folder: str) -> None:
         while folder and folder not in _EMPTY_FOLDERS_KEPT:
+            above, _, name = folder.rpartition("/")
             try:
-                os.rmdir(os.path.join(self.place.base, folder))
-            except OSError:
+                with held_folder(os.path.realpath(self.place.base), above) as held:
+                    os.rmdir(os.path.join(held, name))
+            except (OSError, PathEscape):
                 return
-            folder = os.path.dirname(folder)
+            folder = above
 
     def _done_in_history(self, act: Callable[[], None]) -> bool:
         """Do something in the history, once more when damage could be repaired; False when it cannot be done now."""

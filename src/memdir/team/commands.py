@@ -1,11 +1,42 @@
-"""The commands around a team's memory: share and unshare a memory, join and leave a team, sync with it (E1-E7)."""
+"""The commands around a team's memory: share and unshare a memory, join and leave a team, sync with it (E1, E4, E7)."""
 
 from __future__ import annotations
 
 import argparse
+import getpass
+import os
+import sys
+import time
 from typing import Any
 
+from memdir.errors import MemdirError, RemoteError, UsageError
+from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
+from memdir.settings import settings_files
+from memdir.settings_file import put_setting
+from memdir.share.conflicts import conflicts_in, resolve
+from memdir.share.judge import NotShared
+from memdir.share.remotes.hub import HubRemote
+from memdir.share.sync import SyncReport
+from memdir.share.team import KINDS, Address, keep_token, open_remote
+from memdir.store.memories import find_key
+from memdir.store.scan import age_words
+
+WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
+REASONS = {
+    "no_change": "nothing has changed here",
+    "secret": "what changed holds a secret",
+    "cap": "the team has as much as it may",
+    "too_large": "what changed is too large",
+    "path": "what changed has a name that cannot be shared",
+    "private": "what changed is about a person",
+    "not_text": "what changed is no text",
+    "rate": "the remote asks to wait",
+    "offline": "the remote cannot be reached now",
+    "not_allowed": "you may not write there",
+    "conflict": "others are writing; it comes with the next sync",
+    "broken": "the remote cannot be used",
+}
 
 
 class Share:
@@ -19,7 +50,7 @@ class Share:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell(options, context, [memory.share(name) for name in options.memories], "Shared")
+        return _tell_files(options, context, [memory.share(name) for name in options.memories], "Shared")
 
 
 class Unshare:
@@ -33,10 +64,266 @@ class Unshare:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell(options, context, [memory.unshare(name) for name in options.memories], "Took back")
+        return _tell_files(options, context, [memory.unshare(name) for name in options.memories], "Took back")
 
 
-def _tell(options: argparse.Namespace, context: Any, files: list[str], verb: str) -> int:
+class Join:
+    """Share this project's team memories by a folder that all can write to, a git repository of its own, or a hub, and
+    sync at once. It turns team memory on for this project on this machine. A hub's token is asked for, or read from
+    standard input; it is never an argument, and is kept where only you can read it."""
+
+    EXAMPLES = (
+        "memdir join /mnt/team/memories",
+        "memdir join git@example.com:team/memories.git --as Ann",
+        "memdir join https://hub.example.com < token.txt",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("where", metavar="WHERE", nargs="?", default="", help="a folder, a git URL, or a hub's URL")
+        parser.add_argument("--as", metavar="NAME", dest="name", default="", help="the name that the team sees")
+        parser.add_argument("--kind", choices=KINDS, default="", help="where the address alone does not tell")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.start()
+        if not options.where:
+            return _tell_joined(options, context, memory)
+        address = _asked(Address.guess(options.where, options.kind), memory, options.name)
+        path = settings_files(context.environment, memory.layout)["local"]
+        put_setting(path, "team.remote", str(address))
+        put_setting(path, "team.enabled", True)
+        if options.name:
+            put_setting(path, "team.member", options.name)
+        memory = context.reopened()
+        if not memory.syncs:
+            raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
+        report = memory.sync()
+        if options.json:
+            return int(context.print_json({"remote": str(address), "member": memory.member_name, **_plain(report)}))
+        name = shown_line(memory.member_name)
+        context.terminal.line(f"{context.terminal.bold('Joined')} {shown_line(str(address))} as {name}")
+        _tell_report(report, context)
+        return 0
+
+
+class Leave:
+    """Stop sharing this project's team memories: nothing is synced, recalled or written in `team/` any more. The files
+    stay where they are, and what you gave the team stays with it."""
+
+    EXAMPLES = ("memdir leave", "memdir leave --anyway")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--anyway", action="store_true", help="though something was not sent yet")
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.start()
+        remote = memory.settings.team_remote
+        waiting = memory.team_sync().status()[0].waiting if memory.syncs else []
+        if waiting and not options.anyway:
+            raise UsageError(
+                f"{len(waiting)} changes are not with the team yet", remedy="`memdir sync` sends them, --anyway leaves"
+            )
+        path = settings_files(context.environment, memory.layout)["local"]
+        for name in ("team.remote", "team.enabled"):
+            put_setting(path, name, None)
+        if options.json:
+            return int(context.print_json({"left": remote}))
+        told = f"{context.terminal.bold('Left')} {shown_line(remote)}" if remote else "No team was joined here."
+        context.terminal.line(told)
+        return 0
+
+
+class SyncCommand:
+    """Take in what teammates changed and give them what was changed here. It happens by itself when a session starts
+    and ends; this does it now. What both changed is merged; where that cannot be, both texts are kept.
+
+    --resolve FILE settles such a conflict: the text of the file that you name is right, the other goes (`memdir undo`
+    brings it back); without a file it shows what is in conflict."""
+
+    EXAMPLES = (
+        "memdir sync",
+        "memdir sync --dry-run",
+        "memdir sync --status",
+        "memdir sync --resolve deploys.conflict-1a2b3c4d.md",
+        "memdir sync --watch",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="tell what would happen and change nothing")
+        parser.add_argument("--status", action="store_true", help="what waits, without asking the remote")
+        parser.add_argument(
+            "--resolve", metavar="FILE", nargs="?", const="", help="settle a conflict, or show them all"
+        )
+        parser.add_argument(
+            "--watch", action="store_true", help="go on until Ctrl-C, as soon as somebody changes something"
+        )
+
+    def run(self, options: argparse.Namespace, context: Any) -> int:
+        memory = context.start()
+        if not memory.syncs and options.resolve is None:
+            return _tell_joined(options, context, memory)
+        if options.resolve is not None:
+            return _resolve(options, context, memory)
+        if options.status:
+            return _status(options, context, memory)
+        with context.progress("taking in the team's memories") as on_progress:
+            report = memory.team_sync(on_progress=on_progress).run(is_dry=options.dry_run)
+        if options.json:
+            context.print_json({**_plain(report), "dryRun": options.dry_run})
+        else:
+            _tell_report(report, context, is_dry=options.dry_run)
+        if options.watch and not options.dry_run:
+            _watch(context, memory)
+        return 1 if report.problem else 0
+
+
+def _asked(address: Address, memory: MemDir, name: str) -> Address:
+    """The address, after somebody there answered: a new folder is made the team's, a hub tells the token's team."""
+    if address.kind == "hub":
+        token = _token()
+        hub = HubRemote(address.where, token=token)
+        team = hub.me().get("team")
+        hub.close()
+        address = Address("hub", address.where, str(team.get("id") if isinstance(team, dict) else ""))
+        keep_token(memory.layout, address, token)
+        return address
+    if address.kind == "folder":
+        os.makedirs(address.where, exist_ok=True)
+    remote = open_remote(address, memory.place, memory.layout, name=name or memory.member_name, clock=memory.clock)
+    make = getattr(remote, "create", None)
+    if make is not None:
+        make()
+    return address
+
+
+def _token() -> str:
+    """A token from the keyboard, unseen, or from standard input."""
+    text = getpass.getpass("Token of the hub: ") if sys.stdin.isatty() else sys.stdin.readline()
+    token = text.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError("there is no token", remedy="Type it, or `memdir join URL < FILE`; a hub's admin makes one")
+    return token
+
+
+def _watch(context: Any, memory: MemDir) -> None:
+    """Sync again whenever the remote has something new, or now and then where it cannot tell."""
+    while True:
+        sync = memory.team_sync()
+        wait = getattr(sync.remote, "wait", None)
+        try:
+            if wait is None:
+                time.sleep(WATCH_SECONDS)
+            elif not wait(sync.revision()) and not sync.status()[0].waiting:
+                continue
+        except RemoteError as error:
+            context.note(str(error))
+            time.sleep(WATCH_SECONDS)
+        sync.remote.close()
+        report = sync.run()
+        if report.has_changed or report.sent or report.sent_deletions:
+            _tell_report(report, context)
+
+
+def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
+    store = memory.store_for("team")
+    conflicts = conflicts_in(store)
+    if not options.resolve:
+        if options.json:
+            told = [{"file": second, "memory": first} for second, first in conflicts.items()]
+            return int(context.print_json({"conflicts": told}))
+        for second, first in sorted(conflicts.items()):
+            context.terminal.line(f"{shown_line(second)} is another version of {shown_line(first)}")
+        if not conflicts:
+            context.terminal.line("Nothing is in conflict.")
+        else:
+            context.note("`memdir show FILE --scope team` shows one, `memdir sync --resolve FILE` says which is right")
+        return 0
+    key = find_key(store, options.resolve.removeprefix("team/"))
+    gone = resolve(store, key)
+    if not gone:
+        raise UsageError(f"{key} is in no conflict", remedy="`memdir sync --resolve` shows what is")
+    if options.json:
+        return int(context.print_json({"file": conflicts.get(key, key), "gone": gone}))
+    context.terminal.line(f"{context.terminal.bold('Settled')} {shown_line(conflicts.get(key, key))}")
+    context.note("`memdir sync` brings it to the others; `memdir undo` brings the other text back")
+    return 0
+
+
+def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
+    report, synced = memory.team_sync().status()
+    conflicts = sorted(conflicts_in(memory.store_for("team")))
+    if options.json:
+        told = {"member": memory.member_name, "synced": synced or None, "conflicts": conflicts}
+        return int(context.print_json({**_plain(report), **told}))
+    terminal = context.terminal
+    when = age_words(synced, memory.clock()) if synced else "never"
+    terminal.line(f"{terminal.bold(shown_line(report.remote))} as {shown_line(memory.member_name)}, last synced {when}")
+    for key in report.waiting:
+        terminal.line(f"  waits to be sent: {shown_line(key)}")
+    for key in conflicts:
+        terminal.line(f"  in conflict: {shown_line(key)}")
+    _tell_left_out(report, context)
+    return 0
+
+
+def _tell_joined(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
+    """What a command says that was given nobody to talk to."""
+    remote = memory.settings.team_remote or ""
+    if options.json:
+        return int(context.print_json({"remote": remote or None, "member": memory.member_name}))
+    told = f"This project's team is kept in {shown_line(remote)}." if remote else "No team was joined here."
+    context.terminal.line(told)
+    context.note("`memdir join FOLDER`, or a git repository, or a hub, joins one")
+    return 0
+
+
+def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> None:
+    terminal = context.terminal
+    would = "would be " if is_dry else ""
+    for word, keys in (
+        (f"{would}taken in", report.taken),
+        (f"{would}deleted here", report.deleted),
+        ("lost here and brought back", report.brought_back),
+        (f"{would}sent", report.sent),
+        (f"{would}deleted for all", report.sent_deletions),
+    ):
+        for key in keys:
+            terminal.line(f"  {word}: {shown_line(key)}")
+    for key in report.conflicts:
+        terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
+    _tell_left_out(report, context)
+    if report.problem:
+        context.note(report.problem)
+    elif report.reason:
+        terminal.line(f"Nothing was sent: {REASONS.get(str(report.reason), str(report.reason))}.")
+
+
+def _tell_left_out(report: SyncReport, context: Any) -> None:
+    for one in report.left_out.values():
+        remedy = f". {one.remedy}" if one.remedy else ""
+        context.note(f"{shown_line(one.file)} does not travel: {shown_line(one.told)}{remedy}")
+
+
+def _plain(report: SyncReport) -> dict[str, object]:
+    return {
+        "remote": report.remote,
+        "taken": report.taken,
+        "deleted": report.deleted,
+        "sent": report.sent,
+        "sentDeletions": report.sent_deletions,
+        "conflicts": report.conflicts,
+        "broughtBack": report.brought_back,
+        "waiting": report.waiting,
+        "leftOut": [_plain_fault(one) for one in report.left_out.values()],
+        "reason": report.reason or None,
+        "problem": report.problem or None,
+    }
+
+
+def _plain_fault(one: NotShared) -> dict[str, str]:
+    return {"file": one.file, "reason": str(one.reason), "told": one.told, "remedy": one.remedy}
+
+
+def _tell_files(options: argparse.Namespace, context: Any, files: list[str], verb: str) -> int:
     if options.json:
         return int(context.print_json({"files": files}))
     for file in files:

@@ -408,6 +408,11 @@ def is_reported(sentence: str) -> bool:
     return all(whose == "reported" for whose, part in _split_report(sentence) if part.strip())
 
 
+def ends_reported(sentence: str) -> bool:
+    """Whether a sentence ends in what somebody else said, wants or wrote: "from the docs: never …"."""
+    return [whose for whose, part in _split_report(sentence) if part.strip()][-1:] not in ([], ["own"])
+
+
 def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     """What of a sentence is the user's own, and what somebody else said according to it: behind the colon, or up to
     where the user turns to himself."""

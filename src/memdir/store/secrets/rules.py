@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import binascii
 
-from memdir.store.secrets.tables import compiled, one_of, rules
+from memdir.store.secrets.tables import compiled, one_of, tried
 from memdir.store.secrets.value import ASSIGNED, MAX_JUDGED, NEAR, SAID, STATED, is_value, is_wordlike, stands_for_one
 from memdir.store.secrets.view import readable, rewritten
 
@@ -31,7 +31,12 @@ _JOINTS = (
     r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
     r"""|(?<!\S\S)[ ](?=\S(?!\S))"""  # a b c d
 )
-_MARKUP = r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd: what a page shows without a gap
+_MARKUP = (  # what a page shows without a gap
+    r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
+    r"|\\(?=[!-/:-@\[-`{-~])"  # ab\_cd
+    r"|\]\([^()\s]{0,200}\)|(?<=\w)\[(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
+    r"|&(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));"
+)
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
@@ -42,7 +47,7 @@ def by_format(view: View) -> Iterator[Finding]:
     words = "\n".join([view.text[start:end] for start, end in view.long_words])
     if not words:
         return
-    for kind, pattern in _tried("formats", words):
+    for kind, pattern in tried("formats", words):
         for start, end in view.long_words:
             yield from _format_matches(kind, pattern, view.text, start, end)
 
@@ -79,9 +84,8 @@ def key_blocks(text: str) -> Iterator[Finding]:
 def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
     """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter, by
     markup."""
-    for sign in (r"\d[A-Za-z]|[A-Za-z]\d|(?:\S ){15}", r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d|(?:\S ){15}"):
-        if not compiled(sign).search(view.text):
-            return  # no token is without, and most prose is: this saves building the view
+    if not _may_hold_pieces(view.text):
+        return  # as most prose: this saves building the view
     known = bytearray(len(text))
     for rank, _, start, end in found:
         if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
@@ -93,6 +97,14 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
             is_cut = pieces[-1][1] - pieces[0][0] > end - start
             if is_cut and not any(known[slice(*pieces[0])]):
                 yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
+
+
+def _may_hold_pieces(text: str) -> bool:
+    """Whether there is what no token is without: a digit beside a letter in a longer run, or letters one by one."""
+    if compiled(r" \S \S \S ").search(text) and compiled(r"(?:\S ){15}").search(text):
+        return True
+    is_mixed = compiled(r"\d(?:(?=[A-Za-z])|(?<=[A-Za-z]\d))").search(text)
+    return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d").search(text))
 
 
 def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:
@@ -107,7 +119,7 @@ def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def by_place(text: str, lower: str) -> Iterator[Finding]:
-    for name, pattern in _tried("places", lower):
+    for name, pattern in tried("places", lower):
         kind, _, certainty = name.partition(":")
         for match in compiled(pattern).finditer(text):
             begin, finish = match.span(match.lastindex or 0)
@@ -131,17 +143,8 @@ def _is_pair(encoded: str) -> bool:
     return bool(colon) and word != user and is_value(word, STATED, human=True)
 
 
-def _tried(table: str, text: str) -> Iterator[tuple[str, str]]:
-    """The rules of a table of which the text holds a literal."""
-    for kind, literals, pattern in rules(table):
-        for literal in literals:  # twice as fast as any()
-            if literal in text:
-                yield kind, pattern
-                break
-
-
 def by_announcement(text: str, lower: str) -> Iterator[Finding]:
-    for group, pattern in _tried("announcers", lower):
+    for group, pattern in tried("announcers", lower):
         for match in compiled(pattern).finditer(lower):
             if group == "seed":
                 yield from _words_after(lower, match.end())

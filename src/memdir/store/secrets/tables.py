@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
 
 _BLANK = "␣"
+_COMMON = "zqjxkvbywgpfmucdlhrsinoate "  # letters from rare to common; what is not among them is rarer still
 
 
 def compiled(pattern: str) -> Pattern[str]:
@@ -38,6 +39,32 @@ def rules(table: str) -> tuple[Rule, ...]:
             known = "" if literals == "*" else literals.replace(_BLANK, " ")
             found.append((kind, tuple(known.split(",")), pattern))
     return tuple(found)
+
+
+@cache
+def _literals(table: str) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
+    """The literals of a table with the numbers of their rows, by the rarest character of each: where that is not in a
+    text, none of them has to be looked for, and most texts lack most of those characters."""
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    for number, (_, literals, _) in enumerate(rules(table)):
+        for literal in literals:
+            some = found.setdefault(min(literal, key=_COMMON.rfind, default=""), {})
+            some[literal] = (*some.get(literal, ()), number)
+    return tuple((character, tuple(some.items())) for character, some in found.items())
+
+
+def tried(table: str, text: str) -> list[tuple[str, str]]:
+    """Kind and pattern of the rules of a table of which the text holds a literal."""
+    hit: set[int] = set()
+    for character, some in _literals(table):
+        if character in text:
+            for literal, numbers in some:
+                if literal in text:
+                    hit.update(numbers)
+    if not hit:
+        return []
+    table_rules = rules(table)
+    return [(table_rules[number][0], table_rules[number][2]) for number in sorted(hit)]
 
 
 @cache

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from re import Match
 
 MAX_DEPTH = 2  # base64 inside base64 occurs (Kubernetes, CI variables); a third layer does not
+MIN_WORD, MAX_WORD = 16, 4_096  # of a word that may be a token
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
 
@@ -86,9 +87,19 @@ def rewritten(view: View, pattern: str, rewrite: Callable[[Match[str]], str]) ->
 
 def _long_words(text: str) -> list[tuple[int, int]]:
     """Where words stand that are long enough for a token, and are not all small letters."""
-    words = compiled(r"""[^\s"'`<>,;()\[\]{}]{16,4096}""").finditer(text)
+    if max(map(len, text.split()), default=0) < MIN_WORD:
+        return []
+    words = compiled(r"""(?<![^\s"'`<>,;()\[\]{}])[^\s"'`<>,;()\[\]{}]{16,}""").finditer(text)
     plain = compiled(r"[a-z./_:-]{1,30}")
-    return [word.span() for word in words if not plain.fullmatch(text, *word.span())]
+    return [span for word in words for span in _pieces(*word.span()) if not plain.fullmatch(text, *span)]
+
+
+def _pieces(start: int, end: int) -> list[tuple[int, int]]:
+    """A very long run in stretches that are looked at one by one."""
+    if end - start <= MAX_WORD:
+        return [(start, end)]
+    spans = [(at, min(at + MAX_WORD, end)) for at in range(start, end, MAX_WORD)]
+    return [span for span in spans if span[1] - span[0] >= MIN_WORD]
 
 
 def decoded(run: str) -> str:

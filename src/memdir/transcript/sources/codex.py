@@ -42,14 +42,17 @@ def _rollouts(folder: str) -> Iterator[str]:
 
 
 def _folder_of(path: str) -> str:
-    """Where a session was started; the root of the file system when its first line cannot be read."""
+    """Where a session was started; the root of the file system when its first line cannot be read, and for that of a
+    sub-agent, in which no person talks (L4)."""
     try:
         with open_plain(path) as file:
             meta = _decoded(file.readline(MAX_HEAD_BYTES))
     except OSError:
         return os.sep
-    folder = meta.get("payload", {}).get("cwd") if meta.get("type") == "session_meta" else None
-    return folder if isinstance(folder, str) else os.sep
+    told = meta["payload"] if meta.get("type") == "session_meta" else {}
+    source, folder = told.get("source"), told.get("cwd")
+    is_subagent = told.get("thread_source") == "subagent" or (isinstance(source, dict) and "subagent" in source)
+    return folder if isinstance(folder, str) and not is_subagent else os.sep
 
 
 def _decoded(raw: bytes) -> dict[str, Any]:
@@ -76,7 +79,8 @@ def _message(raw: bytes, message_id: str) -> Message | None:
 def _blocks(payload: Mapping[str, Any]) -> tuple[Block, ...]:
     match payload.get("type"):
         case "message" if payload.get("role") in ("user", "assistant"):
-            return tuple(Text(text) for text in _texts(payload) if payload["role"] == "assistant" or not is_host(text))
+            is_own = payload["role"] == "assistant"
+            return tuple(Text(text) for text in _texts(payload) if is_own or not is_host(text))
         case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
             return (_call(payload),)
         case "function_call_output" | "custom_tool_call_output":
@@ -86,10 +90,21 @@ def _blocks(payload: Mapping[str, Any]) -> tuple[Block, ...]:
 
 
 def _texts(payload: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of a message, those of a user's left out that Codex says came from elsewhere: it tells of each part
+    whether the user, a tool, a sub-agent or a hook put it there."""
     content = payload.get("content")
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and isinstance(part.get("text"), str):
+    for at, part in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(part, dict) and isinstance(part.get("text"), str) and _is_said(payload, at):
             yield part["text"]
+
+
+def _is_said(payload: Mapping[str, Any], at: int) -> bool:
+    told = payload.get("internal_chat_message_metadata_passthrough")
+    parts = told.get("content_item_metadata") if isinstance(told, dict) else None
+    part = parts[at] if isinstance(parts, list) and at < len(parts) else None
+    origin = part.get("provenance") if isinstance(part, dict) else None
+    kind = origin.get("type") if isinstance(origin, dict) else None
+    return payload.get("role") != "user" or kind in (None, "user")
 
 
 def _call(payload: Mapping[str, Any]) -> ToolUse:

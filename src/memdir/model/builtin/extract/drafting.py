@@ -68,7 +68,7 @@ def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | N
     language = candidate.turn.language
     parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
     parts.lead = parts.rule[0] if parts.rule else ""
-    for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.sentence.number):
+    for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.clause.number):
         text = _safe(one, dates, candidate)
         if text:
             _place(parts, one, text, candidate)
@@ -98,13 +98,13 @@ def _dates(
 ) -> dict[int, tuple[DateSpan, ...]]:
     seen = candidate.turn.seen
     clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
-    spans = read_dates([one.sentence.text for one in seen], clock)
-    return {one.sentence.number: found for one, found in zip(seen, spans, strict=True)}
+    spans = read_dates([one.clause.text for one in seen], clock)
+    return {one.clause.number: found for one, found in zip(seen, spans, strict=True)}
 
 
 def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
-    text, found = one.seen.sentence.text, dates[one.seen.sentence.number]
+    text, found = one.seen.clause.text, dates[one.seen.clause.number]
     days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
     return without_secrets(with_dates(text, days))
 
@@ -112,7 +112,7 @@ def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: Memory
 def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
     """A date that the user adopts from what the assistant had just said."""
     turn = candidate.turn
-    if not any(anywhere("as-you-said", turn.language).search(one.seen.sentence.text) for one in candidate.core):
+    if not any(anywhere("as-you-said", turn.language).search(one.seen.clause.text) for one in candidate.core):
         return []
     clock = Clock(conversation.now.date(), turn.language)
     days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
@@ -121,7 +121,7 @@ def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
 
 def _context(candidate: MemoryCandidate) -> list[str]:
     """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
-    spoken = sorted((one.seen.sentence.number, one.seen.sentence.text) for one in (*candidate.core, *candidate.support))
+    spoken = sorted((one.seen.clause.number, one.seen.clause.text) for one in (*candidate.core, *candidate.support))
     first, opening = spoken[0]
     if first and anywhere("leans", candidate.turn.language).match(opening):
         return _quoted("Said about", [candidate.turn.seen[first - 1]])
@@ -131,7 +131,7 @@ def _context(candidate: MemoryCandidate) -> list[str]:
 
 
 def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
-    text = " ".join(one.sentence.text for one in seen)
+    text = " ".join(one.clause.text for one in seen)
     unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
     if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
         return []

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memdir.model.builtin.extract.features import UserTurn, observe
+from memdir.model.builtin.extract.guards import WHERE_IN_CODE
 from memdir.model.builtin.extract.judge import TYPES, shipped
-from memdir.model.builtin.extract.same_memory import shelve
 from memdir.model.builtin.extract.talk import Talk, TalkLine
-from memdir.model.builtin.extract.vetoes import WHERE_IN_CODE
 from memdir.model.builtin.extract.wording import with_dates
 from memdir.store.taxonomy import MemoryType, guess_type, parse_type
 from memdir.text.standing import one_day_each
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a document
 SURE = 0.6  # of what speaks for any type that speaks for one
-LEAST = 0.15  # less than that speaks for no type at all
+LEAST = 0.35  # less than that speaks for no type at all
 _CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\bgit (?:log|blame|history)\b")
 _PART = re.compile(r"\b(?:function|class|method|module|variable|constant|parameter)\b", re.IGNORECASE)
 _PATH = re.compile(r"[\w.-]*[/.][\w./-]+")
@@ -38,7 +37,7 @@ def notice(text: str, now: datetime, *, kind: MemoryType | None = None, project:
     """Look at a text that somebody wants kept, as a `kind` where they say one; `project` is the folder whose files it
     may name."""
     talk = Talk((TalkLine("", "user", text[:MAX_CHARACTERS], "said"),), now, "", ())
-    turn = next(iter(observe(talk, shelve((), "", shipped().familiar))), None)
+    turn = next(iter(observe(talk)), None)
     if turn is None or not turn.seen:
         return Noticed(text, kind or guess_type(text), is_derivable=False)
     kind = kind or _kind(text, turn)
@@ -47,7 +46,7 @@ def notice(text: str, now: datetime, *, kind: MemoryType | None = None, project:
 
 def _kind(text: str, turn: UserTurn) -> MemoryType:
     judge = shipped()
-    odds = [judge.probabilities(one.features) for one in turn.seen]
+    odds = [judge.probabilities(one.features, one.words) for one in turn.seen]
     votes = {name: sum(one[letter] for one in odds) / len(odds) for letter, name in TYPES.items()}
     best, total = max(votes, key=lambda name: votes[name]), sum(votes.values())
     is_sure = total >= LEAST and votes[best] >= SURE * total
@@ -59,18 +58,18 @@ def _dated(text: str, turn: UserTurn, kind: MemoryType) -> str:
     at = 0
     for one in turn.seen:
         is_rule = kind is MemoryType.FEEDBACK
-        dates = one_day_each(one.sentence.text, one.dates, turn.language, is_rule=is_rule)
-        found = text.find(one.sentence.text, at)
+        dates = one_day_each(one.clause.text, one.dates, turn.language, is_rule=is_rule)
+        found = text.find(one.clause.text, at)
         if found >= 0 and dates:
-            dated = with_dates(one.sentence.text, dates)
-            text = text[:found] + dated + text[found + len(one.sentence.text) :]
+            dated = with_dates(one.clause.text, dates)
+            text = text[:found] + dated + text[found + len(one.clause.text) :]
             at = found + len(dated)
     return text
 
 
 def _is_derivable(turn: UserTurn, project: str) -> bool:
     """Whether it says where in the code something is, or what the code does, and nothing that the code does not."""
-    said = " ".join(one.sentence.text for one in turn.seen)
+    said = " ".join(one.clause.text for one in turn.seen)
     meanings = frozenset().union(*(one.meanings for one in turn.seen))
     if meanings & _OWN or any(one.dates for one in turn.seen):
         return False

@@ -1,86 +1,94 @@
-"""The trained judge: from observed features to how likely a sentence is a rule, a fact, a pointer, a reason or nothing.
+"""The trained judge: from observed features to how likely a clause is a rule, a fact, a pointer, a reason or nothing.
 
-A multinomial logistic model over hashed feature names; the shipped file is made by evals/train_extract.py.
+One linear model over named features and the vector of the clause's words. The shipped file is text that a person can
+review, a feature a line with its weight for each class; `make train` writes it.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
-from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from memdir.disk.shipped import shipped_bytes
+from memdir.disk.shipped import shipped_lines
+from memdir.text.embedding import Table, open_table
 
 CLASSES = ("N", "F", "P", "U", "R", "W")  # nothing, feedback, project, user, reference, a reason or its use
 TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
-MAGIC = b"memdir-extract-1\n"
-_KEY = "I"  # 32-bit hash of a feature's name
-_CELL = "b"  # one weight, in steps of the model's scale
+FILE = "model/builtin/extract/judge.txt"
+MEANING = 4.0  # how much the vector counts beside one feature
+
+Weights = tuple[int, ...]  # one a class, in steps of the judge's scale
 
 
 @dataclass(frozen=True)
 class SentenceJudge:
-    """Weights by feature hash, six a feature, and the small models for matching and for keeping quiet."""
+    """Weights by feature and by dimension of the meaning, and the small model that knows which memory is meant."""
 
-    rows: Mapping[int, tuple[int, ...]]
+    features: Mapping[str, Weights]
+    meaning: tuple[Weights, ...]
     scale: float
-    matching: Mapping[str, float]  # which memory is meant
-    keeping: Mapping[str, float]  # whether a candidate is worth keeping
-    settings: Mapping[str, float]
+    matching: Mapping[str, float]
     familiar: Mapping[str, float]  # how little a common stem says about a topic, 0 to 1
 
-    def probabilities(self, features: Iterable[str]) -> dict[str, float]:
+    def probabilities(self, features: Iterable[str], words: Sequence[str]) -> dict[str, float]:
         """How likely each class is."""
-        sums = [0] * len(CLASSES)
+        sums = [0.0] * len(CLASSES)
         for feature in features:
-            row = self.rows.get(zlib.crc32(feature.encode()))
-            if row:
-                for at, weight in enumerate(row):
-                    sums[at] += weight
+            for at, weight in enumerate(self.features.get(feature, ())):
+                sums[at] += weight
+        for value, row in zip(meaning_of(words), self.meaning, strict=False):
+            for at, weight in enumerate(row):
+                sums[at] += value * weight
         top = max(sums)
         powers = [math.exp((value - top) * self.scale) for value in sums]
         total = sum(powers)
         return {name: power / total for name, power in zip(CLASSES, powers, strict=True)}
 
 
+def meaning_of(words: Sequence[str]) -> list[float]:
+    """The direction of some words, of length MEANING; empty when the table knows none of them."""
+    summed = _table().question_sum(list(words))
+    values = summed.values() if summed else []
+    length = math.sqrt(sum(value * value for value in values))
+    return [MEANING * value / length for value in values] if length else []
+
+
+@cache
+def _table() -> Table:
+    return open_table()
+
+
 @cache
 def shipped() -> SentenceJudge:
     """The judge that ships with the package, read once."""
-    return unpack(shipped_bytes("model/builtin/extract/judge.bin"))
+    return read(shipped_lines(FILE))
 
 
-def unpack(data: bytes) -> SentenceJudge:
-    """A judge from its file form."""
-    if not data.startswith(MAGIC):
-        raise ValueError("not a judge file of this version")
-    head, _, packed = data[len(MAGIC) :].partition(b"\n")
-    about = json.loads(head)
-    raw = zlib.decompress(packed)
-    split = about["rows"] * 4
-    keys, cells = array(_KEY), array(_CELL)
-    keys.frombytes(raw[:split])
-    cells.frombytes(raw[split:])
-    width = len(CLASSES)
-    rows = {key: tuple(cells[at * width : (at + 1) * width]) for at, key in enumerate(keys)}
-    return SentenceJudge(
-        rows, about["scale"], about["matching"], about["keeping"], about["settings"], about["familiar"]
-    )
+def read(lines: Iterable[str]) -> SentenceJudge:
+    """A judge from the lines of its file."""
+    parts: dict[str, dict[str, str]] = {}
+    for line in lines:
+        part, name, values = line.split("\t")
+        parts.setdefault(part, {})[name] = values
+    features = {name: _whole(values) for name, values in parts["feature"].items()}
+    meaning = tuple(_whole(values) for values in parts.get("meaning", {}).values())
+    matching, familiar = ({name: float(one) for name, one in parts.get(part, {}).items()} for part in _NUMBERS)
+    return SentenceJudge(features, meaning, float(parts["scale"]["scale"]), matching, familiar)
 
 
-def pack(judge: SentenceJudge) -> bytes:
-    """The file form of a judge; equal judges give equal bytes."""
-    keys = sorted(judge.rows)
-    raw = array(_KEY, keys).tobytes() + array(_CELL, [cell for key in keys for cell in judge.rows[key]]).tobytes()
-    about = {
-        "rows": len(keys),
-        "scale": judge.scale,
-        "matching": dict(judge.matching),
-        "keeping": dict(judge.keeping),
-        "settings": dict(judge.settings),
-        "familiar": dict(judge.familiar),
-    }
-    return MAGIC + json.dumps(about, sort_keys=True).encode() + b"\n" + zlib.compress(raw, 9)
+_NUMBERS = ("matching", "familiar")
+
+
+def _whole(values: str) -> Weights:
+    return tuple(map(int, values.split()))
+
+
+def written(judge: SentenceJudge) -> Iterator[str]:
+    """The lines of a judge's file; equal judges give equal lines."""
+    yield f"scale\tscale\t{judge.scale!r}"
+    for part, numbers in zip(_NUMBERS, (judge.matching, judge.familiar), strict=True):
+        yield from (f"{part}\t{name}\t{numbers[name]!r}" for name in sorted(numbers))
+    yield from (f"meaning\t{at}\t{' '.join(map(str, row))}" for at, row in enumerate(judge.meaning))
+    yield from (f"feature\t{name}\t{' '.join(map(str, judge.features[name]))}" for name in sorted(judge.features))

@@ -55,12 +55,6 @@ class Shelf:
                 sums[number] = sums.get(number, 0.0) + self.weights[stem]
         return sorted(sorted(sums), key=lambda number: -sums[number])[:MAX_COMPARED]
 
-    def instructed(self, topic: Sequence[str]) -> int:
-        """How much of a text the instruction file already says, in four steps."""
-        distinct = set(topic)
-        share = len(distinct & self.instructions) / len(distinct) if distinct else 0.0
-        return 0 if share == 0 else 1 if share < 0.25 else 2 if share < 0.5 else 3
-
 
 def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[str, float]) -> Shelf:
     """Prepare the memories for comparison."""
@@ -96,7 +90,7 @@ def best_match(
 
 def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
     """The memory that says the same of the same thing with another value: its rule or fact is replaced."""
-    text = " ".join(one.seen.sentence.text for one in candidate.core)
+    text = " ".join(one.seen.clause.text for one in candidate.core)
     subject, values = subject_and_values(text)
     for number in shelf.near(subject) if values and len(subject) >= SAME_SUBJECT else ():
         memory = shelf.memories[number]
@@ -105,6 +99,18 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
         if is_same and values - known and known - values and len(theirs - subject) * 3 <= len(theirs):
             return memory
     return None
+
+
+def is_beside(candidate: MemoryCandidate, memory: Existing) -> bool:
+    """Whether it is another rule than the memory's: each has a subject of its own, and no word of a change is said."""
+    meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
+    if candidate.type != "feedback" or memory.type != "feedback":
+        return False
+    text = " ".join(one.seen.clause.text for one in candidate.core)
+    mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
+    if meanings & {"change", "durable"}:
+        return not mine & theirs
+    return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
 
 
 def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -116,7 +122,7 @@ def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
-    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.sentence.text))
+    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.clause.text))
     whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
     before, asked = frozenset(stems(turn.before)), frozenset(stems(_asked(conversation, turn.index)))
     changes = any("change" in one.seen.meanings for one in candidate.core)

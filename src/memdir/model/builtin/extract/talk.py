@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Literal
 
-from memdir.text.language import clean
+from memdir.text.language import clean, fold, language
+from memdir.text.phrases import alternatives
 from memdir.text.sentences import SPEECH, bounds, masked
 
 Role = Literal["user", "assistant"]
@@ -59,24 +63,46 @@ class MemoryDraft:
 
 
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
+MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
+_CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))"
 
 
 @dataclass(frozen=True)
-class SaidSentence:
-    """One sentence of the user."""
+class Clause:
+    """A part of what the user said that may be a statement of its own: a rule often stands inside a request."""
 
     text: str
     line: int
     number: int
     total: int
+    ends: bool  # its sentence
+    sentence: str  # it and what stands before it in the sentence: "the docs say: never …"
 
 
-def sentences(text: str, line: int) -> tuple[SaidSentence, ...]:
-    """The user's own sentences in one said line, in order."""
+def clauses(text: str, line: int) -> tuple[Clause, ...]:
+    """The user's own statements in one said line, in order."""
     said = clean(text)
     pieces = (said[start:end].strip() for start, end in bounds(masked(said), SPEECH))
-    kept = [piece for piece in pieces if _is_prose(piece)]
-    return tuple(SaidSentence(piece, line, at, len(kept)) for at, piece in enumerate(kept))
+    cut = _cuts(language(fold(said)))
+    parts = [parted for piece in pieces if _is_prose(piece) for parted in _parted(piece, cut)]
+    return tuple(Clause(part, line, at, len(parts), ends, head) for at, (part, ends, head) in enumerate(parts))
+
+
+@cache
+def _cuts(tongue: str) -> re.Pattern[str]:
+    joins, moods = alternatives("joins", tongue), alternatives("moods", tongue)
+    return re.compile(_CLAUSE.format(joins=joins, moods=moods), re.IGNORECASE)
+
+
+def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, str]]:
+    """A sentence cut before "and", "but" and the like; quotations stay whole."""
+    start, hidden = 0, masked(sentence)
+    for found in cut.finditer(hidden):
+        head, tail = sentence[start : found.start()], sentence[found.end() :]
+        if min(len(head.split()), len(tail.split())) >= MIN_CLAUSE_WORDS:
+            yield head, False, sentence[: found.start()]
+            start = found.end()
+    yield sentence[start:], True, sentence
 
 
 def _is_prose(piece: str) -> bool:

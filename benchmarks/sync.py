@@ -1,0 +1,80 @@
+"""`make bench-sync`: what a sync costs when nothing has changed: requests, processes, time beside reading the files.
+
+1,000 memories, on a folder, a git repository and a hub. Exit status 1 where it takes more than 3 requests or processes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.hub.servers import start_hub
+from tests.share.remotes import FolderPlace, GitPlace, HubPlace, TeamPlace, member, memory_text
+
+from benchmarks.measure import save
+from memdir.share.local import read_local
+from memdir.share.remotes.hub import HubRemote
+
+MEMORIES = 1_000
+LIMIT = 3  # requests or processes
+
+
+def main() -> int:
+    folder = Path(tempfile.mkdtemp(prefix="memdir-sync-"))
+    counted = folder / "counted"
+    git = shutil.which("git") or "git"
+    shim = folder / "bin" / "git"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho "$@" >> {counted}\nexec {git} "$@"\n')
+    shim.chmod(0o755)
+    hub = start_hub(str(folder / "hub.sqlite3"), folder / "log")
+    rows = []
+    try:
+        for name, place in (
+            ("folder", FolderPlace(folder / "team")),
+            ("git", GitPlace(folder / "team.git")),
+            ("hub", HubPlace(hub)),
+        ):
+            rows.append(measured(name, place, folder / name, shim, counted))
+    finally:
+        hub.stop()
+        shutil.rmtree(folder)
+    print(f"A sync of {MEMORIES:,} memories when nothing has changed")
+    print(f"{'remote':8}{'requests':>10}{'processes':>11}{'ms':>8}{'× reading':>11}")
+    for row in rows:
+        print(f"{row['remote']:8}{row['requests']:10}{row['processes']:11}{row['ms']:8.0f}{row['ratio']:11.1f}")
+    save("sync", rows)
+    return 1 if any(int(row["requests"]) + int(row["processes"]) > LIMIT for row in rows) else 0
+
+
+def measured(name: str, place: TeamPlace, folder: Path, shim: Path, counted: Path) -> dict[str, Any]:
+    one = member(place, "ann", folder, time.time)
+    for number in range(MEMORIES):
+        one.put(f"m{number:04}.md", memory_text(f"m{number}", f"What is so of thing {number}.\n" * 20))
+    first = one.sync()
+    assert len(first.sent) == MEMORIES, first.problem
+    one.sync()
+    before = one.remote.requests if isinstance(one.remote, HubRemote) else 0
+    plain, os.environ["PATH"] = os.environ["PATH"], f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
+    counted.unlink(missing_ok=True)
+    started = time.perf_counter()
+    report = one.sync()
+    seconds = time.perf_counter() - started
+    os.environ["PATH"] = plain
+    assert report.reason == "no_change", report
+    started = time.perf_counter()
+    read_local(str(one.root), one.caps)
+    floor = time.perf_counter() - started
+    requests = one.remote.requests - before if isinstance(one.remote, HubRemote) else 0
+    processes = len(counted.read_text().splitlines()) if counted.exists() else 0
+    told = {"remote": name, "requests": requests, "processes": processes}
+    return {**told, "ms": seconds * 1000, "ratio": seconds / floor}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Records the pictures of docs/how-to/chat.md: real turns of a chat, drawn by the screen that draws them in a terminal.
+
+python -m docs.record_pictures [FOLDER]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.text import Text
+
+from memdir import open_memory
+from memdir.chat.host import ChatEvent, ChatHost, HostOptions
+from memdir.chat.permissions import Answer, Permission
+from memdir.chat.screen import Screen
+from memdir.model import ScriptedModel
+from memdir.model.scripted import calls, says
+
+FOLDER = Path(__file__).parent / "pictures"
+COLUMNS = 96
+# Without the fonts that rich would fetch from elsewhere.
+SVG = re.sub(r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+RULE = "From now on, release notes go to the docs team first: last time legal had to recall them."
+
+
+class Shown:
+    """A person's view of a chat, as text with colours."""
+
+    def __init__(self) -> None:
+        self.screen = Screen()
+        self._running: dict[str, str] = {}
+        self._calls = 0
+
+    def person(self, text: str) -> None:
+        print(f"\x1b[1;36m› \x1b[0m{text}")
+
+    def heard(self, event: ChatEvent) -> None:
+        fields = event.fields
+        if event.name == "reply":
+            self.screen.reply(str(fields["text"]))
+        elif event.name == "tool":
+            self._running[str(fields["id"])] = Screen.tool_line(str(fields["tool"]), fields["input"])  # type: ignore[arg-type]
+        elif event.name == "result":
+            self._calls += 1
+            line, content = self._running.pop(str(fields["id"])), str(fields["content"])
+            self.screen.tool(self._calls, line, content, is_error=bool(fields["is_error"]))
+        elif event.name != "text":
+            self.screen.tell(event.name, fields)
+
+    async def yes(self, question: Permission) -> Answer:
+        self.screen.notice(question.title, style="bold yellow")
+        (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
+        answers = ("yes, once", "yes, and all edits in this project until I leave", "no")
+        print(f"\x1b[1m{question.title}?\x1b[0m", *(f"  {at}  {one}" for at, one in enumerate(answers, 1)), sep="\n")
+        return "once"
+
+
+async def learned(project: Path, shown: Shown) -> None:
+    async with ChatHost(open_memory(project), listen=shown.heard) as host:
+        shown.person(RULE)
+        await host.say(RULE)
+
+
+async def recalled(project: Path, shown: Shown) -> None:
+    async with ChatHost(open_memory(project), listen=shown.heard) as host:
+        asked = "Draft the release notes for the new version."
+        shown.person(asked)
+        await host.say(asked)
+
+
+async def asked(project: Path, shown: Shown) -> None:
+    (project / "price.py").write_text("TAX = 0.19\n\n\ndef price(net):\n    return net * TAX\n", encoding="utf-8")
+    change = {"file_path": "price.py", "old_string": "net * TAX", "new_string": "net * (1 + TAX)"}
+    model = ScriptedModel(
+        [
+            calls(("Read", {"file_path": "price.py"})),
+            calls(("Edit", change)),
+            says("Fixed: the price is net **plus** tax."),
+        ]
+    )
+    memory = open_memory(project, model=model, flags={"recall.selector": "local"})
+    chosen = HostOptions(is_learning=False)
+    async with ChatHost(memory, ask=shown.yes, listen=shown.heard, options=chosen) as host:
+        shown.person("price() gives only the tax. Fix it.")
+        await host.say("price() gives only the tax. Fix it.")
+
+
+SCENES: dict[str, Callable[[Path, Shown], Awaitable[None]]] = {
+    "chat-learned": learned,
+    "chat-recalled": recalled,
+    "chat-permission": asked,
+}
+
+
+def record(folder: Path) -> list[Path]:
+    """Play every scene in a project and a home of its own; gives the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    with tempfile.TemporaryDirectory() as place:
+        project = Path(place) / "shop"
+        project.mkdir()
+        os.environ.update(MEMDIR_HOME=str(Path(place) / "home"), COLUMNS=str(COLUMNS))
+        before = Path.cwd()
+        os.chdir(project)
+        try:
+            for name, scene in SCENES.items():
+                told = io.StringIO()
+                with contextlib.redirect_stdout(told):
+                    asyncio.run(scene(project, Shown()))  # type: ignore[arg-type]
+                made.append(_draw(folder / f"{name}.svg", told.getvalue()))
+        finally:
+            os.chdir(before)
+    return made
+
+
+def _draw(path: Path, told: str) -> Path:
+    console = Console(file=io.StringIO(), record=True, width=COLUMNS, force_terminal=True)
+    console.print(Text.from_ansi(told.rstrip("\n")))
+    path.write_text(console.export_svg(title="memdir chat", code_format=SVG), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    for picture in record(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else FOLDER):
+        print(picture)

@@ -1,0 +1,70 @@
+"""The first run of a chat: which model may answer. A key that was found, a local server, the built-in one: asked once,
+kept in the person's own settings. A key in the environment is an offer, never a choice (ADR 0059)."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memdir.model.choose import DEFAULT_MODELS, offers
+from memdir.settings import settings_files
+from memdir.settings_file import put_setting
+from memdir.text.printable import one_line
+
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+
+# Where servers of local models listen that speak OpenAI's API: Ollama, LM Studio, llama.cpp, vLLM.
+PORTS = (11434, 1234, 8080, 8000)
+LOOK_SECONDS = 0.3  # for each: it is this machine
+MAX_LIST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ModelOffer:
+    """A model that a person could choose, in words and as settings."""
+
+    told: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffer]:
+    """What there is to choose from; nothing where the person has chosen, or there is only the built-in model."""
+    settings = memory.settings
+    if settings.model_provider != "auto" or settings.origins.get("model.provider", "user") != "user":
+        return []
+    found = [
+        ModelOffer(f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}", {"model.provider": name})
+        for name, how in offers(settings, memory.environment).items()
+    ]
+    found += filter(None, map(_local, ports))
+    own = ModelOffer(
+        "the built-in one, on this machine: it looks things up and is no LLM", {"model.provider": "builtin"}
+    )
+    return [own, *found] if found else []
+
+
+def keep_choice(memory: MemDir, offer: ModelOffer) -> str:
+    """Write the choice into the person's own settings; gives the file."""
+    path = settings_files(memory.environment, memory.layout)["user"]
+    for name, value in offer.settings.items():
+        put_setting(path, name, value)
+    return path
+
+
+def _local(port: int) -> ModelOffer | None:
+    """The first model of a server on this machine, if one listens there."""
+    url = f"http://127.0.0.1:{port}/v1"
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            f"{url}/models", None, LOOK_SECONDS
+        ) as answer:
+            listed = json.loads(answer.read(MAX_LIST_BYTES))["data"]
+        name = next(str(one["id"]) for one in listed)
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+        return None
+    chosen = {"model.provider": "openai", "model.baseUrl": url, "model.name": name}
+    return ModelOffer(f"{one_line(name)[:60]} on this machine, at {url}", chosen)

@@ -1,0 +1,512 @@
+"""A chat in a terminal: a prompt at the bottom that stays, finished blocks printed above it into the terminal's own
+scrollback, and between them the little that is live: what is being said, what runs, what is asked.
+
+Only prompt_toolkit is loaded before a person can type; host, model and rich come after the first prompt is drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+
+from memdir.chat.blocks import Blocks
+from memdir.chat.typing_help import InputHistory, TypingHelp
+from memdir.errors import MemdirError
+
+if TYPE_CHECKING:
+    from memdir.agent import BackgroundTask
+    from memdir.chat.host import ChatEvent, ChatHost, TurnEnd
+    from memdir.chat.permissions import Answer, Permission
+    from memdir.chat.screen import Screen
+    from memdir.chat.slash import Slash
+    from memdir.memdir import MemDir
+    from memdir.transcript import Message
+
+LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
+LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
+LARGE_PASTE_CHARACTERS = 3_000
+TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
+LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
+TICK_SECONDS = 0.5
+AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
+_STYLE = Style.from_dict(
+    {"bottom-toolbar": "noreverse fg:ansibrightblack", "live": "fg:ansibrightblack", "ask": "bold"}
+)
+_ANSWERS: dict[Answer, str] = {
+    "once": "yes, once",
+    "session": "yes, for this session",
+    "always": "always for this command",
+    "no": "no",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What is asked or shown between the scrollback and the prompt, and what digits do there. Esc closes it."""
+
+    lines: Callable[[], Sequence[tuple[str, str]]]
+    pick: Callable[[int], None]
+    close: Callable[[], None]
+
+
+def converse(memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> int:
+    """Talk until the person leaves."""
+    return asyncio.run(ChatTerminal(memory, options, reopen).run())
+
+
+class ChatTerminal:
+    """One chat of one person at one terminal."""
+
+    def __init__(self, memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> None:
+        self.memory, self.options, self._reopen = memory, options, reopen
+        self.host: ChatHost
+        self.screen: Screen
+        self.commands: Slash
+        self.calls: list[tuple[str, str]] = []  # each call of a tool in a line, and what it told
+        self.panel: Panel | None = None
+        self._blocks = Blocks()
+        self._running: dict[str, str] = {}
+        self._began = self._last_typed = self._asked_to_leave = 0.0
+        self._entered: asyncio.Queue[str] = asyncio.Queue()
+        self._pastes: dict[str, str] = {}
+        self._asking = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_ready = self._is_leaving = self._is_busy = False
+        self._session = self._prompt_session()
+
+    def _prompt_session(self) -> PromptSession[str]:
+        memory = self.memory
+        history: History = InputHistory(memory.layout.input_history) if memory.settings.enabled else InMemoryHistory()
+        session: PromptSession[str] = PromptSession(
+            self._message,
+            multiline=True,
+            prompt_continuation="  ",
+            history=history,
+            completer=TypingHelp(memory.layout.work_tree, self._command_names, self._memory_names),
+            complete_while_typing=Condition(lambda: session.default_buffer.text.startswith("/")),
+            bottom_toolbar=self._footer,
+            key_bindings=self._keys(),
+            style=_STYLE,
+        )
+        session.default_buffer.on_text_changed += self._typed
+        return session
+
+    def _typed(self, _: object) -> None:
+        self._last_typed = time.monotonic()
+
+    def _command_names(self) -> Sequence[tuple[str, str]]:
+        return self.commands.listed() if self._is_ready else ()
+
+    def _memory_names(self) -> Sequence[str]:
+        with contextlib.suppress(MemdirError):
+            return [header.key for header in self.memory.list()]
+        return ()
+
+    # The life of a chat
+
+    async def run(self) -> int:
+        with patch_stdout(raw=True):
+            self._session.app.after_render += self._first_render
+            while not self._is_leaving:
+                try:
+                    text = await self._session.prompt_async()
+                except EOFError:
+                    break
+                self._take(text)
+            await self._end()
+        return 0
+
+    def _first_render(self, _: object) -> None:
+        self._session.app.after_render -= self._first_render
+        asyncio.get_running_loop().call_later(AFTER_PROMPT_SECONDS, lambda: self._start(self._begin()))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something run beside the prompt. What goes wrong in it is told, and the chat goes on."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, MemdirError) and self._is_ready:
+            self.screen.failed(error.message, error.remedy, "")
+        elif error is not None:
+            from memdir.process import keep_crash
+
+            is_ours = isinstance(error, MemdirError)
+            print(f"memdir: {error}" if is_ours else f"memdir: something went wrong inside. {keep_crash(error)}")
+            if not self._is_ready:
+                self.leave()
+
+    async def _begin(self) -> None:
+        """Load what a conversation needs, ask what has to be asked once, and begin."""
+        await asyncio.to_thread(_load)
+        from memdir.chat.command import session_of
+        from memdir.chat.host import ChatHost, HostOptions
+        from memdir.chat.screen import Screen
+        from memdir.chat.slash import Slash
+
+        self.screen = Screen(is_coloured=self.memory.environment.colour is not False)
+        await self._choose_model()
+        session_id = await asyncio.to_thread(session_of, self.memory, self.options)
+        if self.options.resume == "" and not session_id:
+            session_id = await self.choose_session()
+        chosen = HostOptions.of(self.options, session_id)
+        self.host = ChatHost(self.memory, ask=self.ask, listen=self._heard, options=chosen)
+        await self.host.__aenter__()
+        self.commands = Slash(self)
+        self._is_ready = True
+        self._greet()
+        self._start(self._tick())
+        while True:  # one after the other; one that breaks is told, and the next one comes
+            turn = asyncio.ensure_future(self._do(await self._entered.get()))
+            await asyncio.wait({turn})
+            self._ended(turn)
+
+    async def _choose_model(self) -> None:
+        from memdir.chat.first_run import keep_choice, model_offers
+
+        found = await asyncio.to_thread(model_offers, self.memory)
+        if not found:
+            return
+        at = await self.choose(
+            "Which model may answer here, and learn and dream behind it?", [one.told for one in found]
+        )
+        if at is None:
+            return  # asked again another time; until then the built-in model answers
+        path = await asyncio.to_thread(keep_choice, self.memory, found[at])
+        self.memory = self._reopen() if self.memory.settings.enabled else self.memory
+        self.screen.notice(f"Kept in {path}; `memdir config set model.provider …` changes it.")
+
+    def _greet(self) -> None:
+        from memdir.model.choose import who_serves
+
+        count = len(self.host.conversation.messages)
+        went_on = f" · {count} messages so far" if count else ""
+        self.screen.notice(f"memdir chat · {self.memory.model_name}{went_on} · /help", style="bold")
+        if self.memory.model_name == "builtin":
+            self.screen.notice(
+                f"This is {who_serves(self.memory.settings, self.memory.environment)}: no LLM, it looks things up."
+            )
+        if not self.memory.settings.enabled:
+            self.screen.notice(f"Memory is off: {self.memory.settings.off_because}.")
+        self.show_last()
+
+    def show_last(self) -> None:
+        """The end of a conversation that goes on, so that a person knows where they are."""
+        said = [one for one in self.host.conversation.messages if one.text and not one.is_meta]
+        for message in said[-2:]:
+            if message.role == "user":
+                self.screen.notice(f"› {message.text[:500]}", style="bold")
+            else:
+                self.screen.reply(message.text)
+        if self.host.is_waiting:
+            self.screen.notice("The last message has no answer yet: /retry asks for it.", style="yellow")
+
+    async def _end(self) -> None:
+        if not self._is_ready:
+            return
+        self.host.stop()
+        if self.host.session.tasks:
+            self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
+        for task in self._tasks:
+            task.cancel()
+        await self.host.close()
+        if self.memory.settings.enabled and self.host.conversation.messages:
+            self.screen.notice(
+                f"memdir chat --resume {self.host.session.id.partition('-')[0]} goes on with this conversation"
+            )
+
+    def leave(self) -> None:
+        """End the chat."""
+        self._is_leaving = True
+        if self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
+
+    # Turns
+
+    def _take(self, text: str) -> None:
+        """What was typed: commands that belong beside the conversation at once, all else in its turn."""
+        words, self._last_typed = text.strip(), 0.0  # whoever sent something is not in the middle of typing
+        if words and self._is_ready and self.commands.is_beside(words):
+            self._start(self.commands.run(words))
+        elif words:
+            self._entered.put_nowait(text)
+
+    async def _do(self, text: str) -> None:
+        if text.strip().startswith("/"):
+            await self.commands.run(text.strip())
+        else:
+            await self.say(text.strip("\n"))
+
+    async def say(self, text: str, about: Sequence[Message] = ()) -> None:
+        """One turn with the model; large pastes stand behind the words as what they are."""
+        from memdir.prompts.compose import load_prompt
+        from memdir.transcript import user
+
+        pasted = [(name, body) for name, body in self._pastes.items() if name in text]
+        told = [
+            user(load_prompt("chat/pasted.md").render(name=name, text=body).strip(), is_meta=True)
+            for name, body in pasted
+        ]
+        self._pastes = {name: body for name, body in self._pastes.items() if name not in text}
+        await self.turn(self.host.say(text, about=(*told, *about)))
+
+    async def turn(self, work: Coroutine[Any, Any, TurnEnd]) -> None:
+        """Run a turn, which can be stopped."""
+        self._began, self._is_busy = time.monotonic(), True
+        try:
+            end = await work
+        finally:
+            self._is_busy = False
+            self._finish_block()
+            self._running.clear()
+            self._redraw()
+        if end.ending == "stopped":
+            self.screen.notice("Stopped.", style="yellow")
+
+    def _heard(self, event: ChatEvent) -> None:
+        fields: dict[str, Any] = event.fields
+        if event.name == "text":
+            for block in self._blocks.take(fields["text"]):
+                self.screen.reply(block)
+        elif event.name == "tool":
+            self._running[fields["id"]] = self.screen.tool_line(fields["tool"], fields["input"])
+        elif event.name == "result":
+            self.calls.append((self._running.pop(fields["id"], ""), fields["content"]))
+            self.screen.tool(len(self.calls), *self.calls[-1], is_error=fields["is_error"])
+        else:
+            self._finish_block()
+            self.screen.tell(event.name, fields)
+        self._redraw()
+
+    def _finish_block(self) -> None:
+        for block in self._blocks.end():
+            self.screen.reply(block)
+
+    async def _tick(self) -> None:
+        """Keep the footer true while something runs, and tell when a dream of the background is over."""
+        was_busy, told = False, None
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            is_busy = self._is_busy or bool(self.tasks)
+            if is_busy or was_busy:
+                self._redraw()
+            was_busy = is_busy
+            dream = self.host.session.dream_task
+            if dream is not None and dream.report is not None and dream is not told:
+                told = dream
+                count = len({draft.key for draft in dream.report.written})
+                self.screen.notice(
+                    f"Dreamt: {count} files changed  (F4 diff · F5 undo)" if count else "Dreamt: nothing to change"
+                )
+
+    @property
+    def tasks(self) -> Sequence[BackgroundTask]:
+        """What runs behind the conversation."""
+        return (*self.host.session.tasks, *self.commands.tasks) if self._is_ready else ()
+
+    # Questions
+
+    async def choose(self, title: str, choices: Sequence[str]) -> int | None:
+        """Which of the choices a person picks by its digit; None for Esc. What was being typed is put back after it."""
+        async with self._asking:
+            answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+            buffer, typed_at = self._session.default_buffer, self._last_typed
+            document = buffer.document
+            buffer.reset()
+            self._last_typed = typed_at
+            lines = [("class:ask", title), *(("", f"  {at}  {one}") for at, one in enumerate(choices, 1))]
+
+            def pick(at: int) -> None:
+                if at <= len(choices) and not answer.done():
+                    answer.set_result(at - 1)
+
+            def close() -> None:
+                if not answer.done():
+                    answer.set_result(None)
+
+            before, self.panel = self.panel, Panel(lambda: lines, pick, close)
+            self._redraw()
+            try:
+                return await answer
+            finally:
+                self.panel = before
+                if not buffer.text:
+                    buffer.document = document
+                self._redraw()
+
+    async def ask(self, question: Permission) -> Answer:
+        """A permission: what is to be done stands in the scrollback, whole, before it is asked."""
+        self._finish_block()
+        self.screen.notice(question.title, style="bold yellow")
+        if question.rule:
+            self.screen.notice(question.rule, style="red")
+        if question.detail:
+            (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
+        words = dict(_ANSWERS)
+        if question.is_diff:
+            words["session"] = "yes, and all edits in this project until I leave"
+        at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
+        return "no" if at is None else question.choices[at]
+
+    async def choose_session(self) -> str:
+        """A conversation of this project; empty for none."""
+        found = (await asyncio.to_thread(self.memory.sessions))[:9]
+        if not found:
+            self.screen.notice("There is no conversation here yet.")
+            return ""
+        at = await self.choose(
+            "Go on with which conversation?", [f"{one.title}  ({one.messages} messages)" for one in found]
+        )
+        return "" if at is None else found[at].ref.id
+
+    # What is drawn
+
+    def _redraw(self) -> None:
+        self._session.app.invalidate()
+
+    def _message(self) -> StyleAndTextTuples:
+        prompt: StyleAndTextTuples = [("bold ansicyan", "› ")]
+        if self._session.app.is_done:  # what stays in the scrollback is what was typed
+            return prompt
+        width = self._session.app.output.get_size().columns
+        lines = [("class:live", line) for line in _tail(self._blocks.open, width, LIVE_LINES)]
+        lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
+        lines += [(style, _fitted(text, width)) for style, text in (self.panel.lines() if self.panel else ())]
+        above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
+        return [*above, *prompt]
+
+    def _footer(self) -> StyleAndTextTuples:
+        """What runs, first of all; then who answers and how to get help, as far as there is room."""
+        width = self._session.app.output.get_size().columns
+        parts = []
+        if self._is_busy:
+            parts.append(f"{time.monotonic() - self._began:.0f} s · Ctrl-C stops")
+        for task in self.tasks:
+            count = len(task.progress.files)
+            parts.append(task.name + (f" · {count} file{'s' * (count > 1)}" if count else ""))
+        if self._asked_to_leave and time.monotonic() - self._asked_to_leave < LEAVE_SECONDS:
+            parts.append("Ctrl-C again leaves")
+        parts += [self.memory.model_name, "F2 tasks", "/help"] if self._is_ready else ["starting …"]
+        return [("", _fitted(" │ ".join(parts), width - 1))]
+
+    # Keys
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        in_panel = Condition(lambda: self.panel is not None)
+        keys.add("enter", eager=True, filter=~Condition(self._is_completing))(self._enter)
+        for newline in (("escape", "enter"), ("c-j",)):
+            keys.add(*newline, eager=True)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-c", eager=True)(self._interrupt)
+        keys.add(Keys.SIGINT)(self._interrupt)
+        keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
+        keys.add(Keys.BracketedPaste, eager=True)(self._pasted)
+        keys.add("escape", filter=in_panel)(lambda _: self.panel.close() if self.panel else None)
+        for digit in "123456789":
+            keys.add(digit, filter=in_panel)(self._digit)
+        for key, command in {"f1": "/help", "f2": "/tasks", "f3": "/recalled", "f4": "/diff", "f5": "/undo"}.items():
+            keys.add(key)(lambda _, command=command: self._take(command))
+        return keys
+
+    def _is_completing(self) -> bool:
+        state = self._session.default_buffer.complete_state
+        return state is not None and state.current_completion is not None
+
+    def _enter(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.text_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    def _digit(self, event: KeyPressEvent) -> None:
+        """An answer, unless the person is in the middle of typing something else."""
+        if self.panel is None or time.monotonic() - self._last_typed < TYPING_SECONDS:
+            event.current_buffer.insert_text(event.data)
+        else:
+            self.panel.pick(int(event.data))
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
+        now = time.monotonic()
+        if self._is_ready and self._is_busy:
+            self.host.stop()
+            if self.panel is not None:
+                self.panel.close()
+        elif self.panel is not None:
+            self.panel.close()
+        elif event.current_buffer.text:
+            event.current_buffer.reset()
+        elif now - self._asked_to_leave < LEAVE_SECONDS:
+            self.leave()
+            return
+        self._asked_to_leave = now
+        self._redraw()
+
+    def _pasted(self, event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines <= LARGE_PASTE_LINES and len(text) <= LARGE_PASTE_CHARACTERS:
+            event.current_buffer.insert_text(text)
+            return
+        name = f"[pasted text {len(self._pastes) + 1}: {lines:,} lines]"
+        self._pastes[name] = text
+        event.current_buffer.insert_text(name)
+
+
+def _load() -> None:
+    """What a conversation needs, beside the prompt."""
+    import memdir.chat.first_run
+    import memdir.chat.host
+    import memdir.chat.screen
+    import memdir.chat.slash  # noqa: F401
+
+
+def _fitted(text: str, width: int) -> str:
+    """A line that does not wrap: cut where it is wider than the terminal."""
+    text = " ".join(text.split("\n"))
+    if get_cwidth(text) <= width:
+        return text
+    kept, used = [], 0
+    for character in text:
+        used += get_cwidth(character)
+        if used >= width:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def _tail(text: str, width: int, count: int) -> list[str]:
+    """The last lines of a text as a terminal of this width would wrap it."""
+    from memdir.text.printable import printable
+
+    lines: list[str] = []
+    for line in printable(text[-count * width * 2 :]).split("\n") if text.strip() else ():
+        current, used = "", 0
+        for character in line:
+            wide = get_cwidth(character)
+            if used + wide >= width:
+                lines.append(current)
+                current, used = "", 0
+            current, used = current + character, used + wide
+        lines.append(current)
+    return lines[-count:]

@@ -1,0 +1,166 @@
+"""Git that talks to a remote: with the person's own credentials, and with nobody to answer a question (ADR 0067).
+
+It works as every other git of ours does, in a folder that we ship and on objects that are ours. Nothing is checked out,
+so nothing in a remote's content runs; of a remote on this disk, where git would run its other half, too, that half is
+told the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+
+from memdir.disk.programs import find_program, git_guards, search_path
+from memdir.disk.shipped import shipped_lines, shipped_path
+from memdir.errors import RemoteError
+
+TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabytes at most
+_PROTOCOLS = "https:ssh:file"
+_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
+_KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
+# Git's other half, where the remote is a folder on this disk: none of its hooks and none of its programs.
+_OTHER_HALF = (
+    "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false -c core.pager=cat"
+    " -c gc.auto=0 -c receive.autogc=false -c maintenance.auto=false {}"
+)
+_URL = re.compile(r"(?:https|ssh|file)://[^\s\\]+|[\w.-]+@[\w.-]+:[^\s\\:][^\s\\]*")
+_NOT_ALLOWED = re.compile(
+    r"Permission denied|Authentication failed|could not read (?:Username|Password)|terminal prompts disabled"
+    r"|(?:error|returned error): 40[13]|not authorized|Host key verification failed|dubious ownership",
+    re.IGNORECASE,
+)
+
+
+def is_url(text: str) -> bool:
+    """Whether a text names a git remote that we talk to: https, ssh, or a repository on this disk."""
+    return bool(_URL.fullmatch(text)) or (os.path.isabs(text) and not text.startswith("-"))
+
+
+def is_on_this_disk(url: str) -> bool:
+    return url.startswith("file://") or ("://" not in url and ("@" not in url or os.path.isabs(url)))
+
+
+class GitNetwork:
+    """A remote repository, whose objects come to lie in `objects`."""
+
+    def __init__(self, url: str, objects: str) -> None:
+        if not is_url(url):
+            raise RemoteError(
+                f"{url!r} names no git repository that is talked to",
+                kind="broken",
+                remedy="Use https://…, ssh://…, user@host:path, or the full path of a bare repository",
+            )
+        self.url = url
+        self._objects = objects
+
+    def head(self, branch: str) -> str:
+        """The last commit of a branch there; empty where there is none."""
+        output = self._run("ls-remote", *self._half("upload-pack"), "--", self.url, f"refs/heads/{branch}")
+        found = output.decode("ascii", "replace").split()
+        return found[0] if found and re.fullmatch(r"[0-9a-f]{40}", found[0]) else ""
+
+    def fetch(self, branch: str, *, known: str) -> None:
+        """Bring the objects of a branch here; those of the commit `known` are here already."""
+        tip = [f"--negotiation-tip={known}"] if known else []
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet", "--no-recurse-submodules")
+        self._run("fetch", *options, *tip, *self._half("upload-pack"), "--", self.url, f"refs/heads/{branch}")
+
+    def push(self, commit: str, branch: str) -> bool:
+        """Make a commit the last one of a branch there; False where somebody else was faster."""
+        wanted = f"{commit}:refs/heads/{branch}"
+        status, output, errors = self._call(
+            ("push", "--porcelain", "--no-verify", *self._half("receive-pack"), "--", self.url, wanted)
+        )
+        if status == 0:
+            return True
+        told = output.decode("utf-8", "replace")
+        if "[rejected]" in told or re.search(
+            r"cannot lock ref|failed to (?:update|lock)|incorrect old value", told + errors
+        ):
+            return False
+        if "[remote rejected]" in told:
+            reason = told.partition("[remote rejected]")[2].strip().splitlines()[0]
+            raise RemoteError(f"{self._named} did not take the change: {reason}", kind="not_allowed")
+        raise self._failure("push", errors)
+
+    @property
+    def _named(self) -> str:
+        """The URL without a name and a password in it."""
+        return re.sub(r"(?<=://)[^/@]+@", "", self.url)
+
+    def _half(self, program: str) -> tuple[str, ...]:
+        option = "--receive-pack" if program == "receive-pack" else "--upload-pack"
+        return (f"{option}={_OTHER_HALF.format(program)}",) if is_on_this_disk(self.url) else ()
+
+    def _run(self, *arguments: str) -> bytes:
+        status, output, errors = self._call(arguments)
+        if status != 0:
+            raise self._failure(arguments[0], errors)
+        return output
+
+    def _failure(self, what: str, errors: str) -> RemoteError:
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
+        said = next(
+            (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing"
+        )
+        said = re.sub(r"(?<=://)[^/@\s]+@", "", said)
+        kind = "not_allowed" if _NOT_ALLOWED.search(errors) else "offline"
+        remedy = (
+            "Check that plain `git` may read and write there without asking you anything"
+            if kind == "not_allowed"
+            else "What you changed waits here until it can be reached"
+        )
+        return RemoteError(f"git {what} with {self._named}: {said}", kind=kind, remedy=remedy)  # type: ignore[arg-type]
+
+    def _call(self, arguments: Sequence[str]) -> tuple[int, bytes, str]:
+        program = find_program("git")
+        if not program:
+            raise RemoteError("git is not installed", kind="broken", remedy="Install git, or use a folder or a hub")
+        where = shipped_path("disk/git_folder")
+        try:
+            child = subprocess.Popen(
+                [program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=where,
+                env={**_environment(), "GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self._objects},
+                start_new_session=True,  # no terminal that somebody could be asked on
+                umask=0o077,
+            )
+        except OSError as error:
+            raise RemoteError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
+        try:
+            output, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            raise RemoteError(f"{self._named} did not answer in {TIMEOUT_SECONDS:g} s") from None
+        return child.returncode, output, errors.decode("utf-8", "replace")
+
+
+def _environment() -> dict[str, str]:
+    """The person's own credentials and nothing that asks, prompts or runs what a remote names."""
+    settings = [line.partition(" ") for line in shipped_lines("disk/git_network_settings.txt")]
+    guards = {
+        name: value
+        for name, value in git_guards().items()
+        if name not in ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL") and not name.startswith("GIT_CONFIG_")
+    }
+    return {
+        **{name: os.environ[name] for name in (*_KEPT, *_KEPT_TOO) if name in os.environ},
+        **guards,
+        "PATH": search_path(),
+        "LC_ALL": "C.UTF-8",
+        "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+        "GIT_ASKPASS": "false",
+        "SSH_ASKPASS": "false",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "GCM_INTERACTIVE": "never",
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _, _) in enumerate(settings)},
+        **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, _, value) in enumerate(settings)},
+    }

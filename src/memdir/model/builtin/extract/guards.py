@@ -1,0 +1,105 @@
+"""Firm reasons why a candidate may not become a memory, whatever the judge thinks.
+
+Text that somebody planted, what others want, secrets, what the instruction file, the code or a memory already says, and
+what the user took back (T5, X12).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
+from memdir.model.builtin.extract.features import UserTurn
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
+from memdir.model.builtin.extract.talk import Clause, Talk
+from memdir.model.builtin.extract.wording import without_secrets
+from memdir.text.language import fold, language, stems, tokens
+from memdir.text.pastes import ends_reported, is_reported
+from memdir.text.phrases import anywhere, cues
+
+_PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
+WHERE_IN_CODE = re.compile(
+    rf"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})",
+    re.IGNORECASE,
+)
+_LASTING = frozenset({"always", "change", "durable", "forbid", "want"})
+KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
+INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
+
+
+def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandidate | None:
+    """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
+    core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one, planted))
+    support = tuple(one for one in candidate.support if _is_safe(one) and not _touches(one, planted, least=1))
+    return replace(candidate, core=core, support=support) if core else None
+
+
+def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
+    """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
+    wanted may still be a fact."""
+    text, meanings = one.seen.clause.text, one.seen.meanings
+    if "undecided" in meanings or ("onlynow" in meanings and "durable" not in meanings):
+        return False
+    if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
+        return False
+    if _is_dictated(one.seen.clause):
+        return False
+    if "remember" in meanings and WHERE_IN_CODE.search(text):
+        return False
+    return _is_safe(one) and not _touches(one, planted, least=3)
+
+
+def _is_dictated(clause: Clause) -> bool:
+    """Words that the user wants put down for other people: "put up a sign: never …"."""
+    head, mark, _ = clause.sentence[: len(clause.sentence) - len(clause.text)].rpartition(":")
+    folded = fold(head)
+    return bool(mark) and any(cue.meaning == "compose" for cue in cues(folded, tokens(folded), language(folded)))
+
+
+def _is_safe(one: Scored) -> bool:
+    return bool(without_secrets(one.seen.clause.text))
+
+
+def planted_words(conversation: Talk) -> frozenset[str]:
+    """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
+    parts: list[str] = []
+    for line in conversation.lines:
+        if line.kind in ("tool_result", "paste") or line.role == "assistant":
+            mark = anywhere("refusal" if line.role == "assistant" else "agent-talk")
+            parts.extend(part for part in re.split(r"\n|(?<=[.;>])\s", line.text) if mark.search(part))
+    return frozenset(stem for part in parts for stem in stems(part))
+
+
+def _touches(one: Scored, planted: frozenset[str], *, least: int) -> bool:
+    topic = set(stems(one.seen.clause.text))
+    shared = len(topic & planted)
+    return shared >= least and shared >= len(topic) * (0.2 if least == 1 else 0.5)
+
+
+def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
+    """Whether the instruction file or a memory says it already."""
+    topic = {stem for one in candidate.core for stem in stems(one.seen.clause.sentence)}
+    share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
+    said = " ".join(one.clause.text for one in candidate.turn.seen)
+    if share >= INSTRUCTED_SHARE or (share > 0 and anywhere("instruction-file").search(said)):
+        return True
+    if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core) or restated(candidate, shelf):
+        return False
+    rest = topic - RULE_STEMS
+    return any(rest and len(rest & known) >= KNOWN_SHARE * len(rest) for known in shelf.topics)
+
+
+def is_revoking(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
+    """Whether it says nothing but that something said before is taken back."""
+    says = [one.seen.meanings for one in candidate.core]
+    is_back = candidate.turn.index > turns[0].index and any("retract" in one for one in says)
+    return is_back and all("retract" in one or not one & _LASTING for one in says)
+
+
+def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:
+    """Whether the user took something back in a later turn that brings nothing of its own to keep."""
+    spoken = {one.turn.index for one in stand}
+    later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
+    return any("retract" in seen.meanings for turn in later for seen in turn.seen)

@@ -1,0 +1,53 @@
+"""Keeps a team in step behind a conversation: when it begins, after changes, when it ends; never in a turn (E4).
+
+All in threads that nobody waits for longer than a limit: a remote that hangs holds no conversation up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+DEBOUNCE_SECONDS = 5.0  # after the last of several changes
+CLOSE_SECONDS = 15.0  # for what is sent at the end; what does not get through waits in the directory
+
+
+class TeamBehind:
+    """The syncs of one conversation. `sync` is told whether it may only push; what it raises is its own to tell."""
+
+    def __init__(self, sync: Callable[[bool], None], *, debounce_seconds: float = DEBOUNCE_SECONDS) -> None:
+        self._sync = sync
+        self._debounce_seconds = debounce_seconds
+        self._timer: threading.Timer | None = None
+        self._started: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Take in what teammates changed; once."""
+        if self._started is None:
+            self._started = self._run(pushes_only=False)
+
+    def changed(self) -> None:
+        """Something was written: give it to the team when no more comes. Nothing is taken in, whatever waits there."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(self._debounce_seconds, self._sync, (True,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        """What waits to be sent waits for the next sync."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def close(self) -> None:
+        """Pull and push once more, no longer than the limit."""
+        self.stop()
+        for thread in (self._started, self._timer):
+            if thread is not None:
+                thread.join(CLOSE_SECONDS)
+        self._run(pushes_only=False).join(CLOSE_SECONDS)
+
+    def _run(self, *, pushes_only: bool) -> threading.Thread:
+        thread = threading.Thread(target=self._sync, args=(pushes_only,), name="memdir sync", daemon=True)
+        thread.start()
+        return thread

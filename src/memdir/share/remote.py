@@ -1,0 +1,89 @@
+"""What a remote is to a sync, and the words both speak: versions, manifests, what differs, what became of a push (E4).
+
+A remote holds one text a key and tells who saved it when. It changes only what still is as the writer last saw it, and
+keeps a mark where a text was deleted. tests/share/test_remotes.py is what each of them has to pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Reason = Literal[
+    "no_change",
+    "secret",
+    "cap",
+    "too_large",
+    "path",
+    "private",
+    "not_text",
+    "rate",
+    "offline",
+    "not_allowed",
+    "conflict",
+]
+GONE = ""  # the digest of what was deleted
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Version:
+    """One state of a shared memory."""
+
+    digest: str  # SHA-256 of its text; GONE where it was deleted
+    author: str = ""  # who saved it, as the remote tells
+    saved: float = 0.0  # when, in seconds since the epoch: not when it was pulled
+    is_purged: bool = False  # deleted with all that its author wrote
+
+    @property
+    def is_gone(self) -> bool:
+        return self.digest == GONE
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What somebody knows of a remote: its versions by key, and the remote's own word for that state."""
+
+    versions: Mapping[str, Version] = field(default_factory=dict)
+    revision: str = ""
+
+    def digest(self, key: str) -> str:
+        return self.versions[key].digest if key in self.versions else GONE
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Versions that differ from what somebody knows, with the texts of those that are not deleted."""
+
+    versions: Mapping[str, Version] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+    revision: str = ""
+    missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
+    refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
+
+
+@dataclass(frozen=True)
+class PushResult:
+    """What the remote took, and why it did not take the rest."""
+
+    accepted: Mapping[str, Version] = field(default_factory=dict)
+    refused: Mapping[str, Reason] = field(default_factory=dict)
+    revision: str = ""  # empty where others changed something in between: a pull tells
+
+
+class Remote(Protocol):
+    """Where a team's memories are kept. RemoteError when it cannot be used now."""
+
+    def pull(self, known: Manifest) -> Delta:
+        """What differs there from what is known here."""
+
+    def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+        """Put these versions there, each only where the remote still holds what is `expected` of its key."""
+
+    def close(self) -> None:
+        """Let go of a connection, if there is one; the next request opens another."""

@@ -1,0 +1,167 @@
+"""A git repository of the team's memories and nothing else: never the local history, in which a secret may live on that
+was deleted long ago (E7).
+
+The tree holds the files as they lie in `team/`, so people can read and change it with plain git. Nothing is checked out
+here: texts are read from the objects and written by the store, as what any remote sends is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+
+from memdir.disk.atomic import delete_file
+from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_object
+from memdir.disk.git_network import GitNetwork
+from memdir.disk.safe_path import is_index, is_key
+from memdir.errors import HistoryError, RemoteError
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of
+
+BRANCH = "main"
+MAX_TREE_FILES = 50_000  # more is no team's memory
+MAX_TEXT_BYTES = 1 << 20
+_SAVED = "Saved: "  # a line of a commit's message: when a file was saved, in seconds, and its key
+_MAX_LOG = 10_000  # commits looked through for who wrote what
+_PLAIN = ("100644", "100755")
+_NONE = "0" * 40
+_MAX_NAME = 200  # characters of an author
+
+
+class GitRemote:
+    """A team in a git repository. `folder` is where its objects lie on this machine."""
+
+    def __init__(self, url: str, folder: str, *, name: str = "", clock: Callable[[], float] = time.time) -> None:
+        self._git = Git(folder)
+        self._network = GitNetwork(url, self._git.objects)
+        self._name = name
+        self._clock = clock
+
+    def pull(self, known: Manifest) -> Delta:
+        head = self._network.head(BRANCH)
+        if head and head == known.revision and os.path.isdir(self._git.objects):
+            return Delta(revision=head)
+        living = frozenset(key for key, version in known.versions.items() if not version.is_gone)
+        if not head:
+            return Delta(missing=living)  # an empty repository deletes nothing
+        try:
+            self._git.create()
+            before = known.revision if self._has(known.revision) else ""
+            self._network.fetch(BRANCH, known=before)
+            return self._delta(known, before, head, living)
+        except HistoryError as error:
+            raise RemoteError(f"what was fetched cannot be read: {error.message}", kind="broken") from error
+
+    def _delta(self, known: Manifest, before: str, head: str, living: frozenset[str]) -> Delta:
+        blobs, refused = self._listing(head)
+        texts = self._texts(blobs)
+        changed = {key for key, data in texts.items() if digest_of(data) != known.digest(key)}
+        is_later = bool(before) and not self._git.run("rev-list", "--max-count=1", f"{head}..{before}", "--")
+        absent = {key for key in living - blobs.keys() if key not in refused}
+        gone = absent if is_later else set()  # in a history that does not go on from ours nothing was deleted
+        who = self._writers(before if is_later else "", head, changed | gone)
+        versions = {key: Version(digest_of(texts[key]), *who.get(key, ("", 0.0))) for key in changed}
+        versions |= {key: Version(GONE, *who.get(key, ("", 0.0))) for key in gone}
+        sent = {key: texts[key] for key in changed}
+        return Delta(versions, sent, head, missing=frozenset(absent - gone), refused=refused)
+
+    def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+        parent = expected.revision
+        try:
+            self._git.create()
+            if parent and not self._has(parent):
+                return PushResult(refused=dict.fromkeys(delta.versions, "conflict"))
+            commit = self._commit(delta, parent)
+        except HistoryError as error:
+            raise RemoteError(f"the change cannot be put together: {error.message}", kind="broken") from error
+        if not self._network.push(commit, BRANCH):
+            return PushResult(refused=dict.fromkeys(delta.versions, "conflict"))
+        return PushResult(dict(delta.versions), revision=commit)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # Objects
+
+    def _has(self, commit: str) -> bool:
+        if not commit or not os.path.isdir(self._git.objects):
+            return False
+        return self._git.run("cat-file", "-t", commit, accept=(0, 128)) == b"commit\n"
+
+    def _listing(self, commit: str) -> tuple[dict[str, str], dict[str, Reason]]:
+        """The objects of the memories in a tree by key, and what looks like one and is none. Other files are theirs."""
+        blobs: dict[str, str] = {}
+        refused: dict[str, Reason] = {}
+        rows = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0")
+        if len(rows) > MAX_TREE_FILES:
+            raise RemoteError(f"the repository holds {len(rows):,} files: that is no team's memory", kind="broken")
+        for row in rows:
+            told, _, path = row.partition(b"\t")
+            key = path.decode("utf-8", "replace")
+            if not key.endswith(".md") or is_index(key):
+                continue
+            mode, _, name, size = told.decode("ascii", "replace").split()
+            is_file = mode in _PLAIN and size.isdecimal() and int(size) <= MAX_TEXT_BYTES
+            if is_file and is_key(key):
+                blobs[key] = name
+            else:
+                refused[key] = "too_large" if mode in _PLAIN and is_key(key) else "path"
+        return blobs, refused
+
+    def _texts(self, blobs: Mapping[str, str]) -> dict[str, bytes]:
+        if not blobs:
+            return {}
+        asked = "".join(f"{name}\n" for name in blobs.values()).encode("ascii")
+        found = zip(blobs, read_batch(self._git.run("cat-file", "--batch", stdin=asked)), strict=True)
+        return {key: data for key, (kind, data) in found if kind == b"blob" and object_id("blob", data) == blobs[key]}
+
+    def _writers(self, before: str, head: str, keys: set[str]) -> dict[str, tuple[str, float]]:
+        """Who changed each of these last, and when it was saved."""
+        found: dict[str, tuple[str, float]] = {}
+        wanted = f"{before}..{head}" if before else head
+        form = "--format=%H%x00%an%x00%at%x00%B%x00"
+        options = ("log", "-z", form, "--name-only", "--no-renames", "--no-show-signature", f"--max-count={_MAX_LOG}")
+        output = self._git.run(*options, wanted, "--") if keys else b""
+        words = (word.lstrip("\n") for word in output.decode("utf-8", "replace").split("\0"))
+        author, when, saved = "", "", dict[str, float]()
+        for word in words:
+            if is_object_id(word):
+                author, when, saved = next(words, ""), next(words, ""), _saved_in(next(words, ""))
+            elif word in keys and word not in found:
+                moment = saved.get(word, float(when) if when.isdecimal() else 0.0)
+                found[word] = (author[:_MAX_NAME], min(moment, self._clock()))
+        return found
+
+    def _commit(self, delta: Delta, parent: str) -> str:
+        """A commit with these versions on top of another; what else stands in its tree stays."""
+        lines = []
+        for key, version in delta.versions.items():
+            blob = _NONE if version.is_gone else write_object(self._git.objects, "blob", delta.texts[key])
+            lines.append(f"{'0' if version.is_gone else '100644'} {blob}\t{key}\0")
+        index = os.path.join(self._git.folder, f"index.{os.getpid()}")
+        try:
+            if parent:
+                self._git.run("read-tree", parent, index=index)
+            self._git.run("update-index", "-z", "--index-info", stdin="".join(lines).encode(), index=index)
+            tree = self._git.run("write-tree", index=index).decode("ascii").strip()
+        finally:
+            delete_file(index)
+        return write_object(self._git.objects, "commit", self._told(delta, tree, parent))
+
+    def _told(self, delta: Delta, tree: str, parent: str) -> bytes:
+        name = " ".join("".join(c for c in self._name if c.isprintable() and c not in "<>").split()) or "somebody"
+        who = f"{name} <memdir@localhost> {int(max(self._clock(), 0))} +0000"
+        keys = sorted(delta.versions)
+        more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+        saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(delta.versions.items())]
+        head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
+        return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()
+
+
+def _saved_in(message: str) -> dict[str, float]:
+    found = {}
+    for line in message.splitlines():
+        moment, _, key = line.removeprefix(_SAVED).partition(" ") if line.startswith(_SAVED) else ("", "", "")
+        if key and moment.replace(".", "", 1).isdecimal():
+            found[key] = float(moment)
+    return found

@@ -1,0 +1,428 @@
+"""Keeps the team's directory and a remote in step (E4): take in what others changed, give what was changed here.
+
+Each step may be killed anywhere and repeated: files first, then the note of what is known. What waits to be sent is
+what differs from that note, so nothing is queued that could be lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
+from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
+from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
+from memdir.share.judge import NotShared, TeamCaps, judge
+from memdir.share.known import KnownTeam
+from memdir.share.local import LocalTexts, read_local, spell_alike
+from memdir.share.merge import beside, settle
+from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
+from memdir.store.history import OUTSIDE, PULLED, Origin
+from memdir.store.secrets.refuse import harmless_name
+from memdir.store.store import ChangeSet, MemoryStore
+from memdir.store.topic import Topic
+
+MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
+MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
+WAIT_SECONDS = 5.0  # for another sync of the same directory
+BY = "By"  # the trailer that names whose change it was
+_NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an accident, and are no word to the others
+_LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
+_DIGITS = 8
+
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass
+class SyncReport:
+    """What a sync did, or would do."""
+
+    remote: str
+    taken: list[str] = field(default_factory=list)  # changed here because somebody else changed them
+    deleted: list[str] = field(default_factory=list)  # gone here because somebody else deleted them
+    sent: list[str] = field(default_factory=list)
+    sent_deletions: list[str] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)  # files that hold a second text
+    brought_back: list[str] = field(default_factory=list)  # lost here, not deleted by anybody
+    left_out: dict[str, NotShared] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)  # changed here, and not with the team yet
+    reason: Reason | str = ""  # why nothing was sent
+    problem: str = ""  # what a person can do something about
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self.taken or self.deleted or self.conflicts or self.brought_back)
+
+
+@dataclass
+class Sync:
+    """One team directory and its remote."""
+
+    store: MemoryStore
+    remote: Remote
+    name: str  # of the remote, as people and events call it
+    member: str = ""
+    caps: TeamCaps = field(default_factory=TeamCaps)
+    clock: Callable[[], float] = time.time
+    sink: Sink | None = None
+    on_progress: OnProgress | None = None
+    _renamed: set[str] = field(default_factory=set, init=False)
+
+    def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
+        """Pull and push until both sides agree, or only give what waits. LockBusy while another sync runs."""
+        report = SyncReport(self.name)
+        place = self.store.place
+        with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
+            known = KnownTeam.load(place, self.name)
+            try:
+                self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
+            except RemoteError as error:
+                report.reason, report.problem = error.kind, str(error)
+            finally:
+                self.remote.close()
+            report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
+        self._tell(report)
+        return report
+
+    def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
+        if not is_dry:
+            spell_alike(self.store.root)
+            with suppress(LockBusy, HistoryError, DiskError):
+                self.store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+        for _ in range(MAX_ROUNDS):
+            if not pushes_only:
+                self._pull(known, report, is_dry=is_dry)
+            result = self._push(known, report, is_dry=is_dry)
+            clashes = [key for key, reason in result.refused.items() if reason == "conflict"]
+            if not clashes or pushes_only or is_dry:
+                report.reason = "conflict" if clashes and not report.sent else report.reason
+                return
+        report.reason = report.reason or "conflict"
+
+    def status(self) -> tuple[SyncReport, float]:
+        """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
+        report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
+        local = read_local(self.store.root, self.caps)
+        report.waiting = list(self._changes(known, local, report))
+        report.left_out.update(local.left_out)
+        for key, one in known.seen.items():
+            if one.refused:
+                report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
+        return report, known.synced
+
+    def lost(self, known: KnownTeam) -> list[str]:
+        """The memories that are missing here though nobody deleted them."""
+        return self._lost(known, read_local(self.store.root, self.caps))
+
+    def revision(self) -> str:
+        """The remote's own word for what is known of it."""
+        return KnownTeam.load(self.store.place, self.name).revision
+
+    # What others changed
+
+    def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
+        local = read_local(self.store.root, self.caps)
+        if not is_dry:
+            self._bring_back(known, local, report)
+        delta = self.remote.pull(known.manifest())
+        if is_dry:
+            self._would_take(delta, local, report)
+            return
+        for key in delta.missing:
+            known.forget(key)  # what lies here is given again
+        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions})
+        wanted = self._wanted(known, delta, local, report)
+        authors = sorted({version.author for version in wanted.values()})
+        for author in authors:
+            mine = {key: version for key, version in wanted.items() if version.author == author}
+            self._take(known, author, mine, delta, report)
+        known.revision = delta.revision
+        known.synced = self.clock()
+        known.save()
+
+    def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
+        """The versions that may be taken in; of the others it is noted that they are not here."""
+        wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
+        room = _Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
+        for key in sorted(delta.versions.keys() - wanted.keys()):
+            version, data = delta.versions[key], delta.texts.get(key, b"")
+            fault = judge(key, data, self.caps) or room.fault_of(key, len(data))
+            if fault is None and digest_of(data) != version.digest:
+                fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
+            if fault is None:
+                wanted[key] = version
+            else:
+                self._leave_out(key, fault, report, way="pull")
+                known.note(key, version, is_here=False, refused=fault.reason)
+        for key, reason in delta.refused.items():
+            report.left_out[key] = NotShared(harmless_name(key), reason, "it has a name that is refused here")
+        return wanted
+
+    def _take(
+        self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
+    ) -> None:
+        """Bring one teammate's changes into the directory, as one change of it."""
+        names = self._apart(known, versions)
+        origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
+        with self.store.changing(origin, f"from the team: {told}", **{BY: author or "unknown"}) as change:
+            for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
+                if self.on_progress is not None:
+                    self.on_progress(number, len(versions))
+                with _faults_to(report, key):
+                    base, theirs = (known.text(key), known.digest(key)), delta.texts.get(key)
+                    is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
+                    known.note(key, versions[key], is_here=is_here or key in names)
+
+    def _settle(
+        self,
+        change: ChangeSet,
+        key: str,
+        version: Version,
+        base: tuple[bytes | None, str],
+        theirs: bytes | None,
+        report: SyncReport,
+    ) -> bool:
+        """Put what a memory is now into the directory; gives whether it lies there. `base` is what it was at the last
+        sync, as text where that was kept, and by its digest."""
+        ours, theirs = change.read(key), None if version.is_gone else theirs
+        is_same = ours is not None and digest_of(ours) == base[1]
+        settled = settle(ours if is_same else base[0], ours, theirs)
+        text = None if version.is_purged else settled.text
+        if text is None and ours is not None:
+            change.delete(key)
+            change.drop_entry(key)
+            report.deleted.append(key)
+        elif text is not None and text != ours:
+            self._write(change, key, text, version if text == theirs else None)
+            report.taken.append(key)
+        if settled.beside is not None and not version.is_purged:
+            second, data = beside(key, settled.beside, change.read)
+            if change.read(second) != data:
+                self._write(change, second, data, None)
+            report.conflicts.append(second)
+        return text is not None
+
+    def _write(self, change: ChangeSet, key: str, text: bytes, version: Version | None) -> None:
+        """A file with the time at which its author saved it (S11); a time to come is none."""
+        saved = min(version.saved, self.clock()) if version else 0.0
+        change.write(key, text, mtime_ns=int(saved * 1e9) if saved > 0 else None)
+        change.put_entry(key, Topic(text))
+
+    def _apart(self, known: KnownTeam, versions: Mapping[str, Version]) -> dict[str, str]:
+        """Other names for memories whose name differs from a living one's in capitals only: not every disk can hold
+        both. Everybody makes the same of it, and the refused name goes."""
+        living = {key for key, one in known.seen.items() if not one.version.is_gone and key not in versions}
+        living |= {key for key, version in versions.items() if not version.is_gone}
+        first: dict[str, str] = {}
+        for key in sorted(living):
+            first.setdefault(key.casefold(), key)
+        names = {
+            key: _other_name(key, versions[key].digest)
+            for key in versions
+            if not versions[key].is_gone and first[key.casefold()] != key
+        }
+        self._renamed |= names.keys()
+        return names
+
+    def _would_take(self, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
+        for key, version in delta.versions.items():
+            ours = digest_of(local.texts[key].data) if key in local.texts else GONE
+            if ours != version.digest:
+                (report.deleted if version.is_gone else report.taken).append(key)
+
+    # What was lost here
+
+    def _bring_back(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> None:
+        """Put back what is missing here though nobody deleted it: a directory that is new, or half of one, tells the
+        team nothing. What the note has no text of is asked for again."""
+        lost = self._lost(known, local)
+        if not lost:
+            return
+        with self.store.changing(Origin(PULLED, trust="team"), "bring back what was lost here") as change:
+            for key in lost:
+                text = known.text(key)
+                if text is None:
+                    known.forget(key)
+                    known.revision = ""
+                    continue
+                with _faults_to(report, key):
+                    self._write(change, key, text, known.seen[key].version)
+                    report.brought_back.append(key)
+
+    def _lost(self, known: KnownTeam, local: LocalTexts) -> list[str]:
+        here = known.here()
+        missing = [key for key in here if not local.stands(key) and key not in self._renamed]
+        if not missing:
+            return []
+        there = {digest_of(text.data) for key, text in local.texts.items() if key not in known.seen}
+        meant = self._meant(missing) | {key for key in missing if known.digest(key) in there}  # or renamed
+        unmeant = [key for key in missing if key not in meant]
+        is_emptied = not local.texts or 2 * len(unmeant) >= len(here) or len(unmeant) > MAX_BY_HAND
+        return unmeant if is_emptied else []
+
+    def _meant(self, keys: Iterable[str]) -> set[str]:
+        """Those of these memories that somebody deleted by a word of theirs, as the history tells."""
+        if not self.store.history.is_readable:
+            return set()
+        prefix = self.store.place.prefix
+        paths = {prefix + key: key for key in keys}
+        meant: set[str] = set()
+        try:
+            commits = self.store.history.log(prefix.rstrip("/"), limit=_LOOKED_BACK)
+        except HistoryError:
+            return set()
+        for commit in commits:
+            for file in commit.files:
+                key = paths.pop(file.path, "")
+                if key and file.verb == "deleted" and commit.source not in _NOT_MEANT:
+                    meant.add(key)
+        return meant
+
+    # What was changed here
+
+    def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
+        local = read_local(self.store.root, self.caps)
+        if not is_dry and self._give_other_names(known, local):
+            local = read_local(self.store.root, self.caps)
+        changes = self._changes(known, local, report)
+        report.left_out.update(local.left_out)
+        if not changes:
+            report.reason = report.reason or _reason_of(report)
+            return PushResult()
+        report.reason = ""
+        if is_dry:
+            for key, data in changes.items():
+                (report.sent_deletions if data is None else report.sent).append(key)
+            return PushResult()
+        texts = {key: data for key, data in changes.items() if data is not None}
+        versions = {key: self._version(key, data, local) for key, data in changes.items()}
+        known.keep(texts)
+        result = self.remote.push(Delta(versions, texts), expected=known.manifest())
+        self._note_push(known, result, report)
+        return result
+
+    def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
+        """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
+        living = {key for key, one in known.seen.items() if not one.version.is_gone}
+        names = {key.casefold(): key for key in living if local.stands(key)}
+        clashes = [key for key in local.texts if key not in living and names.get(key.casefold(), key) != key]
+        if clashes:
+            with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
+                for key in clashes:
+                    data = local.texts[key].data
+                    self._write(change, _other_name(key, digest_of(data)), data, None)
+                    change.delete(key)
+                    change.drop_entry(key)
+        return bool(clashes)
+
+    def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
+        now = self.clock()
+        if data is None:
+            return Version(GONE, self.member, now)
+        return Version(digest_of(data), self.member, min(local.texts[key].saved, now))
+
+    def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
+        """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
+        manifest = known.manifest()
+        living = [key for key, one in known.seen.items() if not one.version.is_gone]
+        room = _Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
+        changes: dict[str, bytes | None] = {}
+        for key, text in local.texts.items():
+            if digest_of(text.data) == manifest.digest(key):
+                continue
+            if key in known.seen and known.seen[key].refused:
+                continue  # what was not taken in is not written over either
+            fault = judge(key, text.data, self.caps) or room.fault_of(key, len(text.data))
+            if fault is None:
+                changes[key] = text.data
+            else:
+                self._leave_out(key, fault, report, way="push")
+        lost = set(self._lost(known, local))
+        gone = [key for key in known.here() if not local.stands(key) and key not in lost]
+        return changes | dict.fromkeys(gone)
+
+    def _note_push(self, known: KnownTeam, result: PushResult, report: SyncReport) -> None:
+        for key, version in result.accepted.items():
+            known.note(key, version, is_here=not version.is_gone)
+            (report.sent_deletions if version.is_gone else report.sent).append(key)
+        for key, reason in result.refused.items():
+            if reason != "conflict":
+                report.left_out[key] = NotShared(key, reason, "the remote did not take it")
+        known.revision = result.revision
+        known.save()
+        if result.refused and not result.accepted:
+            report.reason = next(iter(result.refused.values()))
+
+    # What is told
+
+    def _leave_out(self, key: str, fault: NotShared, report: SyncReport, *, way: str) -> None:
+        if key not in report.left_out and fault.reason == "secret":
+            self._emit(secret_skipped(file=fault.file, found=fault.told, way=way))
+        report.left_out[key] = fault
+
+    def _tell(self, report: SyncReport) -> None:
+        left, capped = list(report.left_out.values()), 0
+        work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
+        self._emit(team_pulled(remote=self.name, **work, left_out=len(left)))
+        capped = sum(one.reason in ("cap", "too_large") for one in left)
+        if capped:
+            self._emit(entries_capped(files=capped, limit="entries or bytes"))
+        if report.sent or report.sent_deletions:
+            self._emit(team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
+        if report.reason or left:
+            reason = report.reason or left[0].reason
+            self._emit(push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))
+
+    def _emit(self, event: Event) -> None:
+        if self.sink is not None:
+            self.sink.emit(event)
+
+
+class _Room:
+    """How much more the team may have here (E6)."""
+
+    def __init__(self, caps: TeamCaps, sizes: dict[str, int]) -> None:
+        self._caps = caps
+        self._sizes = sizes
+        self._total = sum(sizes.values())
+
+    def fault_of(self, key: str, size: int) -> NotShared | None:
+        """Why a memory of this size has no place; where it has, it takes it."""
+        total = self._total - self._sizes.get(key, 0) + size
+        is_new = key not in self._sizes
+        if (is_new and len(self._sizes) >= self._caps.entries) or total > max(self._caps.total_bytes, self._total):
+            most = f"{self._caps.entries:,} memories and {self._caps.total_bytes:,} bytes"
+            return NotShared(key, "cap", f"the team may have {most} here", "Forget what is outdated, or raise the cap")
+        self._sizes[key], self._total = size, total
+        return None
+
+
+class _faults_to:  # noqa: N801 - reads as a sentence
+    """What one file cannot be, costs no other."""
+
+    def __init__(self, report: SyncReport, key: str) -> None:
+        self._report = report
+        self._key = key
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, BadMemoryFile | PathEscape | EditConflict | DiskError):
+            return False
+        self._report.left_out[self._key] = NotShared(self._key, "path", error.message, error.remedy)
+        return True
+
+
+def _other_name(key: str, digest: str) -> str:
+    return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
+
+
+def _reason_of(report: SyncReport) -> Reason | str:
+    """Why nothing is sent where nothing is left to send."""
+    if report.sent or report.sent_deletions:
+        return ""
+    reasons = [one.reason for one in report.left_out.values()]
+    return reasons[0] if reasons else "no_change"

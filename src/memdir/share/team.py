@@ -1,0 +1,93 @@
+"""Opens what a team needs: the remote that the settings name, and the sync of this project's directory with it (E7)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import RemoteError, UsageError
+from memdir.layout import Layout, Place
+from memdir.share.remote import Remote
+
+KINDS = ("folder", "git", "hub")
+JOIN = "`memdir join` a folder, a git repository or a hub"
+_MAX_TOKEN_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a team is kept, as the setting `team.remote` says it: `git:https://host/team.git`, `hub:https://host#team`."""
+
+    kind: str
+    where: str
+    team: str = ""  # of a hub
+
+    @staticmethod
+    def parse(text: str) -> Address:
+        kind, colon, where = text.partition(":")
+        if not colon or kind not in KINDS or not where:
+            raise UsageError(f"{text!r} names no remote of a team", remedy=JOIN)
+        where, _, team = where.partition("#") if kind == "hub" else (where, "", "")
+        return Address(kind, where, team)
+
+    @staticmethod
+    def guess(text: str, kind: str = "") -> Address:
+        """What a person means by a path or a URL."""
+        if not kind and (os.path.isdir(text) or text.startswith((os.sep, ".", "~"))):
+            text = os.path.abspath(os.path.expanduser(text))
+            kind = "git" if os.path.isdir(os.path.join(text, "objects")) else "folder"
+        if not kind and text.startswith(("https://", "http://")):
+            kind = "git" if text.rstrip("/").endswith(".git") else "hub"
+        if kind == "folder":
+            text = os.path.abspath(os.path.expanduser(text))
+        return Address(kind or "git", text)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.where}{'#' + self.team if self.team else ''}"
+
+
+def open_remote(address: Address, place: Place, layout: Layout, *, name: str, clock: Callable[[], float]) -> Remote:
+    """The remote at an address; nobody is asked yet. What it needs is loaded when it is one of its kind."""
+    if address.kind == "folder":
+        from memdir.share.remotes.folder import FolderRemote
+
+        return FolderRemote(address.where, member=member_id(place), name=name)
+    if address.kind == "git":
+        from memdir.share.remotes.git import GitRemote
+
+        return GitRemote(address.where, place.team_objects, name=name, clock=clock)
+    from memdir.share.remotes.hub import HubRemote
+
+    return HubRemote(address.where, team=address.team, token=read_token(layout, address), author=name)
+
+
+def member_id(place: Place) -> str:
+    """What this directory on this machine is called in a shared folder. A copy of the home elsewhere is another one:
+    two writers of one list would take each other's writes away."""
+    secret = read_if_plain(place.team_member, _MAX_TOKEN_BYTES)
+    if not secret:
+        secret = os.urandom(16).hex().encode("ascii")
+        make_folder(os.path.dirname(place.team_member))
+        write_bytes_atomic(place.team_member, secret)
+    machine = f"{socket.gethostname()}\n{os.path.realpath(place.base)}".encode("utf-8", "surrogateescape")
+    return hashlib.sha256(secret + b"\n" + machine).hexdigest()[:16]
+
+
+def read_token(layout: Layout, address: Address) -> str:
+    data = read_if_plain(layout.hub_token(address.where), _MAX_TOKEN_BYTES) or b""
+    token = data.decode("ascii", "replace").strip()
+    if not token:
+        raise RemoteError(f"there is no token for {address.where}", kind="not_allowed", remedy=f"{JOIN} once more")
+    return token
+
+
+def keep_token(layout: Layout, address: Address, token: str) -> None:
+    """Keep a token where only its person can read it."""
+    path = layout.hub_token(address.where)
+    make_folder(os.path.dirname(path))
+    write_bytes_atomic(path, token.encode("ascii") + b"\n")

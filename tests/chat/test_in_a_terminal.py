@@ -1,0 +1,279 @@
+"""What is on the screen of a person who chats: in tmux, and in a bare pty where there is none."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memdir import open_memory
+from tests.chat.hosts import KEY, is_fork, script
+from tests.chat.in_tmux import NO_TMUX, Tmux, chat_words
+from tests.clients.terminal import Terminal
+from tests.provider_server import Drop, Hang, ProviderServer, calls, says
+from tests.provider_server.script import Outcome
+
+READY = "/help"
+in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
+
+
+@dataclass
+class Chatting:
+    """A chat that goes on: its screen, and the provider behind it."""
+
+    tmux: Tmux
+    server: ProviderServer
+    project: Path
+
+    def will_answer(self, *answers: Outcome) -> Tmux:
+        """What the model says from now on, on an empty screen."""
+        self.server.script_again(script(*answers))
+        self.tmux.wipe()
+        return self.tmux
+
+    @property
+    def sent(self) -> str:
+        """All that the last request of the conversation said."""
+        return str([one.body for one in self.server.requests if not is_fork(one.body)][-1]["messages"])
+
+
+@pytest.fixture(scope="module")
+def chatting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
+    """One chat for several tests: each says something of its own in it."""
+    if NO_TMUX:
+        pytest.skip(NO_TMUX)
+    place = tmp_path_factory.mktemp("chatting")
+    project, home = place / "project", place / "home"
+    project.mkdir()
+    (home / "commands").mkdir(parents=True)
+    own = "---\ndescription: look at a change\n---\nReview $ARGUMENTS with care.\n"
+    (home / "commands/review.md").write_text(own, encoding="utf-8")
+    with ProviderServer() as server, Tmux(chat_words(server, "--home", str(home)), cwd=project) as tmux:
+        tmux.wait_for("memdir chat · claude-sonnet-5", READY)
+        yield Chatting(tmux, server, project)
+
+
+@in_tmux
+def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(project: Path) -> None:
+    """H1: finished blocks are in the terminal's own history, before and after the program ends."""
+    story = "\n\n".join(f"Paragraph {number} of the story." for number in range(40))
+    with ProviderServer(script(says(f"# A title\n\n{story}\n\n```\nx = 1\n\ny = 2\n```\n\nThe **end**."))) as server:
+        with Tmux(chat_words(server), cwd=project) as tmux:
+            tmux.wait_for("memdir chat · claude-sonnet-5", "›")
+            tmux.say("Tell me a story.")
+            tmux.wait_for("The end.")
+            told = tmux.until(
+                lambda told: all(told.count(f"Paragraph {number} of the story.") == 1 for number in range(40))
+            )
+            assert "**end**" not in told and "› Tell me a story." in told and "$ memdir chat" in told
+            tmux.keys("C-c")
+            tmux.wait_for("Ctrl-C again leaves")
+            tmux.keys("C-c")
+            tmux.wait_for("ended with 0", "goes on with this conversation")
+            assert all(f"Paragraph {number} of" in tmux.all for number in range(40)) and "y = 2" in tmux.all
+        with Tmux(chat_words(server, "--resume"), cwd=project) as tmux:
+            tmux.wait_for("Go on with which conversation?", "1  Tell me a story.")
+            tmux.keys("1")
+            tmux.wait_for("The end.")
+            assert "messages so far" in tmux.all
+            tmux.keys("Up")
+            tmux.wait_for("› Tell me a story.")
+            tmux.keys("C-c", "C-d")
+            tmux.wait_for("ended with 0")
+
+
+def test_what_is_being_said_is_live_and_ctrl_c_stops_the_turn_and_not_the_program(chatting: Chatting) -> None:
+    said = " ".join(f"word{number}" for number in range(40))
+    tmux = chatting.will_answer(Hang(says(said), after_events=12), says("Here again."))
+    tmux.say("Talk.")
+    tmux.wait_for("word3 ", "Ctrl-C stops")
+    tmux.type("typed meanwhile")
+    tmux.keys("C-c")
+    tmux.wait_for("Stopped.")
+    tmux.until(lambda told: told.count("word3 ") == 1)  # what was live is a block now, once
+    tmux.wait_for("› typed meanwhile")
+    tmux.keys("Enter")
+    tmux.wait_for("Here again.")
+    assert "typed meanwhile" in chatting.sent and "stopped the reply" in chatting.sent
+
+
+def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: Chatting) -> None:
+    path = chatting.project / "a.py"
+    path.write_text("x = 1\n", encoding="utf-8")
+    change = {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
+    tmux = chatting.will_answer(
+        calls(("Read", {"file_path": "a.py"}), ids="r"),
+        calls(("Edit", change), ids="e"),
+        calls(("Bash", {"command": "rm a.py"}), ids="b"),
+        says("All done."),
+    )
+    tmux.say("Change it.")
+    shown = tmux.wait_for("Change a.py?", "1  yes, once", "-x = 1", "+x = 2")
+    assert "always" not in shown and path.read_text() == "x = 1\n"
+    tmux.keys("1")
+    tmux.wait_for("$ rm a.py", "always for this command")
+    assert path.read_text() == "x = 2\n"
+    tmux.type("half a sentence 4")
+    assert path.exists(), "a digit in what is being typed answers nothing"
+    tmux.keys("C-u", "Escape")
+    shown = tmux.wait_for("All done.")
+    assert path.exists() and "✓ Edit a.py" in shown and "✗ Bash rm a.py" in shown
+    tmux.wipe()
+    tmux.say("/open")
+    tmux.wait_for("the person said no")
+
+
+def test_a_failure_is_told_with_its_reason_and_retried(chatting: Chatting) -> None:
+    tmux = chatting.will_answer(Drop(says("Half of it and " * 9), after_events=6), says("All of it."))
+    tmux.say("Say it.")
+    tmux.wait_for("✗", "broke off", "/retry")
+    tmux.say("/retry")
+    tmux.wait_for("All of it.")
+
+
+def test_background_work_is_in_the_footer_watched_and_stopped(chatting: Chatting) -> None:
+    """H1, D5."""
+    chatting.server.script_again(script(says("As you like."), forks=lambda _: Hang(says("Never."))))
+    tmux = chatting.tmux
+    tmux.wipe()
+    tmux.say("From now on, run the linter before the tests: it is faster.")
+    tmux.wait_for("As you like.", "saving │")
+    tmux.keys("F2")
+    tmux.wait_for("Background work: a digit stops it", "1  saving")
+    tmux.keys("1")
+    tmux.wait_for("Nothing runs in the background")
+    tmux.keys("Escape")
+    tmux.wait_for("Nothing runs in the background", gone=True)
+
+
+def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:
+    wide = "日本語の文章がここにあります。" * 6
+    tmux = chatting.will_answer(says(f"{wide}\n\n- 👩‍👩‍👧 family\n- naïve café\n\nThe end of it."), says("Small now."))
+    tmux.say("日本語で答えてください")
+    tmux.wait_for("The end of it.")
+    tmux.until(lambda told: wide in re.sub(r"\s", "", told))  # no sign is lost where a line wraps
+    assert "日本語で答えてください" in chatting.sent
+    tmux.resize(40, 20)
+    try:
+        tmux.say("And in a small window?")
+        shown = tmux.wait_for("Small now.", "claude-sonnet-5")
+        assert all(len(line) <= 40 for line in shown.splitlines())
+        assert "claude-sonnet-5 │" in shown.rstrip().splitlines()[-1], "one footer, at the bottom"
+    finally:
+        tmux.resize(90, 30)
+
+
+def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_the_model(chatting: Chatting) -> None:
+    """X12: and they are no words of the person."""
+    tmux = chatting.will_answer(says("That is long."), says("Short."))
+    tmux.type("Look at this: ")
+    tmux.paste("".join(f"log line {number}\n" for number in range(10_000)))
+    tmux.wait_for("[pasted text 1: 10,001 lines]")
+    tmux.keys("Enter")
+    tmux.wait_for("That is long.")
+    assert "log line 0\\n" in chatting.sent and "log line 9999" in chatting.sent
+    tmux.paste("two\nlines")
+    tmux.wait_for("two", "lines")
+    tmux.keys("Enter")
+    tmux.wait_for("Short.")
+    assert "'two\\nlines'" in chatting.sent and chatting.sent.count("log line 77\\n") == 1
+
+
+def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:
+    (chatting.project / "src").mkdir()
+    (chatting.project / "src/application.py").touch()
+    tmux = chatting.will_answer(says("Two lines."), says("Reviewed."))
+    tmux.type("first line")
+    tmux.keys("M-Enter")
+    tmux.type("second line, see @src/app")
+    tmux.keys("Tab")
+    tmux.wait_for("@src/application.py")
+    tmux.keys("Enter")
+    tmux.wait_for("Two lines.")
+    assert "first line\\nsecond line, see @src/application.py" in chatting.sent
+    tmux.say("/review the last commit")
+    tmux.wait_for("Reviewed.")
+    assert "/review the last commit" in chatting.sent and "Review the last commit with care." in chatting.sent
+    tmux.type("/rev")
+    tmux.wait_for("look at a change")
+    tmux.keys("C-c")
+
+
+@in_tmux
+def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
+    """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""
+    words = [chat_words(None)[0], "chat"]
+    with Tmux(words, cwd=project) as tmux:
+        tmux.wait_for("Which model may answer here", "1  the built-in one", "claude-sonnet-5-5 by anthropic")
+        tmux.keys("1")
+        tmux.wait_for("Kept in", "memdir chat · builtin", "no LLM")
+        tmux.say("From now on, release notes go to the docs team first: legal had to recall them.")
+        tmux.wait_for("Memory saved: feedback_", "F5 undo")
+        tmux.keys("F4")
+        tmux.wait_for("+type: feedback")
+        tmux.keys("F5")
+        tmux.wait_for("Taken back:")
+        assert open_memory(project).list() == []
+        tmux.say("/remember Deploys are frozen until 2027-03-01, because of the auditors")
+        tmux.wait_for("Remembered: project_")
+        tmux.say("/clear")
+        tmux.wait_for("A new conversation")
+        tmux.say("May I deploy on Monday?")
+        tmux.wait_for("recalled project_deploys_are_frozen")
+        tmux.wipe()
+        tmux.keys("F3")
+        tmux.wait_for("because of the auditors")
+        tmux.keys("F2")
+        tmux.wait_for("Nothing runs in the background")
+        tmux.keys("Escape")
+        tmux.wait_for("Nothing runs in the background", gone=True)
+        tmux.say("/btw what about auditors?")
+        tmux.wait_for("beside the conversation:")
+        tmux.say("/forget deploys")
+        tmux.wait_for("Forgotten: project_")
+        tmux.say("/memory off")
+        tmux.wait_for("Memory is off in this conversation")
+        tmux.say("/nonsense")
+        tmux.wait_for("there is no command /nonsense")
+        tmux.say("/exit")
+        tmux.wait_for("ended with 0")
+    with Tmux(words, cwd=project) as tmux:
+        tmux.wait_for("memdir chat · builtin")
+        assert "Which model" not in tmux.all
+
+
+def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:
+    """The start is measured by `make bench-chat`; this is what keeps it short."""
+    code = (
+        "import sys, memdir.cli.entry, memdir.cli.context, memdir.chat.command, memdir.chat.terminal\n"
+        "late = ('rich', 'anthropic', 'openai', 'memdir.chat.host', 'memdir.session', 'memdir.agent.loop')\n"
+        "print([name for name in late if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_in_a_bare_pty_it_starts_streams_asks_and_ends(project: Path) -> None:
+    with ProviderServer(script(calls(("Bash", {"command": "touch made"})), says("It is made."))) as server:
+        _in_a_pty(server, project)
+
+
+def _in_a_pty(server: ProviderServer, project: Path) -> None:
+    environment = {**os.environ, "ANTHROPIC_API_KEY": KEY, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    words = chat_words(server)
+    with Terminal(words, cwd=project, environment=environment) as terminal:
+        terminal.wait_for("memdir chat")
+        terminal.say("Make it.")
+        terminal.wait_for("always for this command")
+        assert not (project / "made").exists()
+        terminal.type("1")
+        terminal.wait_for("It is made.")
+        assert (project / "made").exists()
+        terminal.type("\x04")
+        terminal.wait_for("goes on with this conversation")
+        terminal.end()

@@ -1,0 +1,70 @@
+"""A chat that goes on all day: memory, open files, threads and processes stay what they were. `make test-chat-soak`
+takes 500 turns, the default run a few."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memdir import open_memory
+from tests.chat.hosts import QUIET, Person, host_of
+
+TURNS = int(os.environ.get("CHAT_SOAK_TURNS", "24"))
+GROWTH_BYTES = 40_000  # a turn, at most: what a turn leaves in the indexes and caches of a store that grows with it
+SAID = (
+    "Look at part {n} of the importer, please.",
+    "What do we know about deploys?",
+    "From now on, name branches of area {n} after their ticket: reviewers look for it.",
+    "The log says: {log}",
+    "We decided that module {n} goes to the platform team, because they run it.",
+)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a process holds."""
+
+    resident: int
+    files: int
+    threads: int
+    children: int
+
+    @staticmethod
+    def now() -> Footprint:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        files = len(os.listdir("/proc/self/fd"))
+        return Footprint(pages * os.sysconf("SC_PAGE_SIZE"), files, threading.active_count(), len(children))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc here to look at")
+@pytest.mark.timeout(1800)
+async def test_a_long_chat_stays_flat(project: Path) -> None:
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin", "model.contextTokens": "30000"})
+    memory.add("Deploys are frozen until 2027-03-01, because the auditors are in the house.")
+    person = Person()
+    before = None
+    async with host_of(memory, person) as host:
+        for turn in range(TURNS):
+            said = SAID[turn % len(SAID)].format(n=turn, log=f"line {turn} " * 400)
+            end = await host.say(said)
+            assert end.ending == "done", end.failure
+            await host.session.extraction.drain()
+            await host.session.session_memory.settle()
+            person.told.clear()
+            if turn == TURNS // 3:
+                before = Footprint.now()
+        after = Footprint.now()
+        assert before is not None
+        assert after.resident - before.resident < GROWTH_BYTES * TURNS + 20_000_000, (before, after)
+        assert (after.files - before.files, after.threads - before.threads) <= (2, 1), (before, after)
+        assert after.children <= before.children
+        assert len(host.conversation.messages) < 250, "it was compacted on the way"
+    print(f"\n{TURNS} turns: {before} → {after}")
+    assert memory.list(), "and it learned"

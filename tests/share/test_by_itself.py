@@ -1,0 +1,107 @@
+"""When a sync happens by itself: at the start of a session, after changes, at its end; in the library and by hooks."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from memdir import open_memory
+from memdir.memdir import MemDir
+from memdir.model.scripted import ScriptedModel, says
+from memdir.settings_file import put_setting
+from memdir.share.behind import TeamBehind
+from memdir.share.team import Address
+from tests.hooks.agents import Agent, wait_for
+from tests.hooks.conftest import MakeAgent, make_agent  # noqa: F401 - a fixture
+from tests.share.remotes import FolderPlace, Member, member, memory_text
+
+
+@pytest.fixture
+def bob(tmp_path: Path) -> Member:
+    """A teammate."""
+    import time
+
+    bob = member(FolderPlace(tmp_path / "remote"), "bob", tmp_path, time.time)
+    bob.put("deploys.md", memory_text("deploys", "Deploys go out on Tuesdays."))
+    bob.sync()
+    return bob
+
+
+def joined(project: Path, bob: Member, **more: ScriptedModel) -> MemDir:
+    put_setting(open_memory(project).layout.local_settings, "team.remote", str(Address("folder", bob.where)))
+    put_setting(open_memory(project).layout.local_settings, "team.enabled", True)
+    memory = open_memory(project, **more)  # type: ignore[arg-type]
+    memory.start()
+    return memory
+
+
+async def test_a_session_pulls_when_it_starts_and_pushes_when_it_ends(project: Path, bob: Member) -> None:
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
+    shared = Path(memory.place.team().root)
+    async with memory.session("monday"):
+        assert memory.sync().problem == "", "the one in the background is waited for"
+        assert (shared / "deploys.md").exists()
+        memory.add("Tests need Redis", name="redis", scope="team")
+        (shared / "deploys.md").write_text(memory_text("deploys", "Deploys go out on Fridays."))
+    await memory.close()
+    bob.sync()
+    assert "project_redis.md" in bob.files() and "Fridays" in bob.read("deploys.md")
+
+
+async def test_a_session_goes_on_without_its_remote(project: Path, bob: Member, tmp_path: Path) -> None:
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
+    (tmp_path / "remote").rename(tmp_path / "away")
+    async with memory.session("monday") as session:
+        assert session.prompt()
+    await memory.close()
+    assert memory.sync().reason == "offline"
+
+
+async def test_a_session_in_which_memory_is_off_syncs_nothing(project: Path, bob: Member) -> None:
+    """S5."""
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
+    async with memory.session("monday") as session:
+        memory.sync()  # the one in the background is waited for
+        await session.toggle(is_on=False)
+        Path(memory.place.team().root, "late.md").write_text(memory_text("late", "Written while it is off."))
+    await memory.close()
+    bob.sync()
+    assert "late.md" not in bob.files()
+
+
+def test_several_changes_are_one_push_and_take_nothing_in() -> None:
+    told: list[bool] = []
+    is_done = threading.Event()
+
+    def sync(pushes_only: bool) -> None:
+        told.append(pushes_only)
+        is_done.set()
+
+    behind = TeamBehind(sync, debounce_seconds=0.05)
+    for _ in range(5):
+        behind.changed()
+    assert is_done.wait(10) and told == [True]
+    behind.close()
+    assert told == [True, False]
+
+
+def test_hooks_pull_at_the_start_and_give_at_the_end(
+    make_agent: MakeAgent,  # noqa: F811 - the fixture
+    project: Path,
+    bob: Member,
+) -> None:
+    memory = joined(project.resolve(), bob)
+    agent: Agent = make_agent("claude")
+    shared = Path(memory.place.team().root)
+    agent.start()
+    wait_for((shared / "deploys.md").exists)
+    memory.add("Tests need Redis", name="redis", scope="team")
+    agent.hook("end", reason="exit")
+
+    def has_it() -> bool:
+        bob.sync()
+        return "project_redis.md" in bob.files()
+
+    wait_for(has_it)

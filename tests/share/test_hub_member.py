@@ -1,0 +1,101 @@
+"""A member of a team on a real hub: joins by a token that no argument holds, sees a change at once, loses what was
+purged (E4, E7)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir import open_memory
+from tests.conftest import Ran
+from tests.hub.servers import Client, HubServer
+from tests.share.remotes import HubPlace, member, memory_text
+
+Memdir = Callable[..., Ran]
+SEEN_SECONDS = 10.0  # what a loaded machine is given; the hub itself tells within a second
+
+
+@pytest.fixture
+def hub(hubs: dict[str, HubServer]) -> HubServer:
+    return hubs["hub-sqlite"]
+
+
+@pytest.fixture
+def admin(hub: HubServer) -> Iterator[Client]:
+    admin = hub.team(f"team {time.time()}")
+    yield admin
+    admin.connection.close()
+
+
+def joined(command: str, url: str, token: str, home: Path, project: Path) -> subprocess.CompletedProcess[str]:
+    words = [command, "join", url, "--home", str(home), "--project", str(project)]
+    return subprocess.run(words, input=f"{token}\n", capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_member_joins_by_a_token_that_is_kept_to_oneself(
+    hub: HubServer, admin: Client, memdir_command: str, project: Path, tmp_path: Path
+) -> None:
+    url, token = f"http://127.0.0.1:{hub.port}", hub.member(admin, "Bob").token
+    done = joined(memdir_command, url, token, tmp_path / "bob", project)
+    assert done.returncode == 0 and "Joined hub:" in done.stdout, done.stderr
+    (kept,) = (tmp_path / "bob" / "hub-tokens").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600 and kept.read_text().strip() == token
+    others = [path for path in (tmp_path / "bob").rglob("*") if path.is_file() and path != kept]
+    assert not any(token.encode() in path.read_bytes() for path in others)
+    assert token not in done.stdout + done.stderr
+    memory = open_memory(project, home=tmp_path / "bob")
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    assert memory.sync().sent == ["project_deploys.md"]
+    assert admin.keys() == ["project_deploys.md"]
+    assert admin.manifest()["entries"][0]["by"]["name"] == "Bob"
+
+
+def test_a_wrong_token_joins_nothing(hub: HubServer, memdir_command: str, project: Path, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{hub.port}"
+    done = joined(memdir_command, url, "mdh_" + "x" * 43, tmp_path / "eve", project)
+    assert done.returncode == 16 and "xxxx" not in done.stdout + done.stderr
+    assert not open_memory(project, home=tmp_path / "eve").has_team
+    assert not (tmp_path / "eve" / "hub-tokens").exists()
+
+
+def test_whoever_watches_sees_a_change_at_once(
+    hub: HubServer, admin: Client, memdir_command: str, project: Path, tmp_path: Path
+) -> None:
+    url = f"http://127.0.0.1:{hub.port}"
+    joined(memdir_command, url, hub.member(admin, "Bob").token, tmp_path / "bob", project)
+    words = [memdir_command, "sync", "--watch", "--home", str(tmp_path / "bob"), "--project", str(project)]
+    watching = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert watching.stdout and b"Nothing was sent" in watching.stdout.readline()
+        admin.put("freeze.md", memory_text("freeze", "No deploys this week."))
+        file = Path(open_memory(project, home=tmp_path / "bob").place.team().root, "freeze.md")
+        until = time.monotonic() + SEEN_SECONDS
+        while not file.exists():
+            assert time.monotonic() < until, "nobody saw it"
+            time.sleep(0.02)
+    finally:
+        os.kill(watching.pid, signal.SIGINT)
+        watching.communicate(timeout=30)
+
+
+def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    ann.put("hers.md", memory_text("hers", "What Ann said."))
+    ann.sync()
+    bob.put("his.md", memory_text("his", "What Bob said."))
+    bob.sync()
+    bob.put("hers.md", bob.read("hers.md") + "\nAnd what Bob added.\n")
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    assert bob.sync().deleted == ["hers.md"]
+    assert bob.files().keys() == {"his.md"}
+    place.admin.connection.close()

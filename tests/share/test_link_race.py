@@ -1,0 +1,74 @@
+"""A folder that is swapped for a link to somewhere else, again and again, while memories are written there (E3).
+
+A second by default; a minute with `make test-share`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import MemdirError
+from memdir.store.history import Origin
+from tests.share.conftest import Team
+from tests.share.remotes import TeamPlace, memory_text
+
+SECONDS = 60.0 if os.environ.get("SHARE_TESTS") == "all" else 1.5
+
+
+@contextmanager
+def swapping(folder: Path, outside: Path, aside: Path) -> Iterator[None]:
+    """Another process that puts a link in the place of a folder and takes it away again, as fast as it can."""
+    child = os.fork()
+    if child == 0:
+        while True:
+            with suppress(OSError):
+                os.rename(folder, aside)
+            with suppress(OSError):
+                os.symlink(outside, folder)
+            with suppress(OSError):
+                os.unlink(folder)
+            with suppress(OSError):
+                os.rename(aside, folder)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_nothing_is_written_or_read_outside(team: Team, place: TeamPlace, tmp_path: Path) -> None:
+    ann, bob = team("ann", "bob")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine.md").write_text(memory_text("mine", "Nobody's business."))
+    for number in range(5):
+        (outside / f"m{number}.md").write_text(memory_text("mine", "Nobody's business."))
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    for number in range(5):
+        bob.put(f"sub/m{number}.md", memory_text(f"m{number}", "First."))
+    bob.sync()
+    ann.sync()
+    until, rounds, written = time.monotonic() + SECONDS, 0, 0
+    with swapping(ann.root / "sub", outside, tmp_path / "aside"):
+        while time.monotonic() < until:
+            rounds += 1
+            key = f"sub/m{rounds % 5}.md"
+            with suppress(MemdirError, OSError), ann.store.changing(Origin("cli"), "write") as change:
+                if rounds % 3:
+                    change.write(key, memory_text("m", f"Round {rounds}.").encode())
+                else:
+                    change.delete(key)
+                written += 1
+            if not rounds % 10:
+                with suppress(MemdirError, OSError):
+                    ann.sync()
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+    assert not any(b"Nobody's business" in data for data in place.contents())
+    assert written

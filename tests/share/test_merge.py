@@ -1,0 +1,151 @@
+"""What becomes of two texts of one memory, and of a folder that a program copies between machines (E4, E7)."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from memdir.share.known import KnownTeam
+from memdir.share.merge import Settled, beside, settle
+from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remotes.folder import FolderRemote
+from memdir.share.sync import MAX_BY_HAND
+from tests.share.conftest import Team
+from tests.share.remotes import FolderPlace, member, memory_text
+from tests.share.test_sync import in_step, shared
+
+A, B, C = b"one\n\ntwo\n", b"ONE\n\ntwo\n", b"one\n\nTWO\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "text", "second"),
+    [
+        (A, A, B, B, None),
+        (A, B, A, B, None),
+        (A, B, C, b"ONE\n\nTWO\n", None),
+        (A, B, b"eins\n\ntwo\n", b"eins\n\ntwo\n", B),
+        (A, None, B, B, None),
+        (A, B, None, B, None),
+        (A, A, None, None, None),
+        (A, None, A, None, None),
+        (A, None, None, None, None),
+        (None, B, C, C, B),
+        (None, B, B, B, None),
+        (None, None, C, C, None),
+        (None, B, None, B, None),
+    ],
+)
+def test_two_changes_are_one_text_or_both_are_kept(
+    base: bytes | None, ours: bytes | None, theirs: bytes | None, text: bytes | None, second: bytes | None
+) -> None:
+    assert settle(base, ours, theirs) == Settled(text, second)
+
+
+def test_a_second_text_never_takes_the_place_of_another() -> None:
+    """Neither of the first, nor of one that somebody went on writing in."""
+    name, data = beside("a.md", A, {}.get)
+    assert name == f"a.conflict-{digest_of(A)[:8]}.md" and b"conflict-with: a.md" in data
+    again, _ = beside("a.md", A, {name: data}.get)
+    assert again == name, "the same text has one place"
+    other, _ = beside("a.md", A, {name: b"edited"}.get)
+    assert other == f"a.conflict-{digest_of(A)[:16]}.md"
+    own = f"a.conflict-{digest_of(data)[:8]}.md"
+    assert beside(own, data, {}.get)[0] != own
+
+
+def test_what_was_not_taken_in_is_not_written_over(team: Team) -> None:
+    """A version that is refused here leaves the older text on the disk, which is no change of ours."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "First."))
+    bob.caps = type(bob.caps)(entry_bytes=100)
+    ann.put("a.md", memory_text("a", "x" * 200))
+    ann.sync()
+    assert bob.sync().left_out["a.md"].reason == "too_large"
+    assert bob.sync().sent == [] and "x" * 200 in ann.read("a.md")
+    ann.sync()
+    assert "x" * 200 in ann.read("a.md") and "First." in bob.read("a.md")
+
+
+def test_many_files_that_vanish_at_once_are_an_accident(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    count = 3 * MAX_BY_HAND
+    shared(ann, bob, **{f"m{number:02}": memory_text(f"m{number}", f"text {number}") for number in range(count)})
+    for path in sorted(ann.root.glob("m*.md"))[: MAX_BY_HAND + 1]:
+        path.unlink()
+    assert ann.sync().sent_deletions == [] and len(in_step(ann, bob)) == count
+
+
+def test_a_folder_that_a_program_copies_converges_in_whatever_order_files_arrive(tmp_path: Path) -> None:
+    """Two machines, each with its own copy of the folder, in which lists arrive before texts and late."""
+    here, there = FolderPlace(tmp_path / "here"), FolderPlace(tmp_path / "there")
+    ann, bob = (member(place, name, tmp_path, time.time) for place, name in ((here, "ann"), (there, "bob")))
+
+    def copied(*parts: str) -> None:
+        for source, target in ((here, there), (there, here)):
+            for part in parts:
+                for path in Path(source.where, part).glob("*"):
+                    to = Path(target.where, part, path.name)
+                    to.parent.mkdir(exist_ok=True)
+                    if part == "texts" or path.stem in str(source_of(source)):
+                        shutil.copyfile(path, to)
+
+    def source_of(place: FolderPlace) -> str:
+        remote = (ann if place is here else bob).remote
+        assert isinstance(remote, FolderRemote)
+        return f"{remote._member}.json"
+
+    ann.put("a.md", memory_text("a", "First.\n\nSecond.\n\nThird."))
+    ann.sync()
+    copied("members")
+    assert bob.sync().taken == [], "its text is still on its way"
+    copied("texts")
+    assert bob.sync().taken == ["a.md"]
+    ann.put("a.md", ann.read("a.md").replace("First", "Ann's"))
+    bob.put("a.md", bob.read("a.md").replace("Third", "Bob's"))
+    ann.sync()
+    bob.sync()
+    copied("texts", "members")
+    ann.sync()
+    bob.sync()
+    assert ann.files() == bob.files() and list(ann.files()) == ["a.md"]
+    assert "Ann's" in ann.read("a.md") and "Bob's" in ann.read("a.md")
+    ann.put("a.md", ann.read("a.md").replace("Second", "Ann says so"))
+    bob.put("a.md", bob.read("a.md").replace("Second", "Bob says so"))
+    for _ in range(2):
+        ann.sync()
+        bob.sync()
+        copied("members", "texts")
+    ann.sync()
+    bob.sync()
+    assert ann.files() == bob.files() and len(ann.files()) == 2
+
+
+def test_a_note_that_is_damaged_costs_no_text(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "First."), b=memory_text("b", "Second."))
+    Path(bob.store.place.known_of_team).write_bytes(b'{"remote": 7, "memories": [')
+    bob.put("a.md", memory_text("a", "Bob's."))
+    files = in_step(bob, ann)
+    assert "Bob's." in str(files) and "First." in str(files) and "Second." in str(files)
+    assert KnownTeam.load(bob.store.place, bob.where).here()
+
+
+def test_a_text_that_is_not_what_the_remote_says_is_left_out(team: Team) -> None:
+    class Lying:
+        def pull(self, known: Manifest) -> Delta:
+            del known
+            return Delta({"a.md": Version(digest_of(b"other"), "eve")}, {"a.md": b"something\n"}, "1")
+
+        def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+            del delta, expected
+            return PushResult()
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+    (ann,) = team("ann")
+    ann.remote = Lying()
+    assert "a.md" in ann.sync().left_out and ann.files() == {}

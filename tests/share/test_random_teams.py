@@ -1,0 +1,285 @@
+"""Members who write, delete, rename, lose and forget at random, cut off and killed, with clocks that lie (E4, E5).
+
+At the end all hold the same, every write that was acknowledged or still lay on somebody's disk is there unless somebody
+who had seen it took it out, no byte of a secret is in the remote, and nothing outside `team/` was touched. A short part
+by default, all of it with `make test-share`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from memdir.errors import MemdirError, RemoteError
+from memdir.share.known import KnownTeam
+from memdir.share.remote import Delta, Manifest, PushResult, Remote
+from memdir.store.history import Origin
+from memdir.store.memories import forget_memories
+from tests.security.fakes import github_token
+from tests.share.conftest import KINDS, MakePlace
+from tests.share.remotes import Member, TeamPlace, member, memory_text
+
+ALL = os.environ.get("SHARE_TESTS") == "all"
+MEMBERS = ("ann", "bob", "cleo", "dan", "eve") if ALL else ("ann", "bob", "cleo")
+STEPS, EXAMPLES = (200, 5) if ALL else (25, 1)
+LEAK = "leak.md"  # it never leaves
+NAMES = ("deploys.md", "Deploys.md", "tests.md", "sub/redis.md", "freeze.md", "müller.md")
+DAY = 86_400
+
+
+class Wire:
+    """The way to a remote: it can be cut, and an answer can be lost after the remote has done what it was asked."""
+
+    def __init__(self, remote: Remote) -> None:
+        self.remote = remote
+        self.is_cut = False
+        self.loses_answers = 0
+
+    def pull(self, known: Manifest) -> Delta:
+        if self.is_cut:
+            raise RemoteError("cut off")
+        return self.remote.pull(known)
+
+    def close(self) -> None:
+        self.remote.close()
+
+    def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+        if self.is_cut:
+            raise RemoteError("cut off")
+        result = self.remote.push(delta, expected=expected)
+        if self.loses_answers:
+            self.loses_answers -= 1
+            raise RemoteError("the answer was lost")
+        return result
+
+
+class RandomTeam(RuleBasedStateMachine):
+    """One team; what it needs is put into the class by the test."""
+
+    folder: Path
+    place: TeamPlace
+    count = 0
+
+    @initialize()
+    def meet(self) -> None:
+        RandomTeam.count += 1
+        self.home = self.folder / f"run{RandomTeam.count}"
+        self.team = self.make_team()
+        self.members = [self.joined(name, number) for number, name in enumerate(MEMBERS)]
+        self.written: set[str] = set()
+        self.removed: set[str] = set()
+        self.acknowledged: set[str] = set()
+        self.number = 0
+        self.outside = {path: path.read_bytes() for path in self.beside()}
+
+    def make_team(self) -> TeamPlace:
+        raise NotImplementedError
+
+    def joined(self, name: str, number: int) -> Member:
+        skew = (number - 2) * 400 * DAY  # years ahead and behind
+        one = member(self.team, name, self.home, lambda: time.time() + skew)
+        one.remote = Wire(one.remote)
+        (one.root.parent / "private.md").write_text(memory_text("private", "Mine alone."))
+        return one
+
+    def beside(self) -> list[Path]:
+        """What is nobody's business: what lies beside the team's directory."""
+        return [one.root.parent / "private.md" for one in self.members] if hasattr(self, "members") else []
+
+    # What members do
+
+    def token(self, who: Member) -> str:
+        self.number += 1
+        token = f"w{self.number:04}-{who.name}"
+        self.written.add(token)
+        return token
+
+    def tokens(self, text: str) -> set[str]:
+        return {token for token in self.written if token in text}
+
+    def own(self, who: Member) -> dict[str, str]:
+        """What a member has that may travel."""
+        return {key: text for key, text in who.files().items() if key != LEAK}
+
+    def drop(self, who: Member, key: str) -> None:
+        self.removed |= self.tokens(who.read(key))
+
+    who = st.integers(0, len(MEMBERS) - 1)
+    name = st.sampled_from(NAMES)
+
+    @rule(who=who, name=name)
+    def write(self, who: int, name: str) -> None:
+        one = self.members[who]
+        if (one.root / name).exists():
+            return
+        if any(key.casefold() == name.casefold() for key in one.files()):
+            return  # a person sees that there is one
+        known = KnownTeam.load(one.store.place, one.where).text(name)  # lost here, and written anew: an edit of that
+        self.removed |= self.tokens((known or b"").decode())
+        text = "\n\n".join([f"slot: {self.token(one)}", "A line that nobody changes.", f"end: {self.token(one)}"])
+        one.put(name, memory_text(name, text))
+
+    @rule(who=who, pick=st.integers(0, 20), place=st.sampled_from(["slot", "end", "append"]))
+    def edit(self, who: int, pick: int, place: str) -> None:
+        one = self.members[who]
+        if not (files := self.own(one)):
+            return
+        key = sorted(files)[pick % len(files)]
+        lines = files[key].split("\n")
+        token = self.token(one)
+        for number, line in enumerate(lines):
+            if line.startswith(f"{place}: "):
+                self.removed |= self.tokens(line)
+                lines[number] = f"{place}: {token}"
+                break
+        else:
+            lines.insert(len(lines) - 1, f"more: {token}")
+        one.put(key, "\n".join(lines))
+
+    @rule(who=who, pick=st.integers(0, 20), by_hand=st.booleans())
+    def delete(self, who: int, pick: int, by_hand: bool) -> None:
+        one = self.members[who]
+        if not (files := self.own(one)):
+            return
+        key = sorted(files)[pick % len(files)]
+        self.drop(one, key)
+        if by_hand:
+            (one.root / key).unlink()
+        else:
+            forget_memories(one.store, [key], origin=Origin("cli", trust="user"))
+
+    @rule(who=who, pick=st.integers(0, 20), name=name)
+    def rename(self, who: int, pick: int, name: str) -> None:
+        one = self.members[who]
+        files = self.own(one)
+        if not files or any(key.casefold() == name.casefold() for key in files):
+            return
+        known = KnownTeam.load(one.store.place, one.where).text(name)
+        self.removed |= self.tokens((known or b"").decode())
+        (one.root / name).parent.mkdir(exist_ok=True)
+        os.rename(one.root / sorted(files)[pick % len(files)], one.root / name)
+
+    @rule(who=who)
+    def leak(self, who: int) -> None:
+        self.members[who].put(LEAK, memory_text("leak", f"The token is {github_token()}"))
+
+    @rule(who=who, half=st.booleans())
+    def lose(self, who: int, half: bool) -> None:
+        """A disk, or a half of it, is gone; what was not sent yet is gone with it. The next sync notices."""
+        one = self.members[who]
+        files = sorted(self.own(one))
+        known = KnownTeam.load(one.store.place, one.where)
+        there = [key for key in known.here() if key in files]
+        texts = {key: one.read(key) for key in (there[: (len(there) + 1) // 2] if half else files)}
+        for key in texts:
+            (one.root / key).unlink()
+        lost = set(one.syncing().lost(known)) if half else set(texts)  # less than a half goes as if by hand
+        for key, text in texts.items():
+            tokens = self.tokens(text) - (self.acknowledged if key in lost else set())
+            self.removed |= {token for token in tokens if key not in lost or not self.lies_elsewhere(token, one)}
+        if not half:
+            shutil.rmtree(one.root, ignore_errors=True)
+        one.sync()
+
+    def lies_elsewhere(self, token: str, but: Member) -> bool:
+        return any(token in text for one in self.members if one is not but for text in one.files().values())
+
+    # What happens to them
+
+    @rule(who=who)
+    def sync(self, who: int) -> None:
+        one = self.members[who]
+        report = one.sync()
+        if not report.problem and not report.waiting and report.reason != "conflict":
+            for key, text in one.files().items():
+                if key not in report.left_out:
+                    self.acknowledged |= self.tokens(text)
+
+    @rule(who=who)
+    def push(self, who: int) -> None:
+        self.members[who].sync(pushes_only=True)
+
+    @rule(who=who, is_cut=st.booleans())
+    def cut(self, who: int, is_cut: bool) -> None:
+        self.wire(who).is_cut = is_cut
+
+    @rule(who=who)
+    def lose_an_answer(self, who: int) -> None:
+        self.wire(who).loses_answers = 1
+
+    def wire(self, who: int) -> Wire:
+        wire = self.members[who].remote
+        assert isinstance(wire, Wire)
+        return wire
+
+    @rule(who=who, after=st.floats(0, 0.25))
+    def kill(self, who: int, after: float) -> None:
+        """A sync in a process of its own, killed somewhere."""
+        one = self.members[who]
+        child = os.fork()
+        if child == 0:
+            try:
+                one.remote = self.team.open(one.name, one.store.place, one.clock)
+                one.sync()
+            except MemdirError:
+                pass
+            finally:
+                os._exit(0)
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    # What must be so
+
+    def teardown(self) -> None:
+        if not hasattr(self, "members"):
+            return
+        for one in self.members:
+            wire = one.remote
+            assert isinstance(wire, Wire)
+            wire.is_cut, wire.loses_answers = False, 0
+        left = {token for one in self.members for text in self.own(one).values() for token in self.tokens(text)}
+        for _ in range(3):
+            for one in self.members:
+                report = one.sync()
+                assert not report.problem, report.problem
+        files = [self.own(one) for one in self.members]
+        assert all(one == files[0] for one in files), [sorted(one) for one in files]
+        text = "\n".join(files[0].values())
+        lost = {token for token in (self.acknowledged | left) - self.removed if token not in text}
+        assert lost == set(), sorted(lost)
+        assert not any(github_token().encode() in data for data in self.team.contents())
+        assert {path.read_text() for path in self.beside()} == {memory_text("private", "Mine alone.")}
+        assert all(len({key.casefold() for key in one}) == len(one) for one in files)
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ("folder", "git", "hub-sqlite"))
+def test_a_random_team_converges_and_loses_nothing(kind: str, make_place: MakePlace, tmp_path: Path) -> None:
+    class Machine(RandomTeam):
+        folder = tmp_path
+
+        def make_team(self) -> TeamPlace:
+            return make_place(kind, self.home / f"remote{random.random()}")
+
+    # Without shrinking by default: a sync is a matter of tenths of a second, and what failed is told step by step.
+    phases = (Phase.explicit, Phase.reuse, Phase.generate)
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=phases,
+            derandomize=not ALL,
+        ),
+    )

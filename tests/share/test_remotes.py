@@ -1,0 +1,112 @@
+"""What every remote has to do (E4, E7): ten contracts, for a folder, a git repository and a hub alike."""
+
+from __future__ import annotations
+
+from memdir.share.remote import GONE, Delta, Manifest, Remote, Version, digest_of
+from tests.share.conftest import Team
+
+SAVED = 1_700_000_000.0
+
+
+def delta(author: str = "ann", **texts: bytes | None) -> Delta:
+    found = {f"{name}.md": text for name, text in texts.items()}
+    versions = {key: Version(GONE if text is None else digest_of(text), author, SAVED) for key, text in found.items()}
+    return Delta(versions, {key: text for key, text in found.items() if text is not None})
+
+
+def known(remote: Remote, before: Manifest | None = None) -> Manifest:
+    """What is known after a pull."""
+    before = before or Manifest()
+    found = remote.pull(before)
+    return Manifest({**before.versions, **found.versions}, found.revision)
+
+
+def test_1_an_empty_remote_has_nothing(team: Team) -> None:
+    (ann,) = team("ann")
+    found = ann.remote.pull(Manifest())
+    assert (dict(found.versions), found.missing, dict(found.refused)) == ({}, frozenset(), {})
+
+
+def test_2_what_was_put_there_comes_back_with_who_and_when(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    result = ann.remote.push(delta(a=b"one\n"), expected=known(ann.remote))
+    assert list(result.accepted) == ["a.md"] and not result.refused
+    found = bob.remote.pull(Manifest())
+    assert found.texts["a.md"] == b"one\n"
+    assert (found.versions["a.md"].author, found.versions["a.md"].saved) == ("ann", SAVED)
+
+
+def test_3_only_what_differs_is_told(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n", b=b"two\n"), expected=known(ann.remote))
+    seen = known(bob.remote)
+    assert not bob.remote.pull(seen).versions
+    ann.remote.push(delta(b=b"other\n"), expected=known(ann.remote))
+    assert list(bob.remote.pull(seen).versions) == ["b.md"]
+
+
+def test_4_a_write_needs_what_it_was_made_from(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n"), expected=known(ann.remote))
+    stale = known(bob.remote)
+    ann.remote.push(delta(a=b"two\n"), expected=known(ann.remote))
+    result = bob.remote.push(delta("bob", a=b"mine\n"), expected=stale)
+    assert (dict(result.accepted), dict(result.refused)) == ({}, {"a.md": "conflict"})
+    assert known(ann.remote).versions["a.md"].digest == digest_of(b"two\n")
+
+
+def test_5_a_first_write_does_not_go_over_another(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    before = known(bob.remote)
+    ann.remote.push(delta(a=b"one\n"), expected=known(ann.remote))
+    assert bob.remote.push(delta("bob", a=b"mine\n"), expected=before).refused == {"a.md": "conflict"}
+
+
+def test_6_a_deletion_is_told_and_needs_the_same(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n", b=b"two\n"), expected=known(ann.remote))
+    seen = known(bob.remote)
+    assert list(ann.remote.push(delta(a=None), expected=known(ann.remote)).accepted) == ["a.md"]
+    found = bob.remote.pull(seen)
+    assert {key: version.digest for key, version in found.versions.items()} == {"a.md": GONE}
+    stale = Manifest({"b.md": Version(digest_of(b"older\n"))}, "")
+    assert bob.remote.push(delta("bob", b=None), expected=stale).refused == {"b.md": "conflict"}
+
+
+def test_7_what_was_deleted_can_be_written_anew(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n"), expected=known(ann.remote))
+    ann.remote.push(delta(a=None), expected=known(ann.remote))
+    seen = known(bob.remote)
+    assert list(bob.remote.push(delta("bob", a=b"again\n"), expected=seen).accepted) == ["a.md"]
+    assert known(ann.remote).versions["a.md"].digest == digest_of(b"again\n")
+
+
+def test_8_the_same_write_twice_is_one(team: Team) -> None:
+    """An answer may be lost: whoever asks again is not refused, or finds the very text there with the next pull."""
+    (ann,) = team("ann")
+    before = known(ann.remote)
+    ann.remote.push(delta(a=b"one\n"), expected=before)
+    result = ann.remote.push(delta(a=b"one\n"), expected=before)
+    assert set(result.refused.values()) <= {"conflict"}
+    assert known(ann.remote).versions["a.md"].digest == digest_of(b"one\n")
+
+
+def test_9_names_in_all_scripts_and_texts_of_all_sizes_come_through(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    texts = {
+        "müller": "ünïcode\r\nzwei\n".encode(),
+        "подсказка": b"x" * 60_000,
+        "deep/er/file": b"",
+        "with space": b"no newline",
+    }
+    result = ann.remote.push(delta(**texts), expected=known(ann.remote))
+    assert not result.refused
+    assert bob.remote.pull(Manifest()).texts == {f"{name}.md": text for name, text in texts.items()}
+
+
+def test_10_many_travel_at_once(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    texts = {f"m{number:03}": f"text {number}\n".encode() for number in range(250)}
+    assert len(ann.remote.push(delta(**texts), expected=known(ann.remote)).accepted) == 250
+    assert len(bob.remote.pull(Manifest()).texts) == 250

@@ -1,0 +1,416 @@
+"""Two and more members on real remotes: what both changed, was deleted, lost, renamed, secret, too much (E4, E5)."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from memdir.share.conflicts import conflicts_in, resolve
+from memdir.share.judge import TeamCaps
+from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.store.history import Origin
+from memdir.store.memories import forget_memories
+from memdir.store.topic import Topic
+from memdir.store.undo import undo
+from tests.security.fakes import github_token
+from tests.share.conftest import Team
+from tests.share.remotes import Member, TeamPlace, memory_text
+
+BODY = "First line.\n\nSecond line.\n\nThird line.\n"
+
+
+def in_step(*members: Member) -> dict[str, str]:
+    """All members sync until nothing moves, and hold the same."""
+    for _ in range(2):
+        for one in members:
+            one.sync()
+    first, *others = [one.files() for one in members]
+    for other in others:
+        assert other == first
+    return first
+
+
+def shared(*members: Member, **texts: str) -> None:
+    for key, text in texts.items():
+        members[0].put(f"{key}.md", text)
+    in_step(*members)
+
+
+def forget(member: Member, key: str) -> None:
+    forget_memories(member.store, [key], origin=Origin("cli", trust="user"))
+
+
+def test_what_one_shares_the_others_have_with_its_line_and_its_age(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("deploys.md", memory_text("deploys", BODY))
+    os.utime(ann.root / "deploys.md", (1e9, 1e9))
+    ann.sync()
+    assert bob.sync().taken == ["deploys.md"]
+    assert bob.read("deploys.md") == ann.read("deploys.md")
+    assert (bob.root / "deploys.md").stat().st_mtime == 1e9, "as old as when it was saved (S11)"
+    assert "- [deploys](deploys.md) — about deploys" in (bob.root / "MEMORY.md").read_text()
+    commit = bob.store.history.log("team/deploys.md", limit=1)[0]
+    assert (commit.source, commit.trailers["By"], commit.trailers["Trust"]) == ("team", "ann", "team")
+
+
+def test_changes_to_different_lines_are_put_together(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    ann.put("a.md", ann.read("a.md").replace("First", "Ann's"))
+    bob.put("a.md", bob.read("a.md").replace("Third", "Bob's"))
+    files = in_step(ann, bob)
+    assert list(files) == ["a.md"] and "Ann's line" in files["a.md"] and "Bob's line" in files["a.md"]
+
+
+def test_of_two_changes_to_one_line_both_texts_stay_until_somebody_settles_it(team: Team) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY))
+    ann.put("a.md", ann.read("a.md").replace("Second line", "Ann's word"))
+    bob.put("a.md", bob.read("a.md").replace("Second line", "Bob's word"))
+    files = in_step(ann, bob, cleo)
+    assert len(files) == 2
+    text = "".join(files.values())
+    assert "Ann's word" in text and "Bob's word" in text
+    ((second, first),) = conflicts_in(cleo.store).items()
+    assert first == "a.md" and Topic(files[second].encode()).fields["conflict-with"] == "a.md"
+    wanted = files[second].replace("conflict-with: a.md\n", "")
+    assert resolve(cleo.store, second) == [second]
+    assert in_step(cleo, ann, bob) == {"a.md": wanted}
+    undo(cleo.store)
+    assert len(in_step(cleo, ann, bob)) == 2, "a settled conflict can be taken back"
+    resolve(ann.store, "a.md")
+    assert list(in_step(ann, bob, cleo)) == ["a.md"]
+
+
+def test_an_edit_outlives_a_deletion_whoever_is_first(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    for first, second in ((ann, bob), (bob, ann)):
+        shared(ann, bob, a=memory_text("a", BODY))
+        forget(ann, "a.md")
+        bob.put("a.md", bob.read("a.md").replace("First", "Bob's"))
+        first.sync()
+        second.sync()
+        assert "Bob's line" in in_step(first, second)["a.md"]
+
+
+def test_a_rename_against_an_edit_keeps_both(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, old=memory_text("a", BODY))
+    os.rename(ann.root / "old.md", ann.root / "new.md")
+    ann.put("more.md", memory_text("more", "x"))
+    bob.put("old.md", bob.read("old.md").replace("First", "Bob's"))
+    files = in_step(ann, bob)
+    assert "First line" in files["new.md"] and "Bob's line" in files["old.md"]
+
+
+def test_a_rename_in_capitals_only_is_a_rename(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, deploys=memory_text("a", BODY), other=memory_text("b", BODY))
+    os.rename(ann.root / "deploys.md", ann.root / "Deploys.md")
+    assert sorted(in_step(ann, bob)) == ["Deploys.md", "other.md"]
+
+
+def test_two_memories_whose_names_differ_in_capitals_only_do_not_share_a_name(team: Team) -> None:
+    """On another disk one of them would be written over the other."""
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    ann.put("Deploys.md", memory_text("a", "Ann's deploys."))
+    bob.put("deploys.md", memory_text("b", "Bob's deploys."))
+    ann.sync()
+    bob.sync()
+    files = in_step(ann, bob, cleo)
+    assert len(files) == 2 == len({key.casefold() for key in files})
+    assert "Ann's deploys." in "".join(files.values()) and "Bob's deploys." in "".join(files.values())
+
+
+def test_a_name_that_a_mac_spells_in_its_own_way_is_one_name(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put(unicodedata.normalize("NFD", "müller.md"), memory_text("m", BODY))
+    bob.put(unicodedata.normalize("NFC", "müller.md"), memory_text("m", BODY))
+    assert list(in_step(ann, bob)) == [unicodedata.normalize("NFC", "müller.md")]
+
+
+def test_deletions_reach_everybody_and_new_members_too(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    forget(ann, "a.md")
+    assert ann.sync().sent_deletions == ["a.md"]
+    assert bob.sync().deleted == ["a.md"] and "a.md" not in (bob.root / "MEMORY.md").read_text()
+    (cleo,) = team("cleo")
+    assert list(in_step(ann, bob, cleo)) == ["b.md"]
+
+
+def _wiped(member: Member) -> None:
+    shutil.rmtree(member.root)
+
+
+def _emptied(member: Member) -> None:
+    for path in member.root.rglob("*.md"):
+        path.unlink()
+
+
+def _halved(member: Member) -> None:
+    for path in sorted(member.root.glob("m*.md"))[:7]:
+        path.unlink()
+
+
+def _without_note(member: Member) -> None:
+    _wiped(member)
+    shutil.rmtree(os.path.dirname(member.store.place.known_of_team))
+
+
+def _half_without_texts(member: Member) -> None:
+    _halved(member)
+    shutil.rmtree(member.store.place.texts_of_team)
+
+
+def _without_state(member: Member) -> None:
+    _halved(member)
+    shutil.rmtree(member.store.place.state)
+
+
+@pytest.mark.parametrize("lose", [_wiped, _emptied, _halved, _without_note, _half_without_texts, _without_state])
+def test_a_directory_that_was_lost_deletes_nothing(team: Team, lose: Callable[[Member], None]) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(10)})
+    lose(bob)
+    assert bob.sync().sent_deletions == []
+    assert len(in_step(bob, ann)) == 10
+
+
+def test_a_file_that_was_deleted_by_hand_is_deleted_for_all_where_the_rest_is_there(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(5)})
+    (ann.root / "m1.md").unlink()
+    assert sorted(in_step(ann, bob)) == ["m0.md", "m2.md", "m3.md", "m4.md"]
+
+
+def test_all_can_be_deleted_by_a_word(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    forget(ann, "a.md")
+    forget(ann, "b.md")
+    assert in_step(ann, bob) == {}
+
+
+def test_taking_back_a_pull_deletes_nothing_for_the_others(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    bob.sync()
+    undo(bob.store, bob.store.history.log("team", limit=1)[0].id)
+    assert bob.files() == {}
+    assert sorted(in_step(bob, ann)) == ["a.md", "b.md"]
+
+
+def test_undo_takes_back_what_one_did_oneself_and_not_what_came_from_the_team(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    forget(bob, "a.md")
+    ann.put("c.md", memory_text("c", BODY))
+    ann.sync()
+    bob.sync()
+    undo(bob.store)
+    assert sorted(bob.files()) == ["a.md", "b.md", "c.md"]
+
+
+def secrets() -> dict[str, str]:
+    token = github_token()
+    half = len(token) // 2
+    return {
+        "plain": token,
+        "full_width": "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in token),
+        "zero_width": "\u200b".join(token),
+        "percent": "".join(f"%{ord(c):02X}" for c in token),
+        "percent_twice": quote(quote(token, safe="")).replace("_", "%5F"),
+        "base64": base64.b64encode(f"token: {token} end".encode()).decode(),
+        "bold": f"{token[:half]}****{token[half:]}",
+        "tag": f"{token[:half]}<b></b>{token[half:]}",
+        "comment": f"{token[:half]}<!-- -->{token[half:]}",
+        "entity": "".join(f"&#{ord(c)};" for c in token),
+        "code": f"{token[:half]}``{token[half:]}",
+        "italics": f"{token[:half]}*{token[half:]}*",
+        "emphasis": f"**{token[:half]}**{token[half:]}",
+        "struck": f"{token[:half]}~~{token[half:]}~~",
+        "link": f"[{token[:half]}](x){token[half:]}",
+        "broken": f"{token[:half]}<br/>{token[half:]}",
+        "soft_hyphen": f"{token[:half]}&shy;{token[half:]}",
+        "zero_width_entity": f"{token[:half]}&#8203;{token[half:]}",
+        "second_link": f"{token[:half]}[{token[half:]}](x)",
+        "hex": token.encode().hex(),
+        "unicode": "".join(f"\\u{ord(c):04x}" for c in token),
+        "escaped": token.replace("_", "\\_"),
+        "wrapped": f"{token[:half]}\\\n{token[half:]}",
+    }
+
+
+@pytest.mark.parametrize("part", ["body", "field"])
+def test_a_secret_never_leaves_in_whatever_dress(team: Team, part: str, place: TeamPlace) -> None:
+    ann, bob = team("ann", "bob")
+    values = {form: value for form, value in secrets().items() if part == "body" or "\n" not in value}
+    for form, value in values.items():
+        text = memory_text("x", value) if part == "body" else memory_text("x", "y").replace("about x", value)
+        ann.put(f"leak_{form}.md", text)
+    ann.put("fine.md", memory_text("fine", BODY))
+    report = ann.sync()
+    assert report.sent == ["fine.md"]
+    assert {key for key, one in report.left_out.items() if one.reason == "secret"} == {f"leak_{f}.md" for f in values}
+    for form, value in values.items():
+        told = report.left_out[f"leak_{form}.md"].told
+        assert "github" in told and "line" in told and value not in told and github_token()[:10] not in told
+    assert bob.sync().taken == ["fine.md"]
+    needles = [github_token().encode(), *(value.encode() for value in values.values())]
+    for data in place.contents():
+        assert not any(needle in data for needle in needles)
+    told = [str(event) for event in ann.events.events]
+    assert sum("team.secret_skipped" in one for one in told) == len(values)
+    assert not any(value in one for one in told for value in values.values())
+
+
+@pytest.mark.parametrize("kind", ["folder", "git"])  # a hub takes none
+def test_a_secret_that_somebody_else_put_there_is_not_taken_in(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    data = memory_text("leak", f"The token is {github_token()}").encode()
+    ann.remote.push(Delta({"leak.md": Version(digest_of(data), "ann")}, {"leak.md": data}), expected=Manifest())
+    report = bob.sync()
+    assert report.taken == [] and report.left_out["leak.md"].reason == "secret" and bob.files() == {}
+    assert bob.sync().sent_deletions == [], "and not deleted for the others either"
+
+
+def test_what_is_about_a_person_stays_at_home(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("me.md", memory_text("me", "I know databases.", kind="user"))
+    assert ann.sync().left_out["me.md"].reason == "private"
+    assert bob.sync().taken == []
+
+
+def test_limits_are_told_and_keep_nobody_from_the_rest(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.caps = TeamCaps(entries=3, entry_bytes=1_000, total_bytes=2_000)
+    ann.put("large.md", memory_text("large", "x" * 2_000))
+    for number in range(5):
+        ann.put(f"m{number}.md", memory_text(f"m{number}", "y" * 400))
+    report = ann.sync()
+    assert report.left_out["large.md"].reason == "too_large"
+    assert [one.reason for key, one in report.left_out.items() if key != "large.md"] == ["cap", "cap"]
+    assert len(report.sent) == 3 == len(bob.sync().taken)
+    assert "team.capped" in [event.name for event in ann.events.events]
+    ann.put("m0.md", memory_text("m0", "shorter"))
+    assert ann.sync().sent == ["m0.md"], "what is there can still be changed"
+
+
+def test_it_is_named_why_nothing_was_sent(team: Team) -> None:
+    (ann,) = team("ann")
+    assert ann.sync().reason == "no_change"
+    ann.put("leak.md", memory_text("x", github_token()))
+    assert ann.sync().reason == "secret"
+    reasons = [event.fields["reason"] for event in ann.events.events if event.name == "team.push_suppressed"]
+    assert reasons == ["no_change", "secret"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "git"])
+def test_offline_is_normal_and_nothing_is_lost(team: Team, tmp_path: Path) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    os.rename(tmp_path / "remote", tmp_path / "away")
+    ann.put("b.md", memory_text("b", BODY))
+    forget(ann, "a.md")
+    report = ann.sync()
+    assert (report.reason, sorted(report.waiting)) == ("offline", ["a.md", "b.md"]) and report.problem
+    os.mkdir(tmp_path / "remote")  # a drive that is not mounted is an empty folder
+    assert ann.sync().reason == "offline"
+    assert ann.files().keys() == {"b.md"} and bob.files().keys() == {"a.md"}
+    os.rmdir(tmp_path / "remote")
+    os.rename(tmp_path / "away", tmp_path / "remote")
+    assert list(in_step(ann, bob)) == ["b.md"]
+
+
+def test_a_dry_run_changes_nothing_on_either_side(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    ann.put("new.md", memory_text("new", BODY))
+    bob.put("other.md", memory_text("other", BODY))
+    bob.sync()
+    report = ann.sync(is_dry=True)
+    assert (report.taken, report.sent) == (["other.md"], ["new.md"])
+    assert ann.files().keys() == {"a.md", "new.md"}
+    assert bob.sync().taken == []
+
+
+def test_a_push_alone_takes_nothing_in(team: Team) -> None:
+    """On a change, while somebody may be in the middle of a turn (E4)."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    bob.put("b.md", memory_text("b", BODY))
+    bob.sync()
+    ann.put("c.md", memory_text("c", BODY))
+    report = ann.sync(pushes_only=True)
+    assert report.taken == [] and "b.md" not in ann.files()
+    assert sorted(in_step(ann, bob)) == ["a.md", "b.md", "c.md"]
+
+
+HOSTILE = (
+    "../out.md",
+    "/etc/out.md",
+    "a/../../out.md",
+    "..%2fout.md",
+    "%2e%2e/out.md",
+    "..\\out.md",
+    "C:out.md",
+    "．．/out.md",
+    "a\u2215..\u2215out.md",
+    "nul.md",
+    "CLAUDE.md",
+    "MEMORY.md",
+    ".hidden.md",
+    "-rf.md",
+    "a\0b.md",
+    "x" * 300 + ".md",
+    "out.txt",
+)
+
+
+def test_no_key_of_a_remote_leads_out(team: Team, tmp_path: Path) -> None:
+    """E3 on the way in: whatever a remote's content says, it is judged as if nobody had."""
+    data = memory_text("x", "out").encode()
+
+    class Hostile:
+        def pull(self, known: Manifest) -> Delta:
+            del known
+            return Delta(dict.fromkeys(HOSTILE, Version(digest_of(data), "eve")), dict.fromkeys(HOSTILE, data), "1")
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+        def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
+            del expected
+            return PushResult(dict(delta.versions))
+
+    (ann,) = team("ann")
+    ann.remote = Hostile()
+    before = sorted(path for path in tmp_path.rglob("*") if "memory.state" not in str(path))
+    report = ann.sync()
+    assert report.taken == [] and report.left_out.keys() == set(HOSTILE)
+    assert sorted(path for path in tmp_path.rglob("*") if "memory.state" not in str(path)) == before
+
+
+def test_links_in_the_directory_are_neither_followed_nor_sent(team: Team, tmp_path: Path) -> None:
+    ann, bob = team("ann", "bob")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "private.md").write_text(memory_text("private", "Mine alone."))
+    os.symlink(outside / "private.md", ann.root / "link.md")
+    os.symlink(outside, ann.root / "folder")
+    os.link(outside / "private.md", ann.root / "hard.md")
+    report = ann.sync()
+    assert report.sent == [] and {"hard.md"} <= report.left_out.keys()
+    os.symlink(outside, bob.root / "sub")
+    ann.put("sub/new.md", memory_text("new", BODY))
+    ann.sync()
+    assert "sub/new.md" in bob.sync().left_out
+    assert os.listdir(outside) == ["private.md"]
