@@ -26,6 +26,7 @@ from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
 
 if TYPE_CHECKING:
+    from memdir.recall.decide import Calibration
     from memdir.search.vectors import Encoder
 
 FOLDER = Path(__file__).parent / "data" / "stores"
@@ -77,9 +78,9 @@ def read_stores(data: Path, fold: str) -> list[Store]:
     return [json.loads(line) for line in lzma.open(path, "rt", encoding="utf-8")] if path.exists() else []
 
 
-def answers_in(store: Store, encoder: Encoder) -> Iterator[Answer]:
-    """What the local selector chooses for each message of a store."""
-    learned, today = load_calibration(encoder.name), day_of(seconds(store["now"]))
+def answers_in(store: Store, encoder: Encoder, learned: Calibration | None = None) -> Iterator[Answer]:
+    """What the local selector chooses for each message of a store, by what ships or by what was learned elsewhere."""
+    learned, today = learned or load_calibration(encoder.name), day_of(seconds(store["now"]))
     segments = [segment for scope in SCOPES if (segment := segment_of(store, scope, encoder)) is not None]
     for query in store["queries"]:
         files: list[str] = []

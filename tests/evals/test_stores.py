@@ -19,7 +19,7 @@ STORE = {
         {"file": "freeze.md", "type": "project", "name": "Release freeze", "body": "", "scope": "project", **WHEN}
         | {"description": "No release between 20 December and 6 January, the freeze of the shop"},
         {"file": "tea.md", "type": "user", "name": "Drinks tea", "body": "", "scope": "user", **WHEN}
-        | {"description": "Drinks green tea in the afternoon, no coffee"},
+        | {"description": "Prefers green tea, answers in short lists"},
     ],
     "queries": [
         {"query": "is there a release freeze in december?", "recent_tools": [], "relevant": ["freeze.md"]}
@@ -43,7 +43,10 @@ def test_each_fold_has_a_row_for_every_part(tmp_path: Path) -> None:
 def test_memories_of_both_scopes_may_come() -> None:
     [first, _] = answers_in(STORE, WordEncoder(open_table()))
     assert first[2] == ["freeze.md"]
-    asked = {**STORE, "queries": [{**STORE["queries"][0], "query": "green tea or coffee this afternoon?"}]}
+    asked = {
+        **STORE,
+        "queries": [{**STORE["queries"][0], "query": "plan the team offsite, with lists of what I prefer for tea"}],
+    }
     [answer] = answers_in(asked, WordEncoder(open_table()))
     assert answer[2] == ["tea.md"]
 

@@ -6,11 +6,10 @@ import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
 from memdir.search.document import Document, Question
-from memdir.search.minilm import SENTENCE_DIMENSIONS
 from memdir.search.ranking import Ranking, rank
 from memdir.search.segment import Segment
 from memdir.search.vectors import WordEncoder
-from memdir.text.embedding import DIMENSIONS, open_table
+from memdir.text.embedding import open_table
 from tests.search.worlds import BAKERY, NOW_DAY, memory, segment_of
 
 LEARNED = load_calibration("words")
@@ -90,11 +89,9 @@ def test_a_typo_still_finds_its_word(encoder: WordEncoder, bakery: Segment) -> N
     assert ranking.candidates[0].key == "dashboard.md"
 
 
-@pytest.mark.parametrize(("encoder", "dimensions"), [("words", DIMENSIONS), ("pair", DIMENSIONS + SENTENCE_DIMENSIONS)])
-def test_every_signal_and_every_dimension_has_a_weight(encoder: str, dimensions: int) -> None:
-    learned = load_calibration(encoder)
-    assert len(learned.weights) == len(NAMES)
-    assert len(learned.empty_direction) == dimensions
+@pytest.mark.parametrize("encoder", ["words", "pair"])
+def test_every_signal_has_a_weight(encoder: str) -> None:
+    assert len(load_calibration(encoder).weights) == len(NAMES)
 
 
 EVERYDAY = """\
@@ -150,4 +147,5 @@ def test_the_only_memory_is_shown_for_what_it_is_about(encoder: WordEncoder) -> 
     ranking, decision = ask(encoder, alone, "who waters the office plants on Mondays?")
     assert decision.chosen == ["plants.md"]
     ranking, decision = ask(encoder, alone, "deploy the service to staging")
-    assert "shares no word and is not near in meaning" in decision.verdicts[0].reasons(ranking)
+    assert decision.chosen == []
+    assert "not clearly useful" in decision.verdicts[0].reasons(ranking)

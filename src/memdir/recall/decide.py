@@ -2,16 +2,19 @@
 
 A published test found that recall on every prompt made an agent worse than no memory, so silence is the rule: first the
 message itself is judged (small talk and textbook questions need no memory), then each candidate on its own. What was
-learned for it is `data/calibration.txt`, one line a field and encoder: a hook has no time to load a parser.
+learned is `data/needs.txt`, one line a word that a message may hold, and `data/calibration.txt`, one line a field and
+encoder: a hook has no time to load a parser.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import exp, log
 from operator import mul
 
-from memdir.disk.shipped import shipped_lines, shipped_path
+from memdir.disk.shipped import TABLE_END, broken, shipped_bytes, shipped_lines, shipped_path
 from memdir.search.document import FIRST_DAY, KINDS, days_in
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +26,19 @@ if TYPE_CHECKING:
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
 LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall writes it
-LEAST_NEAR = 0.16  # of meaning, for a memory that shares no word with the message: less is no relation at all,
-LEAST_NEAR_OF_FEW = 0.25  # and more is asked for where there are too few others to stand out from
-FEW = 10
+FEW = 8  # memories: among fewer, standing out from the others says less and less
+MOST_RAISED = 2.5  # for what looks like small talk: a memory that shares all of it with the message still comes
+SMALL = 40  # below so many the bar rises: a small store has less to say to any message
+PROJECT = KINDS.index("project")  # what a memory without a type is taken for
 NEAR_DAYS = 20.0  # a date this far off still counts about a third
+
+NEEDS_PATH = "recall/data/needs.txt"  # evals/train_recall writes it
+JUDGED = ("nothing", *KINDS[1:])  # the columns: nothing at all, then the kinds
+PER_UNIT = 100  # numbers are written as whole hundredths
+MAX_WORDS = 60  # nobody asks in more; the rest is told or pasted
+PAIRED_WORDS = 12  # how a message begins says what is to be done
+FEW_LINES = 3  # a message of no more is all the person's own
+SUREST = 6.0  # log odds: more is not known of any message
 
 _TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
 _WORDS = {name: frozenset(words.split()) for name, words in _TABLES.items()}
@@ -34,10 +46,67 @@ NAMES = f"{_TABLES['candidate-signals']}, {_TABLES['message-signals']}".split(",
 _ONE_HOT = tuple([tuple([float(kind == at) for at in range(1, len(KINDS))]) for kind in range(len(KINDS))])
 
 
-class Asked:
-    """The numbers that are the same for all candidates of a message; no emptiness without what was learned."""
+class Needs:
+    """What a message asks for: nothing that memories help with, or memories of some kind.
 
-    def __init__(self, question: Question, ranking: Ranking, learned: Calibration | None = None) -> None:
+    Every word, and every two side by side near the beginning, speaks for or against; each is looked up on its own.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes | None = None) -> None:
+        self._data = shipped_bytes(NEEDS_PATH) if data is None else data
+        if not self._data.endswith(f"\n{TABLE_END}\n".encode()):
+            raise broken(NEEDS_PATH, "cut short")
+
+    def of(self, text: str) -> list[float]:
+        """How likely a message needs nothing, and a memory of each kind, as log odds in the order of JUDGED."""
+        total = [0.0] * len(JUDGED)
+        for name, value in marks_of(text).items():
+            for at, weight in enumerate(self._weights(name)):
+                total[at] += weight * value
+        return [max(-SUREST, min(SUREST, number / PER_UNIT)) for number in total]
+
+    def _weights(self, name: str) -> list[int]:
+        key = b"\n%s " % name.encode()
+        at = self._data.find(key)
+        if at < 0:
+            return []
+        start = at + len(key)
+        return [int(number) for number in self._data[start : self._data.index(b"\n", start)].split()]
+
+
+def marks_of(text: str) -> dict[str, float]:
+    """What is seen of a message, by the names in the file; those of its shape begin with a sign that no word has."""
+    own, lines = own_words(text), text.count("\n")
+    words = split_words(own)[:MAX_WORDS]
+    marks = dict.fromkeys(words, 1.0)
+    marks.update(dict.fromkeys([f"{one}_{other}" for one, other in pairwise(["^", *words[:PAIRED_WORDS]])], 1.0))
+    if words:
+        marks[f"{words[-1]}_$"] = 1.0
+    marks["=always"] = 1.0
+    marks["=own-length"] = log(1 + len(own.split())) / 3
+    marks["=length"] = log(1 + len(text.split())) / 3
+    marks["=question"] = float("?" in own)
+    marks["=many-lines"] = float(lines >= FEW_LINES)
+    marks["=lines"] = log(1 + lines) / 3
+    marks["=own-share"] = len(own) / max(1, len(text))
+    return marks
+
+
+def own_words(text: str) -> str:
+    """Of a message of many lines the first one, and the last where it stands apart: what was pasted lies between."""
+    lines = text.strip().split("\n")
+    if len(lines) <= FEW_LINES:
+        return text
+    last = lines[-1] if not lines[-2].strip() else ""
+    return f"{lines[0]} {last}".strip()
+
+
+class Asked:
+    """The numbers that are the same for all candidates of a message."""
+
+    def __init__(self, question: Question, ranking: Ranking, needs: Needs) -> None:
         candidates = ranking.candidates
         self.similarities = [*sorted((candidate.similarity for candidate in candidates), reverse=True), *[0.0] * 6]
         self.best_words = max([candidate.word_score for candidate in candidates], default=0.0) or 1.0
@@ -46,18 +115,11 @@ class Asked:
         self.unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
         self.is_timed = _asks_about_time(question)
         self.fields = _message_signals(question)
-        self.emptiness = self._judged(question, learned) if learned is not None else 0.0
+        self.emptiness, *self.needs = needs.of(question.text)
+        self.few = max(0.0, 1 - ranking.documents / FEW)
         middle, documents = ranking.middle_similarity, log(1 + ranking.documents) / 5
         above = self.similarities[0] - middle
         self.shared = [*self.fields, self.unknown, self.best_coverage, above, middle, documents, self.emptiness]
-
-    def _judged(self, question: Question, learned: Calibration) -> float:
-        """How likely the message needs no memory at all, as log odds."""
-        score: float = learned.empty_bias + sum(map(mul, learned.empty_message, self.fields))
-        score += learned.empty_unknown * self.unknown + learned.empty_coverage * self.best_coverage
-        if question.vector is not None:
-            score += question.vector.along(learned.empty_direction, learned.empty_total)
-        return max(-5.0, min(5.0, score))
 
 
 def _asks_about_time(question: Question) -> bool:
@@ -94,6 +156,7 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
     is_tool = float(names_tool(it, tools)) if tools else 0.0
     age_days = max(0.0, today - FIRST_DAY - facts.mtime_ns / 86_400e9)
     doing, asking = asked.fields[4], asked.fields[5]
+    need = asked.needs[(facts.kind or PROJECT) - 1]
     return [
         it.title_similarity, it.whole_similarity, sim - ranking.middle_similarity, best[0] - sim,
         sim - second, sim - best[5], sim - 0.3 if sim > 0.3 else 0.0, sim - 0.45 if sim > 0.45 else 0.0,
@@ -103,6 +166,7 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
         log(1 + age_days) / 7, timed * is_ahead, timed * near, near, is_tool * (usage > 0), is_tool * (usage <= 0),
         max(-4, min(4, usage)) / 4, is_tool, asking * sim, doing * kinds[1], asking * kinds[1], asking * kinds[3],
         asked.fields[3] * sim, asked.unknown * sim, asked.emptiness * sim, asked.emptiness * cover,
+        need, need * sim, asked.few, asked.few * sim,
     ]  # fmt: skip
 
 
@@ -122,17 +186,19 @@ def names_tool(candidate: Candidate, tools: frozenset[str]) -> bool:
 
 
 class Calibration:
-    """Weights in the order of NAMES; the `empty_` ones say how likely a message needs no memory at all."""
+    """Weights in the order of NAMES, the bars, and what was learned of messages."""
 
-    def __init__(self, fields: dict[str, list[float]]) -> None:
+    def __init__(self, fields: dict[str, list[float]], needs: Needs) -> None:
         # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the
-        # margin; from the gate's emptiness on, the slope raises the threshold.
-        self.threshold, self.next_margin, self.gate, self.gate_slope = fields["bars"]
+        # margin; from the gate's emptiness on, the slope raises the threshold; the last is the rise in an empty store.
+        self.threshold, self.next_margin, self.gate, self.gate_slope, self.small_rise = fields["bars"]
         [self.bias], self.weights = fields["bias"], fields["weights"]
-        [self.empty_bias], self.empty_message = fields["empty_bias"], fields["empty_message"]
-        self.empty_unknown, self.empty_coverage = fields["empty_shares"]
-        self.empty_direction = fields["empty_direction"]
-        self.empty_total = sum(self.empty_direction)
+        self.needs = needs
+
+    def bar(self, emptiness: float, documents: int) -> float:
+        """How sure the first memory must be."""
+        raised = min(MOST_RAISED, self.gate_slope * max(0.0, emptiness - self.gate))
+        return self.threshold + raised + self.small_rise * max(0.0, 1 - documents / SMALL)
 
 
 def load_calibration(encoder: str) -> Calibration:
@@ -142,7 +208,7 @@ def load_calibration(encoder: str) -> Calibration:
         name, field, *numbers = line.split()
         if name == encoder:
             fields[field] = [float(number) for number in numbers]
-    return Calibration(fields)
+    return Calibration(fields, Needs())
 
 
 class Judgement:
@@ -188,7 +254,7 @@ def decide(
 ) -> Decision:
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
-    asked = Asked(question, ranking, learned)
+    asked = Asked(question, ranking, learned.needs)
     tools = tool_terms(recent_tools) if recent_tools else frozenset[str]()
     own, shared = learned.weights[: -len(asked.shared)], learned.weights[-len(asked.shared) :]
     base: float = learned.bias + sum(map(mul, shared, asked.shared))
@@ -197,26 +263,21 @@ def decide(
         weighed = list(map(mul, own, signals(asked, ranking, place, today=today, tools=tools)))
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
-    least = LEAST_NEAR_OF_FEW if ranking.documents < FEW else LEAST_NEAR
-    related = []
-    for verdict in verdicts:
-        if verdict.candidate.matched or verdict.candidate.similarity >= least:
-            related.append(verdict)
-        else:
-            verdict.remark = "shares no word and is not near in meaning"
-    _choose(related, asked.emptiness, tools, learned)
+    is_empty = asked.emptiness > learned.gate
+    _choose(verdicts, tools, learned.bar(asked.emptiness, ranking.documents), learned, is_empty=is_empty)
     return Decision(verdicts, asked.emptiness)
 
 
-def _choose(verdicts: list[Judgement], emptiness: float, tools: frozenset[str], learned: Calibration) -> None:
-    """The surest ones above the bar; the bar rises when the message looks like one that needs no memory."""
-    bar = learned.threshold + learned.gate_slope * max(0.0, emptiness - learned.gate)
+def _choose(
+    verdicts: list[Judgement], tools: frozenset[str], bar: float, learned: Calibration, *, is_empty: bool
+) -> None:
+    """The surest ones above the bar, which is higher when the message looks like one that needs no memory."""
     chosen = 0
     for verdict in verdicts:
         if verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools):
             verdict.remark = "usage notes of a tool that is in use"
         elif verdict.certainty <= bar + (learned.next_margin if chosen else 0.0):
-            verdict.remark = "not clearly useful" if emptiness <= learned.gate else "not enough for such a message"
+            verdict.remark = "not enough for such a message" if is_empty else "not clearly useful"
         elif chosen == MAX_CHOSEN:
             verdict.remark = "five are shown already"
         else:

@@ -34,6 +34,7 @@ SAMPLE = 512  # rows that tell where the middle is
 COMMON_SHARE = 0.25  # of the documents: a term in more of them says little and costs most
 MANY = 1000  # documents: below this every term is cheap
 
+UNSEEN = 8  # documents that a small store is taken to have besides: what few hold is not common for that
 RARITY_POWER = 1.3  # rare terms count more than their information alone would say
 GENERAL_SHARE = 0.4  # of a term's weight: how rare it is in text at large
 GENERAL_TEXTS = 250_000  # texts that the word counts of the table come from
@@ -128,6 +129,7 @@ def weigh_terms(question: Question, segments: Sequence[Segment], documents: int)
         repaired, count = next(((word, n) for word in _one_edit_away(term) if (n := _count(word, segments))), ("", 0))
         if count:
             held[repaired] = count
+    documents += UNSEEN  # or the words of an only memory would say nothing
     most = log(1 + (documents + 0.5) / 0.5)
     weights = {}
     for term, count in held.items():

@@ -112,20 +112,15 @@ def _quantised(values: Sequence[float] | WordSum, bits: int) -> bytes:
 class QueryVector:
     """A question's direction, ready to be compared with many held ones."""
 
-    __slots__ = ("_numbers", "_weighed", "code", "dimensions", "norm")
+    __slots__ = ("_weighed", "code", "dimensions", "norm")
 
     def __init__(self, numbers: bytes) -> None:
-        self._numbers = numbers = numbers.translate(_CLIPPED)
+        numbers = numbers.translate(_CLIPPED)
         self.dimensions = len(numbers)
         self.norm = sqrt(sum(map(mul, numbers, numbers)) - 2 * _MIDDLE * sum(numbers) + _MIDDLE**2 * len(numbers))
         planes = _planes(numbers, QUERY_BITS)
         self.code = planes[0]
         self._weighed = tuple(zip(_WEIGHTS, planes, strict=True))
-
-    def along(self, direction: Sequence[float], total: float) -> float:
-        """How far it points in a direction whose numbers add up to `total`."""
-        product: float = sum(map(mul, direction, self._numbers))
-        return (product - _MIDDLE * total) / self.norm
 
     def similarity(self, other: DocVector) -> float:
         """Cosine with a held direction."""
