@@ -73,6 +73,7 @@ def test_a_person_may_insist_for_this_machine_and_never_for_others(memdir: Memdi
     text = f"The token is {github_token()}"
     assert memdir("remember", text, "--allow-secret").code == 0
     assert memdir("remember", text, "--allow-secret", "--scope", "user").code == 0
+    assert memdir("config", "set", "team.enabled", "true").code == 0
     for scope in ("team", "agent-project:helper"):
         ran = memdir("remember", text, "--allow-secret", "--scope", scope)
         assert ran.code == REFUSED, scope
