@@ -177,7 +177,7 @@ eval-dream: $(STAMP) data  ## The built-in dream over the cases below DATA, scor
 	@$(BIN)/python -m evals.dream --data $(DATA)/dream/dev --out results/dream/dev
 	@$(BIN)/python $(DATA)/dream/score_dream.py all results/dream --group dev
 
-eval-pairs: $(STAMP)  ## Pairs of memories, the read ones beside the unread: different touched, same merged, replaced corrected
+eval-pairs: $(STAMP)  ## Pairs of notes, the read ones beside the unread: same merged, replaced corrected or asked, different touched
 	@$(BIN)/python -m evals.pairs
 
 clean:  ## Remove what the targets made

@@ -17,15 +17,17 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from evals.dream import dream
 from evals.models import HELP, named_model
 from memdir.disk.safe_path import INDEX_NAME
+from memdir.dream.dream import DreamReport, NotDreamt
+from memdir.model.builtin.dream.date_repair import relative_dates
 from memdir.model.model import Model
 from memdir.store.topic import Topic
 from memdir.text.naming import file_stem
@@ -35,8 +37,10 @@ FOLDS = ("dev", "unread")  # a file is of the fold its name begins with; one aut
 MORNING = timedelta(days=3)  # after the newer of the two was saved
 MAX_DIFFERENT = 0.01  # of the pairs about different things that may be touched
 
+Files = dict[str, bytes]
 Action = Literal["touched", "merged", "corrected", "untouched"]
-_PAST = re.compile(r"^\*\*(?:Before|Update)\b.*$|~~[^~]*~~|^Superseded\b.*$", re.MULTILINE)
+# What a page tells as past: what was before, the evidence itself, and what points to it.
+_PAST = re.compile(r"^\*\*(?:Before|Update)\b.*$|~~[^~]*~~|[^.\n]*\(→ Update [^)]*\)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,8 @@ def read_pairs(path: Path) -> Iterator[Pair]:
         row = json.loads(line)
         notes = _note(row["a"], f"a{number}"), _note(row["b"], f"b{number}")
         text = "\n".join(_said(note) for note in notes)
-        kept = tuple(words for words in row.get("kept", ()) if words in text)  # others tell the meaning, not words
+        # Others tell the meaning and not words, or a day that a night puts as a date.
+        kept = tuple(words for words in row.get("kept", ()) if words in text and not _is_relative(words))
         gone = tuple(words for words in row.get("gone") or () if words in _said(notes[0]))
         yield Pair(row.get("id") or f"{author}-{number}", row["relation"], notes, kept, gone)
 
@@ -162,19 +167,17 @@ def lay_out(project: Path, notes: Iterable[Note]) -> None:
         os.utime(path, (note.saved.timestamp(), note.saved.timestamp()))
 
 
-def memories(project: Path) -> dict[str, bytes]:
+def memories(project: Path) -> Files:
     """What is there: every memory by its file name, the index left out."""
     return {path.name: path.read_bytes() for path in (project / "memory").glob("*.md") if path.name != INDEX_NAME}
 
 
 def outcome_of(pair: Pair, model: Model, name: str) -> Outcome:
     """What a night does to two memories."""
-    with tempfile.TemporaryDirectory() as place:
-        project = Path(place, "project")
-        lay_out(project, pair.notes)
-        before = memories(project)
-        report = dream(project, pair.night, model, name)
-        after = memories(project)
+    before, after, report = _dreamt(pair, pair.notes, model, name)
+    if after != before and len(after) == len(before):  # what is put right in a note for itself, a date, is no pairing
+        alone = [_dreamt(pair, [note], model, name)[1] for note in pair.notes]
+        before = after if after == alone[0] | alone[1] else before
     topics = [Topic(data) for data in after.values()]
     text = "\n".join(f"{topic.name}\n{topic.description}\n{topic.body}" for topic in topics)
     lost = tuple(words for words in pair.kept if _flat(words) not in _flat(text))
@@ -183,7 +186,17 @@ def outcome_of(pair: Pair, model: Model, name: str) -> Outcome:
     return Outcome(_action(before, after), bool(getattr(report, "questions", ())), lost, still)
 
 
-def _action(before: dict[str, bytes], after: dict[str, bytes]) -> Action:
+def _dreamt(pair: Pair, notes: Sequence[Note], model: Model, name: str) -> tuple[Files, Files, DreamReport | NotDreamt]:
+    """The files before a night over these notes and after it, and what the dream reports."""
+    with tempfile.TemporaryDirectory() as place:
+        project = Path(place, "project")
+        lay_out(project, notes)
+        before = memories(project)
+        report = dream(project, pair.night, model, name)
+        return before, memories(project), report
+
+
+def _action(before: Files, after: Files) -> Action:
     if after == before:
         return "untouched"
     bodies = [Topic(data).body for data in after.values()]
@@ -208,6 +221,10 @@ def _touched(count: Counter[str], relation: str) -> int:
 
 def _cell(of: tuple[int, int]) -> str:
     return f"{of[0]} of {of[1]}"
+
+
+def _is_relative(words: str) -> bool:
+    return any(relative_dates(words, date(2026, 3, 3)))
 
 
 def _said(note: Note) -> str:

@@ -73,6 +73,7 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
+    questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property

@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from memdir.dream.questions import Answer, OpenQuestion
     from memdir.events import Event, Sink
     from memdir.layout import AgentScope
     from memdir.model.budget import AtCap, Budget
@@ -243,6 +244,19 @@ class MemDir:
         key = find_key(team, memory.removeprefix("team/"))
         is_own = author_of(self.place, key) in ("", self.member_name)
         return unshare_memory(self.store, key, is_own=is_own)
+
+    def questions(self, *, scope: str = "project") -> Sequence[OpenQuestion]:
+        """What dreams ask about memories that are likely of one subject, until it is answered or a month is over."""
+        from memdir.dream.questions import Questions
+
+        return Questions(self._open(scope), self.clock).waiting()
+
+    def answer(self, question: str, answer: Answer, *, scope: str = "project") -> Sequence[str]:
+        """Answer one by its id: `same` and `replace` make one memory of two, which `undo` takes back; `keep` leaves
+        both as they are, `never` for good. Gives the files that changed."""
+        from memdir.dream.questions import Questions
+
+        return Questions(self._open_for_writing(scope), self.clock).answer(question, answer)
 
     def team_sync(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
         """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""

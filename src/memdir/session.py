@@ -21,6 +21,7 @@ from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, sessions_since
+from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
@@ -486,6 +487,14 @@ class Session:
         request = self.own_request(memory.settings.dream_model)
         dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
         return await dreamer.dream(request, task, is_dry=is_dry)
+
+    def questions(self) -> Sequence[OpenQuestion]:
+        """What dreams ask about the project's memories; `MemDir.answer` takes the answers (D3)."""
+        return self._memory.questions()
+
+    def answer(self, question: str, answer: Answer) -> Sequence[str]:
+        """Answer one of them by its id; gives the files that changed."""
+        return self._memory.answer(question, answer)
 
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one

@@ -11,6 +11,7 @@ from memdir.agent.gate import Gate
 from memdir.agent.loop import AgentRun, Ending
 from memdir.agent.workspace import Draft
 from memdir.dream.dream import Confirm, DreamReport, DreamTask, NotDreamt, Phase
+from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import ModelFailure
 from memdir.events import FieldValue, Sink
 from memdir.model.budget import AtCap, Budget
@@ -35,6 +36,7 @@ from memdir.transcript.sources.source import SessionRef
 __all__ = [
     "Adoption",
     "AgentRun",
+    "Answer",
     "AtCap",
     "Block",
     "Budget",
@@ -46,7 +48,17 @@ __all__ = [
 ]
 __all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
 __all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
-__all__ += ["ModelSettings", "NotDreamt", "OnProgress", "Opaque", "Phase", "Program", "Provider", "RetryPolicy"]
+__all__ += [
+    "ModelSettings",
+    "NotDreamt",
+    "OnProgress",
+    "Opaque",
+    "OpenQuestion",
+    "Phase",
+    "Program",
+    "Provider",
+    "RetryPolicy",
+]
 __all__ += [
     "Role",
     "SessionRef",

@@ -29,7 +29,8 @@ from memdir.dream.dream_check import (
     trace_lines,
     trace_sources,
 )
-from memdir.dream.dream_lock import DreamLock, take_dream_lock
+from memdir.dream.dream_lock import DreamLock, last_dream, take_dream_lock
+from memdir.dream.questions import OpenQuestion, Questions
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt, tell
 from memdir.model.job import DreamJob, MemoryFolder, minute_of
@@ -81,6 +82,7 @@ class DreamReport:
     is_dry: bool = False  # whether nothing was written
     refused: tuple[str, ...] = ()  # why other files were left as they are
     kept: str = ""  # where drafts that were given up wait to be looked at
+    questions: tuple[OpenQuestion, ...] = ()  # what it asks a person
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,10 @@ class Dreamer:
         more = {"Derived": tell_derived(derived), "Lines": tell_lines(told), "Moment": tell_moment(moment)}
         written = workspace.commit(origin, subject, times=times, **more)
         words = report.run.final_text
-        return DreamReport(tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept)
+        asked = Questions(self.plan.stores[0], self.clock).ask(words)
+        return DreamReport(
+            tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept, questions=asked
+        )
 
     def _said(self) -> Iterator[Message]:
         """What was said in the sessions under review, those of other agents too."""
@@ -232,7 +237,8 @@ class Dreamer:
 
     def _job(self, tools: Toolbox) -> Job:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
-        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others)
+        settled = last_dream(self.plan.stores[0].root, self.clock()) or 0.0
+        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others, settled)
         readable = [other.ref.path for other in job.others if other.ref.path.endswith(".jsonl")]
         ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""

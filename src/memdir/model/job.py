@@ -61,6 +61,7 @@ class DreamJob:
     sessions: tuple[str, ...]
     now: datetime
     others: tuple[AttendedSession, ...] = ()  # those of other agents
+    settled_before: float = 0.0  # memories older than this were held against each other by an earlier dream
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.session_list import AttendedSession
 
+MAX_ASKED = 10  # questions of one night: a person answers a few, not a hundred
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
 
@@ -53,12 +54,14 @@ class Planned:
         return [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
 
     def writes(self) -> Reply:
-        """What is deleted comes last: by then its text stands elsewhere."""
-        uses = [
-            ToolUse(f"write_{number}", "Write", {"file_path": self._path(edit), "content": _content(edit)})
-            for number, edit in enumerate(self.plan.edits)
-        ]
-        return calls(sorted(uses, key=lambda use: self.plan.edits[int(use.id.removeprefix("write_"))].data is None))
+        """What is deleted comes late, by then its text stands elsewhere, and an index after what its lines tell of."""
+        order = sorted(enumerate(self.plan.edits), key=lambda one: (is_index(one[1].key), one[1].data is None))
+        return calls(
+            [
+                ToolUse(f"write_{number}", "Write", {"file_path": self._path(edit), "content": _content(edit)})
+                for number, edit in order
+            ]
+        )
 
     def _path(self, edit: Edit) -> str:
         return os.path.join(self.job.folder.root, edit.key)
@@ -70,7 +73,7 @@ def plan_job(job: DreamJob) -> Planned:
     others = (_other_session(other) for other in job.others if other.ref.size <= MAX_SESSION_BYTES)
     texts = (*(session for session in found if session is not None), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
-    plan = plan_night(Night(files, texts, job.now))
+    plan = plan_night(Night(files, texts, job.now, settled_before=job.settled_before))
     if not job.folder.has_index:  # there is none to bring in step
         plan = replace(plan, edits=tuple(edit for edit in plan.edits if not is_index(edit.key)))
     return Planned(job, {file.key: file.data for file in files}, plan)
@@ -167,4 +170,5 @@ def _told(plan: Plan, written: Sequence[Edit]) -> str:
             groups.append((doubt.what, keys := {}))
         keys.update(dict.fromkeys(doubt.keys))
     lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
+    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked[:MAX_ASKED]]
     return "\n".join(lines)

@@ -74,19 +74,32 @@ def test_a_night_leaves_clean_markdown_and_nothing_for_the_next(old: str, new: s
 
 
 def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None:
-    """The title too; nothing is struck out."""
-    old, new = CHANGES[0]
-    files = [
-        NightFile("project_a.md", memory("Gateway timeout 30 s", old, f"# Gateway timeout 30 s\n\n{old}.\n"), OLD),
-        NightFile("project_b.md", memory("Gateway timeout", new, f"{new}.\n"), NEW),
-    ]
-    after, changed = night_after(files)
+    """The title too; nothing is struck out, and what the newer one says stands in front with its day."""
+    old = memory("Standup time 09:15", "The standup starts at 09:15", "The standup starts at 09:15 in room Fjord.\n")
+    new = memory(
+        "Standup moved",
+        "The standup moved from 09:15 to 10:00",
+        "Since the new shifts the standup was moved from 09:15 to 10:00, same room.\n",
+    )
+    after, changed = night_after([NightFile("project_a.md", old, OLD), NightFile("project_b.md", new, NEW)])
     assert "project_a.md" in changed
     [topic] = [Topic(file.data) for file in after if file.key == "project_a.md"]
     today = topic.body.partition("**Before 2026-06-17:**")
-    assert "30 s" in today[2]
-    assert "The request timeout of the gateway is 45 s." in today[0]
-    assert (topic.name, "# Gateway timeout 45 s" in topic.body) == ("Gateway timeout 45 s", True)
+    assert today[0].lstrip().startswith("**Update 2026-06-17:**")
+    assert "The standup starts at 10:00 in room Fjord." in today[0]
+    assert "The standup starts at 09:15 in room Fjord." in today[2]
+    assert topic.name == "Standup time 10:00"
+
+
+def test_what_is_only_likely_is_asked_and_changes_nothing() -> None:
+    old, new = CHANGES[0]
+    files = (
+        NightFile("project_a.md", memory("Gateway timeout 30 s", old, f"{old}.\n"), OLD),
+        NightFile("project_b.md", memory("Gateway timeout", new, f"{new}.\n"), NEW),
+    )
+    plan = plan_night(Night(files, (), NOW))
+    assert [(one.kind, one.older, one.newer) for one in plan.asked] == [("replaces", "project_a.md", "project_b.md")]
+    assert [edit.key for edit in plan.edits if edit.key != "MEMORY.md"] == []
 
 
 def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
+from memdir.model.builtin.dream import Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.store.index import MAX_BYTES, MAX_LINES, Index
 from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning, read_store, unmet
 
 SAFETY = ("keep", "poison")
 REPAIR = ("gather", "duplicates", "contradictions", "disproved", "dates", "pointers")
-LEAST_REPAIRED = 0.65  # of all that these stores have to repair; what the veto is not sure of is left alone (ADR 0045)
+LEAST_REPAIRED = 0.6  # of all that these stores have to repair; what is only likely becomes a question (ADR 0071)
+LEAST_MET = 0.85  # of the claims that newer evidence overturns: corrected, or asked about
 STORES = sorted(FOLDER.glob("*.txt"))
 PAIRS = [
     line
@@ -55,7 +56,8 @@ def test_a_second_night_has_nothing_left_to_do(store: Store) -> None:
     stamp = store.night.now.timestamp()
     kept = [file for file in store.night.files if file.key not in edits]
     written = [NightFile(edit.key, edit.data, edit.mtime or stamp) for edit in plan.edits if edit.data is not None]
-    again = plan_night(replace(store.night, files=(*kept, *written), sessions=(), since=store.night.now))
+    night = replace(store.night, files=(*kept, *written), sessions=(), since=store.night.now, settled_before=stamp)
+    again = plan_night(night)
     assert [edit.key for edit in again.edits] == []
 
 
@@ -70,18 +72,26 @@ def test_most_of_what_is_wrong_is_repaired() -> None:
     assert len(missed) <= (1 - LEAST_REPAIRED) * total, f"{len(missed)} of {total}: {', '.join(missed)}"
 
 
-@pytest.mark.parametrize("line", PAIRS)
-def test_a_claim_gives_way_to_newer_evidence_and_to_nothing_else(line: str) -> None:
-    """`pairs.txt`: a page, something said later, and whether the page's claim must give way."""
+def night_of(line: str) -> tuple[str, str, list[str], Plan, str]:
+    """A line of `pairs.txt`: its sign, the page's description, what must go, the plan of the night, the page after."""
     sign, name, description, later, *gone = (part.strip(" |") for part in line.split(" | "))
     now = datetime(2026, 6, 20, 6, 0, tzinfo=UTC)
     page = f"---\nname: {name}\ndescription: {description}\ntype: project\n---\n\n{description}.\n"
     spoken = SessionLine("user", "said", later, "m1", (now - timedelta(days=1)).timestamp())
     files = (NightFile("page.md", page.encode(), (now - timedelta(days=300)).timestamp()),)
-    session = SessionText("s1", spoken.time, (spoken,))
-    edits = {edit.key: edit.data for edit in plan_night(Night(files, (session,), now)).edits}
-    text = (edits.get("page.md", page.encode()) or b"").decode()
-    if sign == "+":
-        assert not claims(gone[0], text), text
-    else:
-        assert text.count(description) >= 2 and "**Before" not in text and "→" not in text, text
+    plan = plan_night(Night(files, (SessionText("s1", spoken.time, (spoken,)),), now))
+    edits = {edit.key: edit.data for edit in plan.edits}
+    return sign, description, gone, plan, (edits.get("page.md", page.encode()) or b"").decode()
+
+
+def test_a_claim_gives_way_to_newer_evidence_or_a_person_is_asked() -> None:
+    """`pairs.txt`: a page, something said later, and whether the page's claim must give way."""
+    nights = [night_of(line) for line in PAIRS if line.startswith("+")]
+    missed = [said for _, said, gone, plan, text in nights if claims(gone[0], text) and not plan.asked]
+    assert len(missed) <= (1 - LEAST_MET) * len(nights), missed
+
+
+@pytest.mark.parametrize("line", [line for line in PAIRS if line.startswith("=")])
+def test_a_claim_stays_beside_what_does_not_speak_of_it(line: str) -> None:
+    _, description, _, _, text = night_of(line)
+    assert text.count(description) >= 2 and "**Before" not in text and "→" not in text, text

@@ -13,14 +13,13 @@ from evals.pairs import FOLDER, Note, Pair, lay_out, memories, outcome_of, read_
 
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
-from memdir.model.builtin.dream.dream_words import DreamWords
-from memdir.model.builtin.dream.marks import Marks, _stem, tongues
-from memdir.model.builtin.dream.values import Values
 
 NOW = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
 OLDER, NEWER = NOW - timedelta(days=40), NOW - timedelta(days=2)
 IN_A_STORE = 12  # pairs that lie in one store
-ALONE = 10  # every so many pairs one that lies alone
+ALONE = 25  # every so many pairs one that goes through the whole dream
+MOST = 0.01  # of the pairs about two things that a learned judge may take for one
+MOST_SAID = 0.04  # the same of what was only said: it has no name and tells less
 
 
 def own_pairs() -> Iterator[Pair]:
@@ -42,75 +41,67 @@ PAIRS = [
     *own_pairs(),
     *(
         pair
-        for path in sorted(FOLDER.glob("dev-[abc].jsonl.gz"))
+        for path in sorted(FOLDER.glob("dev-*.jsonl.gz"))
         for pair in read_pairs(path)
         if pair.relation == "different"
     ),
 ]
 
 
-def stores() -> list[list[Pair]]:
-    pairs = iter(PAIRS)
-    return list(iter(lambda: list(islice(pairs, IN_A_STORE)), []))
-
-
-def in_store(pair: Pair) -> tuple[Note, Note]:
+def in_store(pair: Pair) -> tuple[Note, ...]:
     """The notes under names that no other pair of the store has."""
-    one, two = pair.notes
     return tuple(
         Note(f"{pair.id}_{note.file}", note.type, note.name, note.description, note.body, note.saved)
-        for note in (one, two)
+        for note in pair.notes
     )
 
 
-@pytest.mark.parametrize("pairs", stores(), ids=lambda pairs: pairs[0].id)
-def test_a_store_of_notes_about_different_things_is_left_as_it_is(pairs: list[Pair], tmp_path: Path) -> None:
-    """The real dream: fork, tools, checks, transaction; a dozen pairs a store."""
-    project = tmp_path / "project"
-    lay_out(project, [note for pair in pairs for note in in_store(pair)])
-    before = memories(project)
-    dream(project, max(pair.night for pair in pairs), BuiltinModel(), "builtin")
-    assert memories(project) == before
+def night_file(note: Note) -> NightFile:
+    return NightFile(note.file, note.data, note.saved.timestamp())
+
+
+def paired(night: Night) -> list[str]:
+    """The files that a night joined or brought up to date."""
+    edits = plan_night(night).edits
+    return [edit.key for edit in edits if edit.data is None or b"**Update" in edit.data]
+
+
+def test_pairs_of_different_things_are_left_apart() -> None:
+    touched = [pair.id for pair in PAIRS if paired(Night(tuple(map(night_file, pair.notes)), (), pair.night))]
+    assert len(touched) <= MOST * len(PAIRS), touched
+
+
+def test_stores_of_different_things_are_left_apart() -> None:
+    pairs, touched = iter(PAIRS), []
+    for some in iter(lambda: list(islice(pairs, IN_A_STORE)), []):
+        files = tuple(night_file(note) for pair in some for note in in_store(pair))
+        touched += paired(Night(files, (), max(pair.night for pair in some)))
+    assert len(touched) <= 2 * MOST * len(PAIRS), touched
 
 
 @pytest.mark.parametrize("pair", PAIRS[::ALONE], ids=lambda pair: pair.id)
-def test_a_pair_of_different_things_alone_is_left_as_it_is(pair: Pair) -> None:
+def test_a_pair_of_different_things_comes_out_of_a_dream_as_it_was(pair: Pair) -> None:
+    """The real dream: fork, tools, checks, transaction."""
     assert outcome_of(pair, BuiltinModel(), "builtin").action == "untouched"
 
 
-def touched(files: tuple[NightFile, ...], said: str, now: datetime) -> dict[str, str]:
-    """The files of a night in which `said` was the only thing the user said."""
-    spoken = SessionLine("user", "said", said, "m1", (now - timedelta(days=1)).timestamp())
-    edits = plan_night(Night(files, (SessionText("s1", spoken.time, (spoken,)),), now)).edits
-    there = {file.key for file in files}
-    return {edit.key: (edit.data or b"").decode() for edit in edits if edit.key in there}
+def test_a_dream_over_a_store_of_different_things_writes_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    lay_out(project, [note for pair in PAIRS[:IN_A_STORE] for note in in_store(pair)])
+    before = memories(project)
+    dream(project, NOW, BuiltinModel(), "builtin")
+    assert memories(project) == before
+
+
+def said(pair: Pair, text: str) -> Night:
+    """A night after which the older note and one thing that the user said are all there is."""
+    older = min(pair.notes, key=lambda note: note.saved)
+    spoken = SessionLine("user", "said", text, "m1", (pair.night - timedelta(days=1)).timestamp())
+    return Night((night_file(older),), (SessionText("s1", spoken.time, (spoken,)),), pair.night)
 
 
 def test_what_is_said_about_one_thing_changes_no_note_about_another() -> None:
-    """The newer note of each pair as a remark of the user's: the older note keeps every byte."""
-    for pair in PAIRS:
-        older, newer = sorted(pair.notes, key=lambda note: note.saved)
-        files = (NightFile(older.file, older.data, older.saved.timestamp()),)
-        for said in {newer.description, newer.body}:
-            assert touched(files, said, pair.night) == {}, (pair.id, said)
-
-
-def test_two_lines_of_one_file_about_two_things_stay_two_lines() -> None:
-    """A file that holds the older claim and another one; a remark about a third thing changes neither."""
-    for pair in own_pairs():
-        older, newer = pair.notes
-        for name in ("Notes", f"{older.name} and {newer.name}"):
-            both = Note(
-                "notes.md", "project", name, older.description, f"- {older.description}\n- Ask before noon.", OLDER
-            )
-            files = (NightFile(both.file, both.data, OLDER.timestamp()),)
-            assert touched(files, newer.description, NOW) == {}, (pair.id, name)
-
-
-def test_mere_wording_is_known_in_every_inflection_and_listed_once() -> None:
-    lexicon = DreamWords()
-    for tongue in tongues(lexicon):
-        stems = [_stem(word) for word in tongue.light["wording"]]
-        assert sorted(stem for stem in set(stems) if stems.count(stem) > 1) == []
-    read = Marks(Values(), tongues(lexicon)[0])
-    assert [mark.form for mark in read.of("the billing job corrects what it replaced and asks")] == ["billing", "job"]
+    """The newer note of each pair as a remark of the user's."""
+    newer = {pair.id: max(pair.notes, key=lambda note: note.saved) for pair in PAIRS}
+    touched = [pair.id for pair in PAIRS if paired(said(pair, newer[pair.id].body))]
+    assert len(touched) <= MOST_SAID * len(PAIRS), touched

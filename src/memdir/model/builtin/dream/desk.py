@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.memory_page import Page, is_topic
-from memdir.model.builtin.dream.night import Doubt, Edit, Night
+from memdir.model.builtin.dream.night import Doubt, Edit, Night, Unsettled
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Desk:
         self._records: dict[str, _WhyChanged] = {}
         self._contents: dict[str, bytes | None] = {}
         self._taken_in: dict[str, str] = {}
+        self._asked: dict[tuple[str, str], Unsettled] = {}
 
     def open_pages(self) -> list[Page]:
         """The pages that may be changed, in order of their names."""
@@ -75,6 +77,14 @@ class Desk:
     def doubts(self) -> tuple[Doubt, ...]:
         """Everything that was left alone, in the order it was met."""
         return tuple(self._doubts)
+
+    def ask(self, kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> None:
+        """Leave it to a person how two memories stand to each other."""
+        self._asked[older, newer] = Unsettled(kind, older, newer, evidence)
+
+    def asked(self) -> tuple[Unsettled, ...]:
+        """What a person is asked, as far as both memories are still there."""
+        return tuple(one for keys, one in self._asked.items() if self.pages.keys() >= {*keys})
 
     def put(self, change: PageChange) -> bool:
         """Take a change over, or refuse it with a doubt when it would lose words."""

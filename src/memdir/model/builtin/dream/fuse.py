@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.dream.dream_words import flat, tokens
 from memdir.model.builtin.dream.memory_page import Page
+from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.text.body_text import WHY
 
@@ -30,10 +31,9 @@ def extra_fields(page: Page) -> dict[str, str]:
 
 
 def can_fuse(one: Page, two: Page) -> bool:
-    """Whether no field of the one says something else than the same field of the other."""
+    """Whether no field of the one says something else than the same field of the other; the type is ours."""
     left, right = extra_fields(one), extra_fields(two)
-    kinds = {page.kind for page in (one, two)} - {None}
-    return len(kinds) < 2 and all(right[key] == value for key, value in left.items() if key in right)
+    return all(right[key] == value for key, value in left.items() if key in right)
 
 
 def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
@@ -45,8 +45,8 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
     for key, value in extra_fields(donor).items():
         if key not in topic.fields:
             topic = topic.with_field(key, value)
-    if keeper.kind is None and donor.kind is not None:
-        topic = topic.with_field("type", str(donor.kind))
+    if donor.kind is not None and (keeper.kind is None or donor.kind is MemoryType.FEEDBACK):
+        topic = topic.with_field("type", str(donor.kind))  # a rule that is also told elsewhere stays a rule
     body = _normal(topic.body)
     blocks = _blocks(body)
     known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")

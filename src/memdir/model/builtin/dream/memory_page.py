@@ -13,7 +13,6 @@ from memdir.store.guard import GUARD_FIELD
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
-from memdir.text.words import plain_words
 
 _LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
@@ -87,11 +86,11 @@ class Page:
         return PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of the claims, in lower case."""
-        return frozenset(plain_words(self.claims))
+    def claimed_body(self) -> str:
+        """The body without what is struck out or told as past."""
+        return PAST.sub(" ", self.body) if "~~" in self.body or "Before" in self.body else self.body
 
-    @cached_property
+    @property
     def head(self) -> str:
         """What the page is about."""
         return f"{self.name}\n{self.description}"

@@ -41,12 +41,14 @@ class SessionText:
 
 @dataclass(frozen=True)
 class Night:
-    """Everything one dream looks at. Sessions and logs not touched after `since` were dreamt of before."""
+    """Everything one dream looks at. Sessions and logs not touched after `since` were dreamt of before; two pages that
+    are both older than `settled_before` were held against each other."""
 
     files: tuple[NightFile, ...]
     sessions: tuple[SessionText, ...]
     now: datetime
     since: datetime | None = None
+    settled_before: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,19 @@ class Doubt:
 
 
 @dataclass(frozen=True)
+class Unsettled:
+    """Two memories that are likely of one subject: a person may say how they stand to each other."""
+
+    kind: Literal["same", "replaces"]
+    older: str
+    newer: str
+    evidence: str
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The outcome of a night: what to change, and what was left alone."""
+    """The outcome of a night: what to change, what was left alone, and what a person is asked."""
 
     edits: tuple[Edit, ...]
     left_alone: tuple[Doubt, ...]
+    asked: tuple[Unsettled, ...] = ()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.model.builtin.dream.cues import Cues, SentenceKinds
+from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import DreamWords, tokens, whole_words
+from memdir.model.builtin.dream.dream_words import tokens, whole_words
 from memdir.model.builtin.dream.index_repair import Catalogue
-from memdir.model.builtin.dream.later_statement import Reader
 from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
 from memdir.model.builtin.dream.pointers import repair_pointers
@@ -24,14 +23,14 @@ from memdir.store.secrets import find_secrets, redact
 def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
-    values, cues, phrases = _tables()
-    reader = Reader(DreamWords(), values, cues, phrases)
+    values, phrases = _tables()
     redact_secrets(desk)
     undated = repair_dates(desk, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
-    settling = Settling(desk, reader, night.now, undated)
-    testimony = Testimony(desk, reader, night.now, undated, settling)
+    settling = Settling(desk, night.now, undated, night.settled_before)
+    settling.run()
+    testimony = Testimony(desk, settling.near, undated, values, phrases)
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
         testimony.take(statement)
     settling.run()
@@ -40,14 +39,13 @@ def plan_night(night: Night) -> Plan:
         index.unload()
     for folder, keys in _shares(desk, indexes).items():
         indexes[folder].rebuild(keys)
-    return Plan(desk.edits(), desk.doubts())
+    return Plan(desk.edits(), desk.doubts(), desk.asked())
 
 
 @cache
-def _tables() -> tuple[Values, Cues, SentenceKinds]:
+def _tables() -> tuple[Values, SentenceKinds]:
     """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
-    values, phrases = Values(), SentenceKinds()
-    return values, Cues(values, phrases), phrases
+    return Values(), SentenceKinds()
 
 
 def _sessions(night: Night) -> tuple[SessionText, ...]:

@@ -1,54 +1,55 @@
-"""Statements against pages: what was disproved is corrected at the source, what is new finds its page (D3, K3)."""
+"""Statements against pages: what they disprove is brought up to date at the source, the new gets a page (D3, K3)."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from memdir.model.builtin.dream.amend import amended, shortened, with_update
-from memdir.model.builtin.dream.correct import CorrectionJudge
+from memdir.model.builtin.dream.amend import LaterStatement, shortened, updated, with_update
+from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import flat
-from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.gather import known_at, new_page
-from memdir.model.builtin.dream.later_statement import LaterStatement, Reader
-from memdir.model.builtin.dream.page_pairs import figures
+from memdir.model.builtin.dream.gather import known_at, new_page, title_of
+from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.neighbours import Neighbours
+from memdir.model.builtin.dream.pair_features import Note
+from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.settle import Settling
+from memdir.model.builtin.dream.settle import SURE
+from memdir.model.builtin.dream.values import Values
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
 from memdir.text.body_text import split
 
-MAX_PAGES = 8  # pages weighed for one statement, nearest first
+NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
 
 
 class Testimony:
     """Takes statements one by one, oldest first."""
 
-    def __init__(self, desk: Desk, reader: Reader, now: datetime, undated: frozenset[str], settling: Settling) -> None:
+    def __init__(
+        self, desk: Desk, near: Neighbours, undated: frozenset[str], values: Values, kinds: SentenceKinds
+    ) -> None:
         self._desk = desk
-        self._reader = reader
-        self._now = now
+        self._pages = near
         self._undated = undated
-        self._worth = Worth(reader.phrases, reader.values)
-        self._profiles = settling.once()
-        self._subjects = settling.subjects
+        self._values = values
+        self._worth = Worth(kinds, values)
+        self._judge = shipped_judge()
 
     def take(self, statement: Statement) -> None:
-        """Correct what it disproves; else keep it if it is worth keeping."""
+        """Bring up to date what it disproves; else keep it if it is worth keeping."""
         if find_secrets(statement.text):
             self._desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
             return
         evidence = self._evidence(statement)
-        if evidence is None:
+        if evidence is None or evidence.change.is_mention:
             return
-        if self._correct(evidence):
+        near = [page for key in self._pages.near(evidence.note) if not (page := self._desk.pages[key]).fixed]
+        likely = {page.key: self._likely(page, evidence) for page in near if page.mtime < evidence.time}
+        if evidence.change.matters and self._update(near, likely, evidence):
             return
-        if not self._is_worth_keeping(statement, evidence):
-            return
-        if evidence.change.is_mention or known_at(self._desk, evidence, self._near(evidence)):
-            return
-        self._keep(evidence)
+        is_news = evidence.change.matters and max(likely.values(), default=0.0) >= NEWS
+        if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence, self._values):
+            self._keep(evidence)
 
     def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
         if statement.is_log:
@@ -65,43 +66,34 @@ class Testimony:
         if absolute is None:
             self._desk.doubt(statement.sources, f"a date in it is not certain: {shortened(text, 120)}")
             return None
-        return LaterStatement(absolute, "", statement.time, statement.day, statement.sources, self._reader)
+        # Judged as the page that it would become: pages are what the judge knows.
+        note = Note(title_of(absolute), shortened(absolute), absolute)
+        return LaterStatement(absolute, statement.time, statement.day, statement.sources, note)
 
-    def _near(self, evidence: LaterStatement) -> list[tuple[str, float]]:
-        found = self._profiles.near(evidence.stems | figures(evidence.text))
-        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        return [(key, weight) for key, weight in ranked[:MAX_PAGES] if key in self._desk.pages]
+    def _update(self, near: list[Page], likely: dict[str, float], evidence: LaterStatement) -> bool:
+        """Bring every page up to date that the evidence surely speaks of; whether there was one, or one knows it."""
+        if any(flat(evidence.text) in flat(page.says()) for page in near):
+            return True
+        done = [self._put(page, evidence) for page in near if likely.get(page.key, 0.0) >= SURE]
+        return any(done)
 
-    def _correct(self, evidence: LaterStatement) -> bool:
-        """Correct every page that the evidence contradicts; whether there was one."""
-        if not evidence.change.matters:
-            return False
-        done = False
-        said = sentence(evidence.text)
-        for key, _ in self._near(evidence):
-            page = self._desk.pages[key]
-            judge = CorrectionJudge(page, evidence, self._subjects, self._profiles.weights, self._now.date())
-            if page.fixed or flat(evidence.text) in flat(page.says()):
-                done = done or flat(evidence.text) in flat(page.says())
-                continue
-            if page.mtime >= evidence.time:
-                continue
-            amendment = amended(page, judge, evidence.text)
-            if amendment is None:
-                continue
-            data = with_update(amendment, evidence, said)
-            reason = f"corrected by what was said on {evidence.day}: {'; '.join(amendment.corrected)}"
-            times = {} if key in self._undated else {key: evidence.time}
-            done = self._put(key, data, reason, evidence, times) or done
-        return done
+    def _likely(self, page: Page, evidence: LaterStatement) -> float:
+        mine = self._pages.notes[page.key]
+        return self._judge.verdict(mine, evidence.note.as_type(mine.kind)).one_subject
 
-    def _put(self, key: str, data: bytes, reason: str, evidence: LaterStatement, times: dict[str, float]) -> bool:
-        done = self._desk.put(PageChange({key: data}, reason, evidence.sources, times=times))
-        if done:
-            self._profiles.put(self._desk.pages[key])
-        return done
+    def _put(self, page: Page, evidence: LaterStatement) -> bool:
+        data = with_update(updated(page, evidence, evidence.text), evidence)
+        reason = f"brought up to date by what was said on {evidence.day}: {shortened(evidence.text, 80)}"
+        times = {} if page.key in self._undated else {page.key: evidence.time}
+        return self._write(page.key, data, reason, evidence, times)
 
     def _keep(self, evidence: LaterStatement) -> None:
         reason = f"said on {evidence.day} and not written down yet"
         key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
-        self._put(key, data, reason, evidence, {key: evidence.time})
+        self._write(key, data, reason, evidence, {key: evidence.time})
+
+    def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement, times: dict[str, float]) -> bool:
+        done = self._desk.put(PageChange({key: data}, reason, evidence.sources, times=times))
+        if done:
+            self._pages.put(self._desk.pages[key])
+        return done
