@@ -40,7 +40,7 @@ def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) ->
     """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
     wanted may still be a fact."""
     text, meanings = one.seen.clause.text, one.seen.meanings
-    if "undecided" in meanings or ("onlynow" in meanings and "durable" not in meanings):
+    if meanings & {"undecided", "rumour"} or ("onlynow" in meanings and "durable" not in meanings):
         return False
     if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
         return False
