@@ -141,6 +141,9 @@ bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream
 train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
 	@$(RUN) $(BIN)/python -m evals.train_extract
 	@$(RUN) $(BIN)/python -m evals.train_pairs
+	@$(RUN) $(BIN)/python -m evals.train_recall.needs --write
+	@$(RUN) $(BIN)/python -m evals.train_recall.calibrate --encoder words --write
+	@$(RUN) $(BIN)/python -m evals.train_recall.calibrate --encoder pair --write
 
 eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
 	@$(RUN) $(BIN)/python -m evals.extract
