@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -384,3 +385,41 @@ def test_who_learns_is_said_by_an_option_too(run: Run, user_home: Path) -> None:
     settings.write_text('{"attach": {"model": "host"}}')
     run("attach", "claude", "--learn-with", "builtin", "--yes")
     assert json.loads(settings.read_text()) == {"attach": {"model": "builtin"}}
+
+
+def in_terminal(command: list[str], project: Path, *steps: tuple[str, str, Callable[[], object]]) -> str:
+    """What is shown to a person who answers these questions, each after something else happened."""
+    with Terminal(command, cwd=project, environment={**os.environ, "NO_COLOR": "1", "TERM": "xterm"}) as terminal:
+        for question, answer, meanwhile in steps:
+            terminal.wait_for(question)
+            meanwhile()
+            terminal.type(f"{answer}\n")
+        terminal.end()
+        return terminal.shown
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize("word", ["attach", "detach"])
+def test_what_a_client_wrote_while_its_user_read_the_changes_stays(
+    run: Run, memdir_command: str, project: Path, user_home: Path, word: str
+) -> None:
+    """Every running Claude writes in that file: the changes are planned, and asked for, anew."""
+    state = user_home / ".claude.json"
+    run("attach", "codex", "--yes")
+    if word == "detach":
+        run("attach", "claude", "--yes")
+
+    def started_again() -> None:
+        state.write_text(json.dumps({**json.loads(state.read_text()), "numStartups": 4, "written": "meanwhile"}))
+
+    asked: list[tuple[str, str, Callable[[], object]]] = [("Change ", "y", started_again), ("Change ", "y", nothing)]
+    if word == "attach":
+        asked = [("memory of its own", "k", nothing), ("Which model learns", "b", nothing), *asked]
+    shown = in_terminal([memdir_command, word, "claude"], project, *asked)
+    found = json.loads(state.read_text())
+    assert (found["numStartups"], found["written"]) == (4, "meanwhile")
+    assert ("memdir" in found.get("mcpServers", {})) == (word == "attach"), shown
+    assert ("hook claude" in (user_home / ".claude/settings.json").read_text()) == (word == "attach")

@@ -20,7 +20,7 @@ from memdir.attach.agents import NAME, Agent, is_ours, our_places
 from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
-from memdir.errors import BadMemoryFile
+from memdir.errors import BadMemoryFile, EditConflict
 
 OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
 MAX_SETTINGS = 8 << 20
@@ -322,7 +322,10 @@ class AttachRecord:
         return Earlier(None if before is None else base64.b64decode(before).decode("utf-8", "replace"))
 
     def write(self, edits: Sequence[FileEdit], *, is_detaching: bool = False) -> None:
-        """Write the files. The note of what was there comes first, so that a crash leaves both ways open."""
+        """Write the files. The note of what was there comes first, so that a crash leaves both ways open. A running
+        client writes in them too: where one is not as it was planned for, EditConflict, and it is left alone."""
+        for edit in edits:
+            _require_as_planned(edit)
         for edit in edits:
             earlier = self.before(edit.path, edit.before)
             before = earlier.text if earlier else edit.before
@@ -334,6 +337,7 @@ class AttachRecord:
             self._save()
         for edit in edits:
             target = os.path.realpath(edit.path)
+            _require_as_planned(edit)
             if edit.after is None:
                 delete_file(target)
             else:
@@ -347,6 +351,11 @@ class AttachRecord:
     def _save(self) -> None:
         make_folder(os.path.dirname(self._path))
         write_project_file(self._path, json.dumps({"files": self._files}, indent=1).encode() + b"\n")
+
+
+def _require_as_planned(edit: FileEdit) -> None:
+    if read_settings_text(edit.path) != edit.before:
+        raise EditConflict(f"{edit.path} was changed meanwhile", remedy="Try again once its program has ended")
 
 
 def _sum(text: str | None) -> str:
