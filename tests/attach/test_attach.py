@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -423,3 +424,54 @@ def test_what_a_client_wrote_while_its_user_read_the_changes_stays(
     assert (found["numStartups"], found["written"]) == (4, "meanwhile")
     assert ("memdir" in found.get("mcpServers", {})) == (word == "attach"), shown
     assert ("hook claude" in (user_home / ".claude/settings.json").read_text()) == (word == "attach")
+
+
+TABLE = '[mcp_servers.memdir]\ncommand = "/old/bin/memdir" # mine\nargs = ["mcp"]\n'
+BESIDE = (
+    '[mcp_servers.first]\ncommand = "a"\n\n{}\n# my second server, keep this\n[mcp_servers.second]\ncommand = "b"\n'
+)
+WITH_KEYS = TABLE + 'enabled = false\nstartup_timeout_sec = 40\n\n[mcp_servers.memdir.env]\nKEY = "value"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BESIDE.format(TABLE),
+        BESIDE.format(WITH_KEYS),
+        BESIDE.format(TABLE.replace("mcp_servers.memdir", " mcp_servers . 'memdir' ")),
+        '# all\n[mcp_servers]\nmemdir = {command = "/old/bin/memdir", args = ["mcp"], enabled = false}\nx = {}\n',
+        "mcp_servers.memdir.command = '/old/bin/memdir'\nmcp_servers.memdir.args = ['mcp'] # mine\nmodel = 'gpt'\n",
+    ],
+)
+def test_of_codex_s_settings_only_the_program_changes_and_only_ours_goes(
+    run: Run, user_home: Path, memdir_command: str, text: str
+) -> None:
+    config = user_home / ".codex/config.toml"
+    config.write_text(text)
+    before = tomllib.loads(text)
+    run("attach", "codex", "--yes")
+    assert config.read_text() == text.replace("'/old/bin/memdir'", f'"{memdir_command}"').replace(
+        "/old/bin/memdir", memdir_command
+    )
+    config.write_text(config.read_text() + "# later\n")  # so that it is cut out, not put back
+    run("detach", "codex", "--yes")
+    after = tomllib.loads(config.read_text())
+    del before["mcp_servers"]["memdir"]
+    assert after.get("mcp_servers", {}) == before["mcp_servers"] and after.get("model") == before.get("model")
+    for comment in ("# my second server, keep this\n[mcp_servers.second]", "# all", "# later"):
+        assert (comment in config.read_text()) == (comment in text + "# later\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = {memdir = {command = "/old/bin/memdir", args = ["mcp"]}, x = {url = "u"}}\n',
+        f'note = """\n[mcp_servers.memdir]\ncommand = "/old/bin/memdir"\n"""\n{TABLE}# the end\n',
+        '[mcp_servers]\nmemdir = {command = "/old/bin/memdir", args = [\n  "mcp",\n]}\n',
+    ],
+)
+def test_what_cannot_be_cut_out_of_codex_s_settings_is_told(run: Run, user_home: Path, text: str) -> None:
+    config = user_home / ".codex/config.toml"
+    config.write_text(text)
+    assert "mcp_servers.memdir" in run("detach", "codex", "--yes", code=1).stderr
+    assert config.read_text() == text
