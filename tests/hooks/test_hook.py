@@ -91,7 +91,7 @@ def test_what_gemini_begins_with_comes_beside_a_prompt_and_never_before_it(
     long = "\n".join(f"Block {number} of the parser holds {number} KiB." for number in range(200))
     memdir("remember", "-", "--name", "How the parser reads blocks", "--type", "project", stdin=long)
     full = make_agent("gemini", session="another-1")
-    told = context(full.prompt("How does the parser read blocks?"))
+    told = context(full.prompt("change how the parser reads blocks"))
     assert told.startswith("Memory (saved") and "How the parser reads blocks" in told
     assert context(full.prompt("hello")).startswith("# Memory"), "what did not fit comes next"
 
