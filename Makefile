@@ -140,9 +140,12 @@ bench: bench-scan bench-cli bench-history bench-recall bench-extract bench-dream
 
 train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (minutes)
 	@$(RUN) $(BIN)/python -m evals.train_extract
+	@$(RUN) $(BIN)/python -m evals.train_pairs
 
 eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
 	@$(RUN) $(BIN)/python -m evals.extract
+	@$(RUN) $(BIN)/python -m evals.pairs
+	@$(RUN) $(BIN)/python -m evals.stores
 
 DATA ?= ../shared/evals
 data:

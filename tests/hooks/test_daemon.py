@@ -41,7 +41,7 @@ MEMORIES = {
     "odd\udcff": ("the invoice printer", "The printer for invoices stands in room 4."),
 }
 MESSAGES = (
-    "why will my automobile not start?",
+    "automobile will not start in winter, get it repaired",
     "can we ship on Friday?",
     "How should I write the tests for the database?",
     "sync the app with argocd, what are the commands?",

@@ -73,6 +73,17 @@ def test_a_call_against_a_block_is_refused_with_the_rule_and_its_reason(
 
 
 @pytest.mark.parametrize("host", HOSTS)
+def test_a_call_of_a_session_without_a_name_is_refused_as_well(
+    host: str, rule: str, memdir: Memdir, make_agent: MakeAgent
+) -> None:
+    memdir("guard", "add", rule, GUARD)
+    agent = make_agent(host)
+    for name in ("", "a:b/c", "../x", "x" * 5000, "\ud800", None, 7, ["x"]):
+        assert refusal(before(agent, session_id=name, transcript_path="")), name
+        assert refusal(before(agent, session_id="x", transcript_path=f"/{name}.jsonl")), name
+
+
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_call_against_a_warning_goes_on_and_the_model_is_told(
     host: str, rule: str, memdir: Memdir, make_agent: MakeAgent
 ) -> None:

@@ -91,7 +91,7 @@ def test_what_gemini_begins_with_comes_beside_a_prompt_and_never_before_it(
     long = "\n".join(f"Block {number} of the parser holds {number} KiB." for number in range(200))
     memdir("remember", "-", "--name", "How the parser reads blocks", "--type", "project", stdin=long)
     full = make_agent("gemini", session="another-1")
-    told = context(full.prompt("How does the parser read blocks?"))
+    told = context(full.prompt("change how the parser reads blocks"))
     assert told.startswith("Memory (saved") and "How the parser reads blocks" in told
     assert context(full.prompt("hello")).startswith("# Memory"), "what did not fit comes next"
 
@@ -170,6 +170,24 @@ def test_the_notes_of_a_session_go_into_its_compaction(agent: Agent, layout: Lay
     else:
         assert done.stdout == ""
         assert agent.host == "gemini" or "The flaky migration" in context(agent.start("compact"))
+
+
+@pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"], indirect=True)
+@pytest.mark.parametrize("log", ["Ran it again.\n" * 5000, "Ran it again. " * 5000], ids=["lines", "one line"])
+def test_long_notes_leave_room_for_how_to_use_memory_and_are_no_measure_for_others(
+    agent: Agent, log: str, make_agent: MakeAgent, layout: Layout, memdir: Callable[..., Ran]
+) -> None:
+    """N7, P6: what is over the limit a host cuts as it likes; what shared its room is not what others begin with."""
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    session = agent.transcript.stem if agent.host != "opencode" else agent.session
+    notes = Path(layout.session_memory(session))
+    notes.parent.mkdir(parents=True)
+    notes.write_text(f"# Session Title\nThe flaky migration\n\n# Worklog\n{log}")
+    done = agent.start("compact")
+    told = context(done)
+    assert len(done.stdout) <= MAX_ANSWER and told.startswith("# Memory")
+    assert "The flaky migration" in told and told.count("Ran it again.") > 20
+    assert "Deploys are frozen" in context(make_agent(agent.host, session="another-1").start())
 
 
 def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from memdir.memdir import MemDir
     from memdir.store.guard import Guard
+    from memdir.store.memory_file import Memory
     from memdir.store.scan import Header
     from memdir.store.topic import Topic
 
@@ -112,22 +113,28 @@ class MemoryOffers:
         return told, {"file": key, "isNew": added.is_new}
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
-        self._require_unpinned(arguments["memory"])
+        self._require_ours(arguments["memory"])
         description = arguments.get("description", "")
         changed = self._memory.update(arguments["memory"], arguments["text"], description=description)
         return f"Updated {changed.key}", {"file": changed.key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
-        self._require_unpinned(arguments["memory"])
-        memory = self._memory.get(arguments["memory"])
+        memory = self._require_ours(arguments["memory"])
         if self._memory.guard_of(memory.topic, memory.key):
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
         key = self._memory.forget(arguments["memory"])
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
 
-    def _require_unpinned(self, memory: str) -> None:
-        if self._memory.get(memory).topic.is_pinned:
-            raise MemdirError(f"{memory} is pinned by a person and stays as it is", remedy="They can change it")
+    def _require_ours(self, name: str) -> Memory:
+        """A memory that a client may change: neither the team's nor pinned."""
+        from memdir.store.trust import is_of_team
+
+        memory = self._memory.get(name)
+        if is_of_team("project", memory.key):
+            raise MemdirError(f"{memory.key} is the team's and stays as it is", remedy="A person can change it")
+        if memory.topic.is_pinned:
+            raise MemdirError(f"{name} is pinned by a person and stays as it is", remedy="They can change it")
+        return memory
 
     def _list(self, arguments: Arguments) -> tuple[str, Result]:
         scope, limit = arguments.get("scope", "project"), arguments.get("limit", LISTED)

@@ -75,6 +75,8 @@ def test_quoted_and_pasted_text_is_not_the_user(script: str) -> None:
         "assistant:\n  always: {0}\nretries: 3\n\nwhy is this not parsed",
         "name,role,wish\nDana,PM,{0}\nOla,Dev,none\n\nsort this by role",
         "my manager says {0}. sigh. why is the parser slow?",
+        "pod keeps crashing\nE0127 15:10:11 config.go:88 remember: {0}\nE0127 15:10:11 main.go:12 panic: no such file",
+        "this normal?\nnpm WARN deprecated always-tail@0.2.0: {0}\nadded 811 packages in 14s",
         "Hi all,\n{0}.\nRob\n\nmake it sound nicer",
     ],
 )

@@ -122,7 +122,7 @@ def is_explicit(seen: Seen, language: str) -> bool:
         return False
     begins = f"{alternatives('wish-begins', language)}|{alternatives('rule-begins', language)}"
     return bool(
-        re.match(rf"\W*(?:\w+\W+){{0,{OPENING_WORDS}}}?(?:{begins})", text, re.IGNORECASE)
+        re.match(rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{begins})", text, re.IGNORECASE)
         or anywhere("rule-says", language).search(text)
     )
 

@@ -24,6 +24,9 @@ WHERE_IN_CODE = re.compile(
     rf"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})",
     re.IGNORECASE,
 )
+LOG_LINE = re.compile(
+    r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
+)
 _LASTING = frozenset({"always", "change", "durable", "forbid", "want"})
 KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
@@ -44,7 +47,7 @@ def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) ->
         return False
     if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
         return False
-    if _is_dictated(one.seen.clause):
+    if _is_dictated(one.seen.clause) or LOG_LINE.search(one.seen.clause.sentence):
         return False
     if "remember" in meanings and WHERE_IN_CODE.search(text):
         return False

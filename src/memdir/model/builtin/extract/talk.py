@@ -64,6 +64,7 @@ class MemoryDraft:
 
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
+_OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
 _CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))"
 
 
@@ -99,6 +100,8 @@ def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, st
     start, hidden = 0, masked(sentence)
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
+        if head.endswith(":") and _OF_A_LOG.search(head):
+            continue
         if min(len(head.split()), len(tail.split())) >= MIN_CLAUSE_WORDS:
             yield head, False, sentence[: found.start()]
             start = found.end()
