@@ -475,3 +475,18 @@ def test_what_cannot_be_cut_out_of_codex_s_settings_is_told(run: Run, user_home:
     config.write_text(text)
     assert "mcp_servers.memdir" in run("detach", "codex", "--yes", code=1).stderr
     assert config.read_text() == text
+
+
+def test_a_no_is_not_taken_for_done(memdir_command: str, project: Path, user_home: Path) -> None:
+    """Q2: who says no hears of nothing that was attached, and nothing old is learned from, whatever was asked for."""
+    notes = user_home / ".codex/memories/MEMORY.md"
+    notes.parent.mkdir()
+    notes.write_text(CODEX_NOTES)
+    before = snapshot(user_home)
+    command = [memdir_command, "attach", "claude", "--past", "--own-memory", "keep", "--learn-with", "builtin"]
+    shown = in_terminal(
+        ["/bin/sh", "-c", '"$@"; echo "ended with $?"', "sh", *command], project, ("Change ", "n", nothing)
+    )
+    assert "Nothing was changed" in shown and "ended with 1" in shown
+    assert "known to all" not in shown and "earning from" not in shown
+    assert snapshot(user_home) == before

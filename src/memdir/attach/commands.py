@@ -229,6 +229,9 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
     elif is_written:
         count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
         context.terminal.line(f"Detached: {count} changed." if is_detaching else f"Attached: {count} changed.")
+    elif changes and not options.dry_run:
+        context.terminal.line("Nothing was changed.")
+        return 1  # who said no has nothing attached, and nothing learned
     return refused
 
 
