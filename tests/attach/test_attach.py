@@ -199,6 +199,11 @@ def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: P
 
 
 def test_off_for_one_project(run: Run, project: Path) -> None:
+    before = snapshot(project)
+    assert '+  "memoryEnabled": false' in run("attach", "--not-here", "--dry-run").stdout
+    assert not json.loads(run("attach", "--not-here", "--dry-run", "--json").stdout)["written"]
+    assert snapshot(project) == before
+    run("list")
     run("attach", "--not-here")
     assert "off" in run("list", code=1).stderr
     run("config", "set", "memoryEnabled", "--unset", "--layer", "local")

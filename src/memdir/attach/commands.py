@@ -283,11 +283,17 @@ def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
     layout = context.memory.layout
     path = settings_files(context.environment, layout)["local"]
-    text = JsonText(read_settings_text(path) or "", path).with_member([], "memoryEnabled", False)
-    make_folder(os.path.dirname(path))
-    write_project_file(path, text.text.encode())
+    before = read_settings_text(path)
+    edit = FileEdit(path, before, JsonText(before or "", path).with_member([], "memoryEnabled", False).text)
+    if not options.dry_run:
+        make_folder(os.path.dirname(path))
+        write_project_file(path, (edit.after or "").encode())
     if options.json:
-        return int(context.print_json({"memoryEnabled": False, "file": path}))
+        told = {"memoryEnabled": False, "file": path, "diff": _diff(edit), "written": not options.dry_run}
+        return int(context.print_json(told))
+    if options.dry_run:
+        _show(edit, context)
+        return 0
     context.terminal.line(f"Memory is off in {os.path.basename(layout.work_tree)}.")
     context.note("`memdir config set memoryEnabled --unset --layer local` switches it on again")
     return 0
