@@ -495,3 +495,41 @@ def test_a_no_is_not_taken_for_done(memdir_command: str, project: Path, user_hom
     assert "Nothing was changed" in shown and "ended with 1" in shown
     assert "known to all" not in shown and "earning from" not in shown
     assert snapshot(user_home) == before
+
+
+def test_a_hook_of_the_user_s_beside_ours_in_one_group_stays_and_ours_is_known(
+    run: Run, user_home: Path, memdir_command: str
+) -> None:
+    run("attach", "claude", "codex", "--yes")
+    for name in (".claude/settings.json", ".codex/hooks.json"):
+        found = json.loads((user_home / name).read_text())
+        first, ours = (group["hooks"][0] for group in found["hooks"]["Stop"])
+        found["hooks"]["Stop"] = [{"hooks": [first, ours, {"type": "command", "command": "last"}]}]
+        (user_home / name).write_text(json.dumps(found, indent=2))
+    config, hooks = user_home / ".codex/config.toml", user_home / ".codex/hooks.json"
+    for place, word in ((1, "ours"), (2, "last")):
+        config.write_text(config.read_text() + f'\n[hooks.state."{hooks}:stop:0:{place}"]\ntrusted_hash = "{word}"\n')
+    assert "no hook" not in run("attach", "--status", "claude").stdout
+    run("attach", "claude", "codex", "--yes")
+
+    def commands(name: str) -> list[list[str]]:
+        groups = json.loads((user_home / name).read_text())["hooks"]["Stop"]
+        return [[hook["command"] for hook in group["hooks"]] for group in groups]
+
+    assert commands(".claude/settings.json") == [["beep", "last"], [f"{memdir_command} hook claude Stop || true"]]
+    assert "Everything is attached already" in run("attach", "claude", "codex", "--yes").stdout
+    run("detach", "--yes")
+    assert commands(".claude/settings.json") == commands(".codex/hooks.json") == [["beep", "last"]]
+    trusted = tomllib.loads(config.read_text())["hooks"]["state"]
+    assert {name.removeprefix(f"{hooks}:"): one["trusted_hash"] for name, one in trusted.items()} == {
+        "stop:0:0": "sha256:aa",
+        "stop:0:1": "last",
+    }
+
+
+def test_a_program_by_another_of_its_names_is_ours(run: Run, user_home: Path, memdir_command: str) -> None:
+    run("attach", "claude", "--yes")
+    path = user_home / ".claude/settings.json"
+    path.write_text(path.read_text().replace(f"{memdir_command} hook", "/usr/bin/memdir3.12 hook"))
+    run("attach", "claude", "--yes")
+    assert "memdir3.12" not in path.read_text() and path.read_text().count("hook claude Stop") == 1

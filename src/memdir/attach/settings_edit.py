@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, is_ours, our_places
+from memdir.attach.agents import NAME, Agent, is_our_hook, is_ours, our_places
 from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
@@ -29,6 +29,8 @@ _OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Code
 _SERVER = f"mcp_servers.{NAME}"
 _OUR_LINE = re.compile(rf"""\s*(?:["']?mcp_servers["']?\s*\.\s*)?["']?{NAME}["']?\s*[.=]""")
 _TABLE = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
+# A hook that went: its event, the place of its group, and its own in a group that stayed, or -1 with the whole group.
+Gone = tuple[str, int, int]
 
 
 @dataclass
@@ -114,7 +116,7 @@ def read_settings_text(path: str) -> str | None:
 
 
 def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
-    gone: list[tuple[str, int]] = []
+    gone: list[Gone] = []
     if agent.hooks_file:
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
         _require_served(agent, text)
@@ -122,7 +124,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
         changed: list[tuple[str, int]] = []
         for event in agent.events:
             places, group = our_places(text, event), agent.group(event, program)
-            gone += [(event, at) for at in places[1:]]
+            gone += [(event, at, -1) for at in places[1:]]
             changed += [(event, at) for at in places[:1] if text.get("hooks", event, at) != group]
             text = _with_hook(text, event, group)
         files[agent.hooks_file] = text.text
@@ -169,21 +171,27 @@ def _with_hook(text: JsonText, event: str, group: dict[str, object]) -> JsonText
     return text if text.get("hooks", event, ours[0]) == group else text.with_value(["hooks", event, ours[0]], group)
 
 
-def _without_hooks(text: JsonText, *, but: Sequence[str] = ()) -> tuple[JsonText, list[tuple[str, int]]]:
-    """Without ours at any event but these, and what went."""
-    gone: list[tuple[str, int]] = []
+def _without_hooks(text: JsonText, *, but: Sequence[str] = ()) -> tuple[JsonText, list[Gone]]:
+    """Without ours at any event but these, nor in a group of the user's, and what went."""
+    gone: list[Gone] = []
+    for path in text.paths(
+        lambda path, value: path[:1] == ("hooks",) and path[3:4] == ("hooks",) and is_our_hook(value)
+    ):
+        if len(path) == 5 and not is_ours(text.get(*path[:3])):
+            gone.append((str(path[1]), int(path[2]), int(path[4])))
+            text = text.without(path)
     for path in text.paths(lambda path, value: len(path) == 3 and path[0] == "hooks" and is_ours(value)):
         if path[1] not in but:
-            gone.append((str(path[1]), int(path[2])))
+            gone.append((str(path[1]), int(path[2]), -1))
             text = text.without(path)
-    for event in dict.fromkeys(event for event, _ in gone):
+    for event in dict.fromkeys(event for event, _, _ in gone):
         text = text.without(["hooks", event]) if text.get("hooks", event) == [] else text
     return text.without(["hooks"]) if gone and text.get("hooks") == {} else text, gone
 
 
 def _detach(agent: Agent, files: dict[str, str | None]) -> None:
     hooks = files.get(agent.hooks_file) if agent.hooks_file else None
-    gone: list[tuple[str, int]] = []
+    gone: list[Gone] = []
     if hooks:
         text, gone = _without_hooks(JsonText(hooks, agent.hooks_file))
         files[agent.hooks_file] = text.text
@@ -239,7 +247,7 @@ def _with_command(text: str, old: str, new: str, path: str) -> str:
     raise _unfit(path)
 
 
-def _without_tables(text: str, agent: Agent, gone: Sequence[tuple[str, int]]) -> str:
+def _without_tables(text: str, agent: Agent, gone: Sequence[Gone]) -> str:
     """Without our server and the trust in our hooks. The trust in hooks that stood behind ours moves with them."""
     if is_our_server(_server(_toml(text, agent.servers_file))):  # with what Codex keeps of its tools below it
         cut = _cut_tables(text, lambda name: _keys(name)[:2] == ["mcp_servers", NAME])
@@ -299,15 +307,14 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _without_trust_in(
-    text: str, agent: Agent, gone: Sequence[tuple[str, int]], changed: Sequence[tuple[str, int]]
-) -> str:
+def _without_trust_in(text: str, agent: Agent, gone: Sequence[Gone], changed: Sequence[tuple[str, int]]) -> str:
     """Without the trust in hooks that went or were changed: it was given to another command, and Codex knows that."""
     before = _beside_trust(text, agent.servers_file)
     for event, at in changed:
         text = _without_tables_of(text, f"{trust_prefix(agent, event)}{at}:")
-    for event, at in sorted(gone, key=lambda one: -one[1]):
-        text = _without_trust(text, trust_prefix(agent, event), at)
+    for event, at, hook in sorted(gone, key=lambda one: (one[2] < 0, -one[1], -one[2])):  # groups move last
+        prefix = trust_prefix(agent, event)
+        text = _without_trust(text, prefix, at, ":") if hook < 0 else _without_trust(text, f"{prefix}{at}:", hook, '"')
     if _beside_trust(text, agent.servers_file) != before:
         told = f"{agent.servers_file}: hooks.state cannot be changed without harm to the rest"
         raise BadMemoryFile(told, remedy="Take the trust in memdir's hooks out by hand, then try again")
@@ -321,14 +328,14 @@ def _beside_trust(text: str, path: str) -> dict[str, object]:
     return {**parsed, "hooks": others or None}
 
 
-def _without_trust(text: str, prefix: str, at: int) -> str:
-    text = _without_tables_of(text, f"{prefix}{at}:")
+def _without_trust(text: str, prefix: str, at: int, end: str) -> str:
+    text = _without_tables_of(text, f"{prefix}{at}{end}")
 
     def moved(found: re.Match[str]) -> str:
         place = int(found[2])
-        return f"{found[1]}{place - (place > at)}:"
+        return f"{found[1]}{place - (place > at)}{end}"
 
-    return re.sub(rf"({re.escape(prefix)})(\d+):", moved, text)
+    return re.sub(rf"({re.escape(prefix)})(\d+){end}", moved, text)
 
 
 def trust_prefix(agent: Agent, event: str) -> str:
