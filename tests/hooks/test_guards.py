@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from memdir.guard.held import held_guards
 from memdir.layout import Layout
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.memdir import MODEL_CALLS
+from memdir.store.guard import LEARNED
+from memdir.store.history import Origin
+from memdir.store.memories import save_memory
 from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context
 from tests.hooks.conftest import MakeAgent
@@ -288,6 +292,23 @@ def test_a_rule_that_was_said_twice_is_proposed_and_never_set(memdir: Memdir, pr
     memdir("guard", "add", proposed["file"], proposed["guard"], "--scope", proposed["scope"])
     listed = json.loads(memdir("guard", "list", "--json").out)
     assert len(listed["guards"]) == 1 and listed["proposed"] == []
+
+
+def test_what_a_person_shall_paste_is_quoted(memdir: Memdir, project: Path) -> None:
+    """The words are a memory's: no shell may find a command among them."""
+    memory = open_memory(project)
+    memory.start()
+    pattern = """echo "$HOME"; touch 'planted' & x"""
+    before = b""
+    for number in range(2):
+        data = topic(body=f"Never run `{pattern}`, {number}.\n")
+        save_memory(memory.store, "no (new) rule.md", data, origin=Origin(LEARNED), base=before)
+        before = data
+    words = ["memdir", "guard", "add", "no (new) rule.md", f"warn shell({pattern})", "--scope", "project"]
+    line = next(line for line in memdir("guard").out.splitlines() if line.startswith("  memdir guard add"))
+    assert shlex.split(line) == words
+    findings = json.loads(memdir("doctor", "--json").out)["findings"]
+    assert f"`{shlex.join(words)}`" in " ".join(one["remedy"] for one in findings if one["check"] == "guard")
 
 
 def test_a_session_begins_with_the_rules_that_are_guarded(rule: str, memdir: Memdir, make_agent: MakeAgent) -> None:

@@ -231,6 +231,29 @@ def test_with_memory_off_or_broken_settings_the_server_still_speaks(memdir_comma
     assert [file.name for file in home.iterdir()] == ["settings.json"]
 
 
+async def test_memory_that_is_turned_off_is_off_with_the_next_call(memdir_command: str, project: Path) -> None:
+    settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
+    async with client(memdir_command, project) as server:
+        assert not (await server.call_tool("remember", {"text": "Deploys happen on Tuesdays only."})).is_error
+        settings.write_text('{"memoryEnabled": false}')
+        for tool, given in (
+            ("remember", {"text": "Tests need Redis."}),
+            ("recall", {"message": "deploys"}),
+            ("list", {}),
+        ):
+            refused = await server.call_tool(tool, given)
+            assert refused.is_error and "memory is off" in told(refused), tool
+        assert (await server.list_resources()).resources == []
+        with pytest.raises(Exception, match="memory is off"):
+            await server.read_resource("memdir://project/MEMORY.md")
+        for name, given in (("memory", {}), ("recall", {"message": "On which day do deploys happen?"})):
+            prompt = await server.get_prompt(name, given)
+            assert "off" in prompt.messages[0].content.text and "Tuesdays" not in prompt.messages[0].content.text
+        settings.write_text('{"memoryEnabled": true}')
+        assert "Tuesdays" in told(await server.call_tool("list", {})), "and on again"
+    assert len(open_memory(project).list()) == 1
+
+
 def request(number: int, method: str, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
 

@@ -56,9 +56,14 @@ class MemoryOffers:
 
     @property
     def _memory(self) -> MemDir:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        return self._opened or self._opened_now()
+
+    def _opened_now(self) -> MemDir:
+        """The memory as the settings are with this request: a person may have turned it off since the last one."""
+        now, before = self._open(), self._opened
+        if before is None or (now.place.root, vars(now.settings)) != (before.place.root, vars(before.settings)):
+            self._opened = now
+        return self._memory
 
     # Tools
 
@@ -81,6 +86,7 @@ class MemoryOffers:
         if fault:
             return _told(fault, is_error=True)
         try:
+            self._opened_now()
             text, found = self._calls[name](arguments)
         except MemdirError as error:
             return _told(str(error), is_error=True)
@@ -177,7 +183,7 @@ class MemoryOffers:
 
     def resources(self, cursor: str) -> tuple[list[Result], str]:
         """The index, then every memory, the project's first."""
-        memory = self._memory
+        memory = self._opened_now()
         if not memory.settings.enabled:
             return [], ""
         known = [(scope, header) for scope in _SCOPES for header in _headers(memory, scope)]
@@ -206,7 +212,7 @@ class MemoryOffers:
         if not uri.startswith(SCHEME) or scope not in _SCOPES or not key:
             raise RpcError(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
         try:
-            self._memory.require_enabled()
+            self._opened_now().require_enabled()
             store = self._memory.store_for(scope)
             if key == "MEMORY.md":
                 text = index_of(store)
@@ -235,7 +241,8 @@ class MemoryOffers:
 
     def prompt(self, name: str, arguments: Arguments) -> Result:
         if name == "memory":
-            text = f"{self._memory.prompt()}\n\n{self._memory.context()}".strip()
+            memory = self._opened_now()
+            text = f"{memory.prompt()}\n\n{memory.context()}".strip()
         elif name == "recall":
             message = arguments.get("message")
             if not isinstance(message, str) or not message.strip():
