@@ -234,3 +234,22 @@ def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: Mem
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")
     does(tool, "str_replace", path=f"/memories/{key}", old_str="a branch", new_str="any branch")
     assert memory.guard_of(memory.get(key).topic, key) is not None
+
+
+def test_what_is_the_team_s_stays_there_and_nothing_else_comes_there(memory: MemDir, tool: MemoryTool) -> None:
+    """Q1: renamed, a teammate's memory would be the user's own, and its guard would hold."""
+    does(tool, "create", path="/memories/ops/habit.md", file_text="Deploys happen on Tuesdays.")
+    shared = Path(memory.place.root, "team", "rules", "evil.md")
+    shared.parent.mkdir(parents=True)
+    shared.write_text("---\nname: A\ndescription: d\ntype: feedback\nguard: block shell(git *)\n---\n\nNever git.\n")
+    for old in ("team/rules/evil.md", "team/rules/evil", "team/rules", "team", "x/../team"):
+        for new in ("rule.md", "rules", "team/other"):
+            told = refusal(tool, "rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}")
+            assert "the team's" in told, (old, new)
+        assert "the team's" in refusal(tool, "delete", path=f"/memories/{old}")
+    for new in ("team", "team/leak", "Team/leak", "x/../team"):
+        assert "the team's" in refusal(tool, "rename", old_path="/memories/ops", new_path=f"/memories/{new}")
+    assert sorted(header.key for header in memory.list()) == ["ops/habit.md", "team/rules/evil.md"]
+    assert not memory.has_guards()
+    does(tool, "rename", old_path="/memories/ops", new_path="/memories")
+    assert "habit.md" in [header.key for header in memory.list()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,11 @@ def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: P
 
 
 def test_off_for_one_project(run: Run, project: Path) -> None:
+    before = snapshot(project)
+    assert '+  "memoryEnabled": false' in run("attach", "--not-here", "--dry-run").stdout
+    assert not json.loads(run("attach", "--not-here", "--dry-run", "--json").stdout)["written"]
+    assert snapshot(project) == before
+    run("list")
     run("attach", "--not-here")
     assert "off" in run("list", code=1).stderr
     run("config", "set", "memoryEnabled", "--unset", "--layer", "local")
@@ -384,3 +391,145 @@ def test_who_learns_is_said_by_an_option_too(run: Run, user_home: Path) -> None:
     settings.write_text('{"attach": {"model": "host"}}')
     run("attach", "claude", "--learn-with", "builtin", "--yes")
     assert json.loads(settings.read_text()) == {"attach": {"model": "builtin"}}
+
+
+def in_terminal(command: list[str], project: Path, *steps: tuple[str, str, Callable[[], object]]) -> str:
+    """What is shown to a person who answers these questions, each after something else happened."""
+    with Terminal(command, cwd=project, environment={**os.environ, "NO_COLOR": "1", "TERM": "xterm"}) as terminal:
+        for question, answer, meanwhile in steps:
+            terminal.wait_for(question)
+            meanwhile()
+            terminal.type(f"{answer}\n")
+        terminal.end()
+        return terminal.shown
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize("word", ["attach", "detach"])
+def test_what_a_client_wrote_while_its_user_read_the_changes_stays(
+    run: Run, memdir_command: str, project: Path, user_home: Path, word: str
+) -> None:
+    """Every running Claude writes in that file: the changes are planned, and asked for, anew."""
+    state = user_home / ".claude.json"
+    run("attach", "codex", "--yes")
+    if word == "detach":
+        run("attach", "claude", "--yes")
+
+    def started_again() -> None:
+        state.write_text(json.dumps({**json.loads(state.read_text()), "numStartups": 4, "written": "meanwhile"}))
+
+    asked: list[tuple[str, str, Callable[[], object]]] = [("Change ", "y", started_again), ("Change ", "y", nothing)]
+    if word == "attach":
+        asked = [("memory of its own", "k", nothing), ("Which model learns", "b", nothing), *asked]
+    shown = in_terminal([memdir_command, word, "claude"], project, *asked)
+    found = json.loads(state.read_text())
+    assert (found["numStartups"], found["written"]) == (4, "meanwhile")
+    assert ("memdir" in found.get("mcpServers", {})) == (word == "attach"), shown
+    assert ("hook claude" in (user_home / ".claude/settings.json").read_text()) == (word == "attach")
+
+
+TABLE = '[mcp_servers.memdir]\ncommand = "/old/bin/memdir" # mine\nargs = ["mcp"]\n'
+BESIDE = (
+    '[mcp_servers.first]\ncommand = "a"\n\n{}\n# my second server, keep this\n[mcp_servers.second]\ncommand = "b"\n'
+)
+WITH_KEYS = TABLE + 'enabled = false\nstartup_timeout_sec = 40\n\n[mcp_servers.memdir.env]\nKEY = "value"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BESIDE.format(TABLE),
+        BESIDE.format(WITH_KEYS),
+        BESIDE.format(TABLE.replace("mcp_servers.memdir", " mcp_servers . 'memdir' ")),
+        '# all\n[mcp_servers]\nmemdir = {command = "/old/bin/memdir", args = ["mcp"], enabled = false}\nx = {}\n',
+        "mcp_servers.memdir.command = '/old/bin/memdir'\nmcp_servers.memdir.args = ['mcp'] # mine\nmodel = 'gpt'\n",
+    ],
+)
+def test_of_codex_s_settings_only_the_program_changes_and_only_ours_goes(
+    run: Run, user_home: Path, memdir_command: str, text: str
+) -> None:
+    config = user_home / ".codex/config.toml"
+    config.write_text(text)
+    before = tomllib.loads(text)
+    run("attach", "codex", "--yes")
+    assert config.read_text() == text.replace("'/old/bin/memdir'", f'"{memdir_command}"').replace(
+        "/old/bin/memdir", memdir_command
+    )
+    config.write_text(config.read_text() + "# later\n")  # so that it is cut out, not put back
+    run("detach", "codex", "--yes")
+    after = tomllib.loads(config.read_text())
+    del before["mcp_servers"]["memdir"]
+    assert after.get("mcp_servers", {}) == before["mcp_servers"] and after.get("model") == before.get("model")
+    for comment in ("# my second server, keep this\n[mcp_servers.second]", "# all", "# later"):
+        assert (comment in config.read_text()) == (comment in text + "# later\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = {memdir = {command = "/old/bin/memdir", args = ["mcp"]}, x = {url = "u"}}\n',
+        f'note = """\n[mcp_servers.memdir]\ncommand = "/old/bin/memdir"\n"""\n{TABLE}# the end\n',
+        '[mcp_servers]\nmemdir = {command = "/old/bin/memdir", args = [\n  "mcp",\n]}\n',
+    ],
+)
+def test_what_cannot_be_cut_out_of_codex_s_settings_is_told(run: Run, user_home: Path, text: str) -> None:
+    config = user_home / ".codex/config.toml"
+    config.write_text(text)
+    assert "mcp_servers.memdir" in run("detach", "codex", "--yes", code=1).stderr
+    assert config.read_text() == text
+
+
+def test_a_no_is_not_taken_for_done(memdir_command: str, project: Path, user_home: Path) -> None:
+    """Q2: who says no hears of nothing that was attached, and nothing old is learned from, whatever was asked for."""
+    notes = user_home / ".codex/memories/MEMORY.md"
+    notes.parent.mkdir()
+    notes.write_text(CODEX_NOTES)
+    before = snapshot(user_home)
+    command = [memdir_command, "attach", "claude", "--past", "--own-memory", "keep", "--learn-with", "builtin"]
+    shown = in_terminal(
+        ["/bin/sh", "-c", '"$@"; echo "ended with $?"', "sh", *command], project, ("Change ", "n", nothing)
+    )
+    assert "Nothing was changed" in shown and "ended with 1" in shown
+    assert "known to all" not in shown and "earning from" not in shown
+    assert snapshot(user_home) == before
+
+
+def test_a_hook_of_the_user_s_beside_ours_in_one_group_stays_and_ours_is_known(
+    run: Run, user_home: Path, memdir_command: str
+) -> None:
+    run("attach", "claude", "codex", "--yes")
+    for name in (".claude/settings.json", ".codex/hooks.json"):
+        found = json.loads((user_home / name).read_text())
+        first, ours = (group["hooks"][0] for group in found["hooks"]["Stop"])
+        found["hooks"]["Stop"] = [{"hooks": [first, ours, {"type": "command", "command": "last"}]}]
+        (user_home / name).write_text(json.dumps(found, indent=2))
+    config, hooks = user_home / ".codex/config.toml", user_home / ".codex/hooks.json"
+    for place, word in ((1, "ours"), (2, "last")):
+        config.write_text(config.read_text() + f'\n[hooks.state."{hooks}:stop:0:{place}"]\ntrusted_hash = "{word}"\n')
+    assert "no hook" not in run("attach", "--status", "claude").stdout
+    run("attach", "claude", "codex", "--yes")
+
+    def commands(name: str) -> list[list[str]]:
+        groups = json.loads((user_home / name).read_text())["hooks"]["Stop"]
+        return [[hook["command"] for hook in group["hooks"]] for group in groups]
+
+    assert commands(".claude/settings.json") == [["beep", "last"], [f"{memdir_command} hook claude Stop || true"]]
+    assert "Everything is attached already" in run("attach", "claude", "codex", "--yes").stdout
+    run("detach", "--yes")
+    assert commands(".claude/settings.json") == commands(".codex/hooks.json") == [["beep", "last"]]
+    trusted = tomllib.loads(config.read_text())["hooks"]["state"]
+    assert {name.removeprefix(f"{hooks}:"): one["trusted_hash"] for name, one in trusted.items()} == {
+        "stop:0:0": "sha256:aa",
+        "stop:0:1": "last",
+    }
+
+
+def test_a_program_by_another_of_its_names_is_ours(run: Run, user_home: Path, memdir_command: str) -> None:
+    run("attach", "claude", "--yes")
+    path = user_home / ".claude/settings.json"
+    path.write_text(path.read_text().replace(f"{memdir_command} hook", "/usr/bin/memdir3.12 hook"))
+    run("attach", "claude", "--yes")
+    assert "memdir3.12" not in path.read_text() and path.read_text().count("hook claude Stop") == 1

@@ -103,3 +103,42 @@ def test_any_json_is_read_and_edited_as_python_would(value: dict[str, Any], inde
     if value:
         gone = random.Random(seed).choice(sorted(value))
         assert json.loads(text.without([gone]).text) == {k: v for k, v in value.items() if k != gone}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"hooks": {"Stop": [{"x": 1} // mine\n]}}',
+        '{"hooks": {"Stop": [{"x": 1}, // mine  \r\n  ]}}',
+        '{"hooks": {"Stop": [{"x": 1} /* a */ // mine\n]}} // end',
+        '{"hooks": {"Stop": [ // mine\n]}}',
+        '{"hooks": {"Stop": [{"x": 1},\n// mine\n{"y": 2} // mine\n// mine\n]}}',
+        '{"a": 1 // mine\n}',
+        '{"a": 1, // mine\n// "hooks": {"Stop": []}\n}',
+        '{"a": "// no comment"}',
+        '{"a": 1 // "mine", [ {\n, "mcpServers": {} // mine\n}',
+    ],
+)
+def test_ours_never_becomes_part_of_a_comment(text: str) -> None:
+    before = JsonText(text)
+    theirs = before.get("hooks", "Stop") or []
+    after = before.with_item(["hooks", "Stop"], HOOK).with_item(["hooks", "Stop"], HOOK)
+    after = after.with_member(["mcpServers"], "memdir", {"command": "m"})
+    assert after.get("hooks", "Stop") == [*theirs, HOOK, HOOK]
+    assert after.get("mcpServers", "memdir") == {"command": "m"}
+    assert after.text.count("mine") == text.count("mine")
+    for path in after.paths(lambda path, value: value in (HOOK, {"command": "m"})):
+        after = after.without(path)
+    assert (after.get("hooks", "Stop"), after.get("mcpServers")) == (theirs, {})
+    assert after.text.count("mine") == text.count("mine")
+
+
+def test_the_last_goes_without_the_bracket_behind_it() -> None:
+    assert JsonText('{"a": [1 // mine\n, 2]}').without(["a", 1]).value == {"a": [1]}
+    assert JsonText('{"a": [ // mine\n 2]}').without(["a", 0]).value == {"a": []}
+
+
+def test_an_edit_that_would_say_something_else_is_refused() -> None:
+    twice = JsonText('{"a": {"b": 1}, "a": {"b": 2}}')
+    with pytest.raises(BadMemoryFile, match="without harm"):
+        twice.without(["a"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from memdir.guard.held import held_guards
 from memdir.layout import Layout
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.memdir import MODEL_CALLS
+from memdir.store.guard import LEARNED
+from memdir.store.history import Origin
+from memdir.store.memories import save_memory
 from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context
 from tests.hooks.conftest import MakeAgent
@@ -70,6 +74,17 @@ def test_a_call_against_a_block_is_refused_with_the_rule_and_its_reason(
     assert refusal(before(agent, agent_id="sub-agent")), "a sub-agent's tools are guarded, too"
     memdir("guard", "remove", rule)
     assert answer(before(agent)) == {}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_call_of_a_session_without_a_name_is_refused_as_well(
+    host: str, rule: str, memdir: Memdir, make_agent: MakeAgent
+) -> None:
+    memdir("guard", "add", rule, GUARD)
+    agent = make_agent(host)
+    for name in ("", "a:b/c", "../x", "x" * 5000, "\ud800", None, 7, ["x"]):
+        assert refusal(before(agent, session_id=name, transcript_path="")), name
+        assert refusal(before(agent, session_id="x", transcript_path=f"/{name}.jsonl")), name
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -277,6 +292,23 @@ def test_a_rule_that_was_said_twice_is_proposed_and_never_set(memdir: Memdir, pr
     memdir("guard", "add", proposed["file"], proposed["guard"], "--scope", proposed["scope"])
     listed = json.loads(memdir("guard", "list", "--json").out)
     assert len(listed["guards"]) == 1 and listed["proposed"] == []
+
+
+def test_what_a_person_shall_paste_is_quoted(memdir: Memdir, project: Path) -> None:
+    """The words are a memory's: no shell may find a command among them."""
+    memory = open_memory(project)
+    memory.start()
+    pattern = """echo "$HOME"; touch 'planted' & x"""
+    before = b""
+    for number in range(2):
+        data = topic(body=f"Never run `{pattern}`, {number}.\n")
+        save_memory(memory.store, "no (new) rule.md", data, origin=Origin(LEARNED), base=before)
+        before = data
+    words = ["memdir", "guard", "add", "no (new) rule.md", f"warn shell({pattern})", "--scope", "project"]
+    line = next(line for line in memdir("guard").out.splitlines() if line.startswith("  memdir guard add"))
+    assert shlex.split(line) == words
+    findings = json.loads(memdir("doctor", "--json").out)["findings"]
+    assert f"`{shlex.join(words)}`" in " ".join(one["remedy"] for one in findings if one["check"] == "guard")
 
 
 def test_a_session_begins_with_the_rules_that_are_guarded(rule: str, memdir: Memdir, make_agent: MakeAgent) -> None:

@@ -172,6 +172,24 @@ def test_the_notes_of_a_session_go_into_its_compaction(agent: Agent, layout: Lay
         assert agent.host == "gemini" or "The flaky migration" in context(agent.start("compact"))
 
 
+@pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"], indirect=True)
+@pytest.mark.parametrize("log", ["Ran it again.\n" * 5000, "Ran it again. " * 5000], ids=["lines", "one line"])
+def test_long_notes_leave_room_for_how_to_use_memory_and_are_no_measure_for_others(
+    agent: Agent, log: str, make_agent: MakeAgent, layout: Layout, memdir: Callable[..., Ran]
+) -> None:
+    """N7, P6: what is over the limit a host cuts as it likes; what shared its room is not what others begin with."""
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    session = agent.transcript.stem if agent.host != "opencode" else agent.session
+    notes = Path(layout.session_memory(session))
+    notes.parent.mkdir(parents=True)
+    notes.write_text(f"# Session Title\nThe flaky migration\n\n# Worklog\n{log}")
+    done = agent.start("compact")
+    told = context(done)
+    assert len(done.stdout) <= MAX_ANSWER and told.startswith("# Memory")
+    assert "The flaky migration" in told and told.count("Ran it again.") > 20
+    assert "Deploys are frozen" in context(make_agent(agent.host, session="another-1").start())
+
+
 def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:
     """Codex' own memory agent, Qwen's second call without words, sub-agents, ids that lead elsewhere."""
     codex, qwen, claude = make_agent("codex"), make_agent("qwen"), make_agent("claude")

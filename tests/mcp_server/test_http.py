@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -109,6 +110,8 @@ def test_what_is_no_message_is_answered_and_the_server_goes_on(served: Served) -
         (411, {"Content_Length": "-1"}),
         (411, {"Content_Length": ""}),
         (413, {"Content_Length": "99999999999"}),
+        (413, {"Content_Length": "9" * 5000}),
+        (404, {"path": "//[x"}),
         (400, {"body": b"not json"}),
         (400, {"body": b"[" + PING + b"]"}),
         (400, {"Mcp_Protocol_Version": "1999-01-01"}),
@@ -140,6 +143,11 @@ def asked(method: str = "tools/list", meta: object = META, **params: object) -> 
     return json.dumps({"jsonrpc": "2.0", "id": 301, "method": method, "params": told}).encode()
 
 
+def coded(text: str) -> str:
+    """A value as a header holds it that could not hold it otherwise."""
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
 @pytest.mark.parametrize(
     ("body", "headers", "status", "code"),
     [
@@ -149,6 +157,11 @@ def asked(method: str = "tools/list", meta: object = META, **params: object) -> 
         (asked(), {"Mcp_Method": "TOOLS/LIST"}, 400, -32020),
         (asked("tools/call", name="list"), {"Mcp_Method": "tools/call"}, 400, -32020),
         (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": "list"}, 200, None),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": coded("list")}, 200, None),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": coded("forget")}, 400, -32020),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": "=?base64?x"}, 400, -32020),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": "=?base64?/w==?="}, 400, -32020),
+        (asked("tools/call", name="list"), {"Mcp_Method": "tools/call", "Mcp_Name": "=?base64?="}, 400, -32020),
         (asked(meta=None), {"Mcp_Method": "tools/list"}, 400, -32602),
         (asked(meta={"io.modelcontextprotocol/clientCapabilities": {}}), {"Mcp_Method": "tools/list"}, 400, -32602),
         (asked(meta={"io.modelcontextprotocol/protocolVersion": NEW}), {"Mcp_Method": "tools/list"}, 400, -32602),

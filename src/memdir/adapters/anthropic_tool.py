@@ -18,7 +18,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from memdir.agent.host_files import keeps_pinned
 from memdir.agent.tools.file_tools import as_in_file, numbered
 from memdir.agent.workspace import Workspace
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed
 from memdir.store.guard import guard_of
@@ -26,6 +26,7 @@ from memdir.store.history import Origin
 from memdir.store.memories import with_text
 from memdir.store.taxonomy import guess_type
 from memdir.store.topic import Topic
+from memdir.store.trust import is_of_team
 from memdir.text.naming import describe, first_words, titled
 
 if TYPE_CHECKING:
@@ -108,9 +109,8 @@ class _Commands:
         store = self._store()
         keys = self._keys_at(store, old)
         is_file = keys == [_key(old)] or keys == [_key(old) + ".md"]
-        target = _file_key(new) if is_file else _key(new)
-        moves = {key: target if is_file else target + key.removeprefix(_key(old)) for key in keys}
-        with store.changing(self._origin, f"rename {_key(old)} to {target}") as change:
+        moves = {key: _file_key(new if is_file else new + key.removeprefix(_key(old))) for key in keys}
+        with store.changing(self._origin, f"rename {_key(old)} to {_key(new)}") as change:
             for key, place in moves.items():
                 if store.read_bytes(place) is not None:
                     raise BadMemoryFile(f"{_shown(place)} exists already", remedy="Choose another name")
@@ -141,7 +141,7 @@ class _Commands:
         return f" ({told})" if told else ""
 
     def _keys_at(self, store: MemoryStore, path: str) -> list[str]:
-        """The file, or all files below the folder, that a path names; pinned ones stay."""
+        """The file, or all files below the folder, that a path names; pinned ones and the team's stay."""
         key = _key(path)
         if not key:
             raise BadMemoryFile(f"{ROOT} itself stays", remedy="Name a file or a folder below it")
@@ -154,6 +154,7 @@ class _Commands:
         if not found:
             raise _missing(key)
         for one in found:
+            _refuse_team(one)
             if Topic(store.read_bytes(one) or b"").is_pinned:
                 raise BadMemoryFile(f"{_shown(one)} is pinned by a person and stays where it is")
         return found
@@ -210,13 +211,18 @@ def _file_key(path: str) -> str:
     stem, ending = posixpath.splitext(key)
     if is_index(key):
         raise BadMemoryFile(f"{_shown(key)} is the index, which keeps itself in step with the files")
-    if key.startswith(TEAM_PREFIX):
-        raise BadMemoryFile(f"{_shown(key)} is the team's", remedy=f"Write below {ROOT} itself")
+    _refuse_team(key)
     if not ending:
         return key + ".md"
     if ending != ".md":
         raise BadMemoryFile(f"{_shown(key)} is not Markdown", remedy=f"Name it {_shown(stem)}.md")
     return key
+
+
+def _refuse_team(key: str) -> None:
+    """What lies there is everybody's, and what others wrote never becomes the user's own: a guard in it would hold."""
+    if is_of_team("", key):
+        raise BadMemoryFile(f"{_shown(key)} is the team's", remedy=f"Write below {ROOT} itself")
 
 
 def _shown(key: str) -> str:

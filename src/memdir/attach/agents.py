@@ -42,7 +42,7 @@ _TRIED = {
 }
 _VERSION_SECONDS = 10.0  # until an agent has told its version, on a busy machine
 _MAX_MANIFEST = 1 << 20
-_OURS = re.compile(r"""(?:^|[/\\"'])memdir(?:\.exe)?["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
+_OURS = re.compile(r"""(?:^|[/\\"'])memdir[\w.-]*["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
 
 
 @dataclass(frozen=True)
@@ -197,24 +197,33 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
     return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
 
 
-def is_ours(group: object) -> bool:
-    """Whether a group of hooks is memdir's, wherever its program lies."""
+def is_our_hook(hook: object) -> bool:
+    """Whether a hook is memdir's, wherever its program lies."""
+    command = hook.get("command") if isinstance(hook, dict) else None
+    return isinstance(command, str) and bool(_OURS.search(command))
+
+
+def our_hooks(group: object) -> list[dict[str, Any]]:
+    """Those of a group that are memdir's: a user may have put their own beside it."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    if not isinstance(hooks, list) or not hooks:
-        return False
-    commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)]
-    return bool(commands) and all(isinstance(text, str) and _OURS.search(text) for text in commands)
+    return [hook for hook in hooks if is_our_hook(hook)] if isinstance(hooks, list) else []
+
+
+def is_ours(group: object) -> bool:
+    """Whether a group of hooks is memdir's alone."""
+    ours = our_hooks(group)
+    return bool(ours) and isinstance(group, dict) and ours == group["hooks"]
 
 
 def our_places(text: Any, event: str) -> list[int]:
     """Where ours stand among the groups of an event."""
     groups = text.get("hooks", event)
-    return [at for at, group in enumerate(groups if isinstance(groups, list) else ()) if is_ours(group)]
+    return [at for at, group in enumerate(groups if isinstance(groups, list) else ()) if our_hooks(group)]
 
 
 def program_of(group: dict[str, Any]) -> str:
-    """The program that a group of ours calls."""
-    command = group["hooks"][0]["command"]
+    """The program that ours in a group calls."""
+    command = our_hooks(group)[0]["command"]
     try:
         return shlex.split(command)[0]
     except ValueError:

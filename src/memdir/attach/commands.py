@@ -6,7 +6,7 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -23,8 +23,10 @@ from memdir.attach.settings_edit import (
 )
 from memdir.attach.status import is_anything_attached, report
 from memdir.disk.atomic import make_folder, write_project_file
-from memdir.errors import MemdirError, UsageError
+from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.settings import own_memory, settings_files
+
+_TRIES = 5  # at settings that their client writes in all the time
 
 
 class Attach:
@@ -69,11 +71,15 @@ class Attach:
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
         chosen = _own_memories(agents, options, context)
-        plan = plan_attach(agents, program_path(), chosen)
-        served = [name for name, choice in chosen.items() if choice == "serve" and name not in plan.refused]
         learner = options.learn_with or _asked_who_learns(agents, options, context)
-        plan.edits += _own_settings({"memoryHome": "".join(served), "attach.model": learner}, context)
-        code = _carry_out(plan, options, context, is_detaching=False)
+
+        def planned() -> EditPlan:
+            plan = plan_attach(agents, program_path(), chosen)
+            served = [name for name, choice in chosen.items() if choice == "serve" and name not in plan.refused]
+            plan.edits += _own_settings({"memoryHome": "".join(served), "attach.model": learner}, context)
+            return plan
+
+        plan, code = _carry_out(planned, options, context, is_detaching=False)
         if code == 0 and plan.changes and not options.dry_run and not options.json:
             for line in _next_steps(agents, plan):
                 context.note(line)
@@ -95,8 +101,8 @@ class Detach:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         known = all_agents(context.environment)
-        plan = plan_detach(_chosen(options.agents, known), _record(context))
-        code = _carry_out(plan, options, context, is_detaching=True)
+        agents = _chosen(options.agents, known)
+        _, code = _carry_out(lambda: plan_detach(agents, _record(context)), options, context, is_detaching=True)
         if not options.dry_run and not is_anything_attached(known.values()):
             daemon: Any = import_module("memdir.hooks.daemon_command")  # surfaces do not import each other
             daemon.stop(daemon.DaemonPlace.of(context.memory))  # nobody is left to ask it
@@ -190,7 +196,21 @@ def _record(context: Any) -> AttachRecord:
     return AttachRecord(context.memory.layout.attach_record)
 
 
-def _carry_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
+def _carry_out(
+    planned: Callable[[], EditPlan], options: argparse.Namespace, context: Any, *, is_detaching: bool
+) -> tuple[EditPlan, int]:
+    """Show, ask and write. What a client wrote in its settings meanwhile is planned for, and shown, anew."""
+    for _ in range(_TRIES - 1):
+        plan = planned()
+        try:
+            return plan, _try_out(plan, options, context, is_detaching=is_detaching)
+        except EditConflict as error:
+            context.note(f"{error}: what would change now")
+    plan = planned()
+    return plan, _try_out(plan, options, context, is_detaching=is_detaching)
+
+
+def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
     changes = plan.changes
     refused = 1 if plan.refused else 0
     if not options.json:
@@ -209,6 +229,9 @@ def _carry_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_
     elif is_written:
         count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
         context.terminal.line(f"Detached: {count} changed." if is_detaching else f"Attached: {count} changed.")
+    elif changes and not options.dry_run:
+        context.terminal.line("Nothing was changed.")
+        return 1  # who said no has nothing attached, and nothing learned
     return refused
 
 
@@ -260,11 +283,17 @@ def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
     layout = context.memory.layout
     path = settings_files(context.environment, layout)["local"]
-    text = JsonText(read_settings_text(path) or "", path).with_member([], "memoryEnabled", False)
-    make_folder(os.path.dirname(path))
-    write_project_file(path, text.text.encode())
+    before = read_settings_text(path)
+    edit = FileEdit(path, before, JsonText(before or "", path).with_member([], "memoryEnabled", False).text)
+    if not options.dry_run:
+        make_folder(os.path.dirname(path))
+        write_project_file(path, (edit.after or "").encode())
     if options.json:
-        return int(context.print_json({"memoryEnabled": False, "file": path}))
+        told = {"memoryEnabled": False, "file": path, "diff": _diff(edit), "written": not options.dry_run}
+        return int(context.print_json(told))
+    if options.dry_run:
+        _show(edit, context)
+        return 0
     context.terminal.line(f"Memory is off in {os.path.basename(layout.work_tree)}.")
     context.note("`memdir config set memoryEnabled --unset --layer local` switches it on again")
     return 0

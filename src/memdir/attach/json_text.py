@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from memdir.errors import BadMemoryFile
 MAX_DEPTH = 200
 _SPACE = re.compile(r"[ \t\r\n\ufeff]+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LINE_END = re.compile(r"[ \t\r]*\n")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 Path = tuple[str | int, ...]
@@ -44,6 +46,7 @@ class JsonText:
     def __init__(self, text: str, name: str = "the file") -> None:
         self.text, self.name = text, name
         self.has_comments = self.has_trailing_comma = False
+        self._comment_ends: set[int] = set()  # of those that go on to the end of their line
         self._at = 0
         self._skip()
         if self._at == len(text):
@@ -67,22 +70,31 @@ class JsonText:
         """The same with a member, in the place of one of that name or behind the others; makes what is missing."""
         if not self.text.strip("\ufeff \t\r\n"):
             return JsonText(self.text.rstrip() + "{}\n", self.name).with_member(path, key, value)
+
+        def put(parent: Any) -> None:
+            for part in path:
+                parent = parent.setdefault(part, {})
+            parent[key] = value
+
         for at in range(len(path)):
             node = self._node(path[: at + 1])
             if node is None:
                 nested = value if at == len(path) - 1 else None
                 made: object = {key: nested} if nested is not None else _nested([*path[at + 1 :], key], value)
-                return self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
+                text = self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
+                return self._meant(text, (), put)
         parent = self._container(path, "{")
         if key in parent.children:
             return self.with_value([*path, key], value)
-        return self._appended(parent, f"{json.dumps(key)}: ", value)
+        text = self._appended(parent, f"{json.dumps(key)}: ", value)
+        return self._meant(text, (), put)
 
     def with_item(self, path: Sequence[str], value: object) -> JsonText:
         """The same with an item behind the others of a list, which is made where there is none."""
         if self._node(path) is None:
             return self.with_member(path[:-1], path[-1], [value])
-        return self._appended(self._container(path, "["), "", value)
+        text = self._appended(self._container(path, "["), "", value)
+        return self._meant(text, path, lambda parent: parent.append(value))
 
     def with_value(self, path: Sequence[str | int], value: object) -> JsonText:
         """The same with another value in the place of the one at a path."""
@@ -90,7 +102,8 @@ class JsonText:
         if node is None:
             return self
         drawn = self._drawn(value, self._indent_of(node.begin))
-        return JsonText(self.text[: node.start] + drawn + self.text[node.end :], self.name)
+        text = self.text[: node.start] + drawn + self.text[node.end :]
+        return self._meant(text, path[:-1], lambda parent: parent.__setitem__(path[-1], value))
 
     def without(self, path: Sequence[str | int]) -> JsonText:
         """The same without what stands at a path."""
@@ -114,12 +127,15 @@ class JsonText:
         elif at > 0:
             comma = self._comma_after(children[at - 1])
             cut = [(comma, comma + 1), (start, end)]
-        if len(children) == 1 and self._only_space(cut[-1][1], parent.end - 1):
+        is_behind_comment = cut[-1][0] in self._comment_ends
+        if is_behind_comment and not _LINE_END.match(self.text, cut[-1][1]):
+            cut[-1] = (node.begin, cut[-1][1])  # else what follows would become part of the comment
+        elif not is_behind_comment and len(children) == 1 and self._only_space(cut[-1][1], parent.end - 1):
             cut[-1] = (cut[-1][0], parent.end - 1)
         text = self.text
         for first, last in sorted(cut, reverse=True):
             text = text[:first] + text[last:]
-        return JsonText(text, self.name)
+        return self._meant(text, path[:-1], lambda parent: parent.__delitem__(path[-1]))
 
     def paths(self, is_wanted: Callable[[Path, Any], bool]) -> list[Path]:
         """The paths at which something wanted stands, the last first, so that cutting one moves no other."""
@@ -205,6 +221,8 @@ class JsonText:
                 return
             self.has_comments = True
             self._at = comment.end()
+            if comment[0].startswith("//"):
+                self._comment_ends.add(len(self.text[: self._at].rstrip(" \t\r")))
 
     def _fault(self, what: str) -> BadMemoryFile:
         line = self.text.count("\n", 0, self._at) + 1
@@ -212,7 +230,23 @@ class JsonText:
 
     # Writing
 
-    def _appended(self, parent: JsonNode, label: str, value: object) -> JsonText:
+    def _meant(self, text: str, path: Sequence[str | int], change: Callable[[Any], object]) -> JsonText:
+        """The text after an edit, if it says what was meant, and nothing else changed: a file has more forms than one
+        thinks of, and what a host does not see is no hook."""
+        meant = parent = deepcopy(self.value)
+        for part in path:
+            parent = parent[part]
+        change(parent)
+        try:
+            after = JsonText(text, self.name)
+        except BadMemoryFile:
+            after = self
+        if after.value != meant:
+            told = f"{self.name}: {'.'.join(map(str, path)) or 'the whole'} cannot be changed without harm to the rest"
+            raise BadMemoryFile(told, remedy="Write each entry on lines of its own, then try again")
+        return after
+
+    def _appended(self, parent: JsonNode, label: str, value: object) -> str:
         children = list(parent.children.values())
         closing = parent.end - 1
         if not children:
@@ -221,20 +255,20 @@ class JsonText:
             drawn = f"{self._newline()}{inner}{label}{self._drawn(value, inner)}{self._newline()}{outer}"
             inside = self.text[parent.start + 1 : closing]
             keep = inside.rstrip() if inside.strip() else ""
-            return JsonText(self.text[: parent.start + 1] + keep + drawn + self.text[closing:], self.name)
+            return self.text[: parent.start + 1] + keep + drawn + self.text[closing:]
         last = children[-1]
         is_one_line = "\n" not in self.text[parent.start : children[0].begin]
         comma = self._comma_after(last)
         place = self._back_over_space(closing)
-        if is_one_line:
+        if is_one_line and place not in self._comment_ends:
             new = f" {label}{json.dumps(value, ensure_ascii=False)}"
         else:
-            indent = self._indent_of(children[0].begin)
+            indent = self._indent_of(children[0].begin) + (self._unit() if is_one_line else "")
             new = f"{self._newline()}{indent}{label}{self._drawn(value, indent)}"
         text = self.text[:place] + new + ("," if comma >= 0 else "") + self.text[place:]
         if comma < 0:
             text = text[: last.end] + "," + text[last.end :]
-        return JsonText(text, self.name)
+        return text
 
     def _drawn(self, value: object, indent: str) -> str:
         text = json.dumps(value, indent=self._unit(), ensure_ascii=False)

@@ -16,17 +16,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, is_ours, our_places
+from memdir.attach.agents import NAME, Agent, is_our_hook, is_ours, our_places
 from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
-from memdir.errors import BadMemoryFile
+from memdir.errors import BadMemoryFile, EditConflict
 
 OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
 MAX_SETTINGS = 8 << 20
 MAX_RECORD = 64 << 20
 _OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Codex ignores the whole file
+_SERVER = f"mcp_servers.{NAME}"
+_OUR_LINE = re.compile(rf"""\s*(?:["']?mcp_servers["']?\s*\.\s*)?["']?{NAME}["']?\s*[.=]""")
 _TABLE = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
+# A hook that went: its event, the place of its group, and its own in a group that stayed, or -1 with the whole group.
+Gone = tuple[str, int, int]
 
 
 @dataclass
@@ -112,7 +116,7 @@ def read_settings_text(path: str) -> str | None:
 
 
 def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
-    gone: list[tuple[str, int]] = []
+    gone: list[Gone] = []
     if agent.hooks_file:
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
         _require_served(agent, text)
@@ -120,7 +124,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
         changed: list[tuple[str, int]] = []
         for event in agent.events:
             places, group = our_places(text, event), agent.group(event, program)
-            gone += [(event, at) for at in places[1:]]
+            gone += [(event, at, -1) for at in places[1:]]
             changed += [(event, at) for at in places[:1] if text.get("hooks", event, at) != group]
             text = _with_hook(text, event, group)
         files[agent.hooks_file] = text.text
@@ -167,21 +171,27 @@ def _with_hook(text: JsonText, event: str, group: dict[str, object]) -> JsonText
     return text if text.get("hooks", event, ours[0]) == group else text.with_value(["hooks", event, ours[0]], group)
 
 
-def _without_hooks(text: JsonText, *, but: Sequence[str] = ()) -> tuple[JsonText, list[tuple[str, int]]]:
-    """Without ours at any event but these, and what went."""
-    gone: list[tuple[str, int]] = []
+def _without_hooks(text: JsonText, *, but: Sequence[str] = ()) -> tuple[JsonText, list[Gone]]:
+    """Without ours at any event but these, nor in a group of the user's, and what went."""
+    gone: list[Gone] = []
+    for path in text.paths(
+        lambda path, value: path[:1] == ("hooks",) and path[3:4] == ("hooks",) and is_our_hook(value)
+    ):
+        if len(path) == 5 and not is_ours(text.get(*path[:3])):
+            gone.append((str(path[1]), int(path[2]), int(path[4])))
+            text = text.without(path)
     for path in text.paths(lambda path, value: len(path) == 3 and path[0] == "hooks" and is_ours(value)):
         if path[1] not in but:
-            gone.append((str(path[1]), int(path[2])))
+            gone.append((str(path[1]), int(path[2]), -1))
             text = text.without(path)
-    for event in dict.fromkeys(event for event, _ in gone):
+    for event in dict.fromkeys(event for event, _, _ in gone):
         text = text.without(["hooks", event]) if text.get("hooks", event) == [] else text
     return text.without(["hooks"]) if gone and text.get("hooks") == {} else text, gone
 
 
 def _detach(agent: Agent, files: dict[str, str | None]) -> None:
     hooks = files.get(agent.hooks_file) if agent.hooks_file else None
-    gone: list[tuple[str, int]] = []
+    gone: list[Gone] = []
     if hooks:
         text, gone = _without_hooks(JsonText(hooks, agent.hooks_file))
         files[agent.hooks_file] = text.text
@@ -216,50 +226,116 @@ def _list(value: object) -> list[object]:
 
 
 def _with_server_table(text: str, agent: Agent, program: str) -> str:
-    parsed = _toml(text, agent.servers_file)
-    known = parsed.get("mcp_servers", {})
-    if isinstance(known, dict) and NAME in known:
-        ours = known[NAME]
-        if not isinstance(ours, dict) or not is_our_server(ours) or ours["command"] == program:
-            return text
-        text = _cut_tables(text, lambda name: name == f"mcp_servers.{NAME}")
+    known = _toml(text, agent.servers_file).get("mcp_servers", {})
+    ours = known.get(NAME) if isinstance(known, dict) else None
+    if ours is not None:
+        is_moved = isinstance(ours, dict) and is_our_server(ours) and ours["command"] != program
+        return _with_command(text, str(ours["command"]), program, agent.servers_file) if is_moved else text
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    table = f'{gap}[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = ["mcp"]\n'
-    _toml(text + table, agent.servers_file)
-    return text + table
+    table = f'{gap}[{_SERVER}]\ncommand = {_quoted(program)}\nargs = ["mcp"]\n'
+    return _as_meant(text, text + table, agent.servers_file, {"command": program, "args": ["mcp"]})
 
 
-def _without_tables(text: str, agent: Agent, gone: Sequence[tuple[str, int]]) -> str:
+def _with_command(text: str, old: str, new: str, path: str) -> str:
+    """With another program and all else that its owner wrote there, in whichever form: it stands where putting the new
+    one in its place gives what is meant."""
+    ours = {**_server(_toml(text, path)), "command": new}
+    for found in re.finditer("|".join(re.escape(form) for form in (_quoted(old), f"'{old}'")), text):
+        changed = text[: found.start()] + _quoted(new) + text[found.end() :]
+        if _says(text, changed, ours):
+            return changed
+    raise _unfit(path)
+
+
+def _without_tables(text: str, agent: Agent, gone: Sequence[Gone]) -> str:
     """Without our server and the trust in our hooks. The trust in hooks that stood behind ours moves with them."""
-    parsed = _toml(text, agent.servers_file)
-    servers = parsed.get("mcp_servers")
-    server = servers.get(NAME) if isinstance(servers, dict) else None
-    if isinstance(server, dict) and is_our_server(server):  # with what Codex keeps of its tools below it
-        text = _cut_tables(text, lambda name: f"{name}.".startswith(f"mcp_servers.{NAME}."))
+    if is_our_server(_server(_toml(text, agent.servers_file))):  # with what Codex keeps of its tools below it
+        cut = _cut_tables(text, lambda name: _keys(name)[:2] == ["mcp_servers", NAME])
+        if not _says(text, cut, {}):  # it is no table, but lines in one
+            cut = "".join(line for line in cut.splitlines(keepends=True) if not _OUR_LINE.match(line))
+        text = _as_meant(text, cut, agent.servers_file, {})
     return _without_trust_in(text, agent, gone, ())
 
 
-def _without_trust_in(
-    text: str, agent: Agent, gone: Sequence[tuple[str, int]], changed: Sequence[tuple[str, int]]
-) -> str:
+def _server(parsed: Mapping[str, object]) -> dict[str, object]:
+    servers = parsed.get("mcp_servers")
+    found = servers.get(NAME) if isinstance(servers, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _as_meant(before: str, after: str, path: str, ours: dict[str, object]) -> str:
+    if not _says(before, after, ours):
+        raise _unfit(path)
+    return after
+
+
+def _says(before: str, after: str, ours: dict[str, object]) -> bool:
+    """Whether a text says of our server what it should, and of all else what it said before."""
+    try:
+        old, new = tomllib.loads(before), tomllib.loads(after)
+    except tomllib.TOMLDecodeError:
+        return False
+    is_ours = _server(new) == ours
+    for parsed in (old, new):
+        servers = parsed.get("mcp_servers", {})
+        if not isinstance(servers, dict):
+            return False
+        servers.pop(NAME, None)
+        if not servers:
+            parsed.pop("mcp_servers", None)
+    return is_ours and old == new
+
+
+def _unfit(path: str) -> BadMemoryFile:
+    told = f"{path}: {_SERVER} cannot be changed without harm to the rest"
+    return BadMemoryFile(told, remedy=f"Change or take out {_SERVER} by hand, then try again")
+
+
+def _keys(name: str) -> list[str]:
+    """The parts of a table's name, however they are quoted."""
+    try:
+        found, keys = tomllib.loads(f"[{name}]"), list[str]()
+    except tomllib.TOMLDecodeError:
+        return []
+    while found:
+        keys += found
+        found = found[keys[-1]]
+    return keys
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _without_trust_in(text: str, agent: Agent, gone: Sequence[Gone], changed: Sequence[tuple[str, int]]) -> str:
     """Without the trust in hooks that went or were changed: it was given to another command, and Codex knows that."""
+    before = _beside_trust(text, agent.servers_file)
     for event, at in changed:
         text = _without_tables_of(text, f"{trust_prefix(agent, event)}{at}:")
-    for event, at in sorted(gone, key=lambda one: -one[1]):
-        text = _without_trust(text, trust_prefix(agent, event), at)
-    if gone or changed:
-        _toml(text, agent.servers_file)
+    for event, at, hook in sorted(gone, key=lambda one: (one[2] < 0, -one[1], -one[2])):  # groups move last
+        prefix = trust_prefix(agent, event)
+        text = _without_trust(text, prefix, at, ":") if hook < 0 else _without_trust(text, f"{prefix}{at}:", hook, '"')
+    if _beside_trust(text, agent.servers_file) != before:
+        told = f"{agent.servers_file}: hooks.state cannot be changed without harm to the rest"
+        raise BadMemoryFile(told, remedy="Take the trust in memdir's hooks out by hand, then try again")
     return text
 
 
-def _without_trust(text: str, prefix: str, at: int) -> str:
-    text = _without_tables_of(text, f"{prefix}{at}:")
+def _beside_trust(text: str, path: str) -> dict[str, object]:
+    parsed = _toml(text, path)
+    hooks = parsed.get("hooks")
+    others = {name: value for name, value in hooks.items() if name != "state"} if isinstance(hooks, dict) else hooks
+    return {**parsed, "hooks": others or None}
+
+
+def _without_trust(text: str, prefix: str, at: int, end: str) -> str:
+    text = _without_tables_of(text, f"{prefix}{at}{end}")
 
     def moved(found: re.Match[str]) -> str:
         place = int(found[2])
-        return f"{found[1]}{place - (place > at)}:"
+        return f"{found[1]}{place - (place > at)}{end}"
 
-    return re.sub(rf"({re.escape(prefix)})(\d+):", moved, text)
+    return re.sub(rf"({re.escape(prefix)})(\d+){end}", moved, text)
 
 
 def trust_prefix(agent: Agent, event: str) -> str:
@@ -272,17 +348,24 @@ def _without_tables_of(text: str, prefix: str) -> str:
 
 
 def _cut_tables(text: str, is_wanted: Callable[[str], bool]) -> str:
+    """Without these tables. What stands behind the last line of one, such as a comment on the next, is not its own."""
     kept: list[str] = []
+    behind: list[str] = []
     is_cutting = False
     for line in text.splitlines(keepends=True):
         header = _TABLE.match(line)
         if header:
-            is_cutting = is_wanted(header[1])
+            kept += behind
+            behind, is_cutting = [], is_wanted(header[1])
             if is_cutting and kept and not kept[-1].strip():
                 kept.pop()  # the empty line that came with it
         if not is_cutting:
             kept.append(line)
-    return "".join(kept)
+        elif header or (line.strip() and not line.lstrip().startswith("#")):
+            behind = []
+        else:
+            behind.append(line)
+    return "".join(kept + behind)
 
 
 def _toml(text: str, path: str) -> dict[str, object]:
@@ -322,7 +405,10 @@ class AttachRecord:
         return Earlier(None if before is None else base64.b64decode(before).decode("utf-8", "replace"))
 
     def write(self, edits: Sequence[FileEdit], *, is_detaching: bool = False) -> None:
-        """Write the files. The note of what was there comes first, so that a crash leaves both ways open."""
+        """Write the files. The note of what was there comes first, so that a crash leaves both ways open. A running
+        client writes in them too: where one is not as it was planned for, EditConflict, and it is left alone."""
+        for edit in edits:
+            _require_as_planned(edit)
         for edit in edits:
             earlier = self.before(edit.path, edit.before)
             before = earlier.text if earlier else edit.before
@@ -334,6 +420,7 @@ class AttachRecord:
             self._save()
         for edit in edits:
             target = os.path.realpath(edit.path)
+            _require_as_planned(edit)
             if edit.after is None:
                 delete_file(target)
             else:
@@ -347,6 +434,11 @@ class AttachRecord:
     def _save(self) -> None:
         make_folder(os.path.dirname(self._path))
         write_project_file(self._path, json.dumps({"files": self._files}, indent=1).encode() + b"\n")
+
+
+def _require_as_planned(edit: FileEdit) -> None:
+    if read_settings_text(edit.path) != edit.before:
+        raise EditConflict(f"{edit.path} was changed meanwhile", remedy="Try again once its program has ended")
 
 
 def _sum(text: str | None) -> str:

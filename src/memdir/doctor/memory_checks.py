@@ -80,7 +80,7 @@ def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool
                 yield Finding("guard", "warning", f"its guard does not hold: {reason}", memory.key, remedy)
     for proposal in proposals(store) if is_own and store.scope in ("project", "user") else ():
         message = f"you said it {proposal.times} times: a guard would have it checked before a tool runs"
-        remedy = f'`memdir guard add {proposal.key} "{proposal.guard}"`, if you want that'
+        remedy = f"`{proposal.command}`, if you want that"
         yield Finding("guard", "note", message, proposal.key, remedy)
 
 

@@ -90,14 +90,13 @@ class GuardList:
         forget_kept(memory)
         held = [{"file": one.key, "scope": one.scope, "guard": one.line} for one in held_guards(memory)]
         idle = list(_not_holding(memory))
-        proposed = [
-            {"file": one.key, "scope": one.scope, "guard": str(one.guard), "said": one.times}
-            for scope in SCOPES
-            if memory.is_own_place(scope)
-            for one in proposals(memory.store_for(scope))
-        ]
+        own = [scope for scope in SCOPES if memory.is_own_place(scope)]
+        proposed = [one for scope in own for one in proposals(memory.store_for(scope))]
         if options.json:
-            return int(context.print_json({"guards": held, "notHolding": idle, "proposed": proposed}))
+            told = [
+                {"file": one.key, "scope": one.scope, "guard": str(one.guard), "said": one.times} for one in proposed
+            ]
+            return int(context.print_json({"guards": held, "notHolding": idle, "proposed": told}))
         terminal = context.terminal
         rows = [[str(one["guard"]), str(one["file"]), str(one["scope"])] for one in held]
         if rows:
@@ -107,9 +106,8 @@ class GuardList:
         for one in idle:
             terminal.line(terminal.style(f"{shown_line(one['file'])} does not hold: {one['reason']}", "yellow"))
         for proposal in proposed:
-            name, guard = shown_line(str(proposal["file"])), shown_line(str(proposal["guard"]))
-            terminal.line(f"You said {name} {proposal['said']} times. To have it checked:")
-            terminal.line(terminal.dim(f'  memdir guard add {name} "{guard}" --scope {proposal["scope"]}'))
+            terminal.line(f"You said {shown_line(proposal.key)} {proposal.times} times. To have it checked:")
+            terminal.line(terminal.dim(f"  {proposal.command}"))
         return 0
 
 

@@ -130,7 +130,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     folder = call.text("cwd")
     memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
     is_on = memory.settings.enabled
-    if os.path.exists(memory.layout.attended(call.session)):
+    if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch
 
         note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
@@ -216,15 +216,12 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
         memory.shown_in(call.session).forget()
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return HookAnswer(message=_saved(memory))
-    from memdir.hooks.session_start import start_context
+    answer = HookAnswer(message=_saved(memory))
+    if source == "compact" and call.host != "claude":
+        from memdir.hooks.session_start import behaviour
 
-    saved = _saved(memory)
-    notes = _notes(memory, call) if source == "compact" and call.host != "claude" else ""
-
-    def is_short(text: str) -> bool:
-        return fits(call, HookAnswer(text + notes, saved))
-
-    return HookAnswer(start_context(memory, is_short, host=call.host) + notes, saved)
+        answer.context = _notes(memory, call, HookAnswer(behaviour(memory, call.host), answer.message))
+    return _with_start(memory, call, answer)
 
 
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -243,17 +240,23 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     shown = memory.shown_in(call.session)
     if shown.keys(_START):
         return answer
-    from memdir.hooks.session_start import start_context
-
-    def with_start(text: str) -> HookAnswer:
-        return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
-
-    both = with_start(start_context(memory, lambda text: fits(call, with_start(text)), host=call.host))
+    both = _with_start(memory, call, answer)
     if not fits(call, both):
         return answer
     shown.add(_START, "", 0)
     shown.save()
     return both
+
+
+def _with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
+    """An answer behind what a session begins with, as much of that as fits beside it."""
+    from memdir.hooks.session_start import start_context
+
+    def both(text: str) -> HookAnswer:
+        return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
+
+    is_alone = not answer.context and not answer.message
+    return both(start_context(memory, lambda text: fits(call, both(text)), host=call.host, is_alone=is_alone))
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -268,7 +271,7 @@ def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
 
 def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
     """The notes of the session, for whoever summarises it (N7). Gemini asks before every turn, and takes no words."""
-    return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call))
+    return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call, HookAnswer()))
 
 
 def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -323,20 +326,23 @@ def _saved(memory: MemDir) -> str:
     return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
 
 
-def _notes(memory: MemDir, call: HookCall) -> str:
-    """The session memory as instructions for a summary; empty where there is none."""
+def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:
+    """The session memory as instructions for a summary, as much of it as fits behind what comes first; empty where
+    there is none."""
     from memdir.disk.plain_file import read_if_plain
     from memdir.prompts.compose import load_prompt
     from memdir.prompts.door import shown
 
     data = read_if_plain(memory.layout.session_memory(call.session), 1 << 20)
-    text = shown(data.decode("utf-8", "replace")).strip() if data else ""
-    if not text:
-        return ""
+    text = shown(data.decode("utf-8", "replace")).strip()[:MAX_ANSWER] if data else ""
     prompt = load_prompt("hooks/compact.md", overrides=memory.layout.prompts)
-    while not fits(call, HookAnswer(prompt.render(notes=text))):
-        text = text[: len(text) * 9 // 10].rpartition("\n")[0]
-    return prompt.render(notes=text)
+    while text:
+        notes = prompt.render(notes=text)
+        if fits(call, HookAnswer(f"{first.context}\n\n{notes}".lstrip(), first.message)):
+            return notes
+        text = text[: len(text) * 9 // 10]
+        text = text[: max(text.rfind("\n"), len(text) * 3 // 4)]  # whole lines, unless one is long
+    return ""
 
 
 # Reading and printing

@@ -21,24 +21,30 @@ MAX_KEPT_BYTES = 64 << 10
 _NAME = "session-start"
 
 
-def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str) -> str:
+def behaviour(memory: MemDir, host: str) -> str:
+    """How to use memory, which a host that serves the directory itself tells, and the guards (Q2)."""
+    return "\n\n".join(filter(None, ("" if memory.is_told_by(host) else memory.prompt(), memory.guards_told())))
+
+
+def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str, is_alone: bool) -> str:
     """Behaviour and index within what fits. Of a directory that the host serves itself neither comes a second time:
-    what is left are the user's own memories for all projects, and the guards (Q2)."""
+    what is left are the user's own memories for all projects, and the guards (Q2). `is_alone` where nothing else takes
+    of the room: what had to share it is no measure for other sessions, and is not kept."""
     is_told = memory.is_told_by(host)
     place, name = memory.place, f"{_NAME}-{host}" if is_told else _NAME
     state = _state(memory, [place, memory.layout.user_memory])
     kept = _kept(place, name, state)
     if kept and fits(kept):
         return kept
-    behaviour = "\n\n".join(filter(None, ("" if is_told else memory.prompt(), memory.guards_told())))
-    text, room = behaviour, 10_000
+    first = behaviour(memory, host)
+    text, room = first, 10_000
     while room > 0:
-        text = "\n\n".join(filter(None, (behaviour, *_indexes(memory, room, ("project",) if is_told else ()))))
+        text = "\n\n".join(filter(None, (first, *_indexes(memory, room, ("project",) if is_told else ()))))
         if fits(text):
             break
         room = room * 4 // 5 if room > 500 else 0
-    text = text if fits(text) else behaviour
-    if not kept:  # one that had to share its room is no measure for the others
+    text = text if fits(text) else first
+    if is_alone and not kept:
         _keep(place, name, state, text)
     return text
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from memdir.memdir import MemDir
     from memdir.store.guard import Guard
+    from memdir.store.memory_file import Memory
     from memdir.store.scan import Header
     from memdir.store.topic import Topic
 
@@ -55,9 +56,14 @@ class MemoryOffers:
 
     @property
     def _memory(self) -> MemDir:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        return self._opened or self._opened_now()
+
+    def _opened_now(self) -> MemDir:
+        """The memory as the settings are with this request: a person may have turned it off since the last one."""
+        now, before = self._open(), self._opened
+        if before is None or (now.place.root, vars(now.settings)) != (before.place.root, vars(before.settings)):
+            self._opened = now
+        return self._memory
 
     # Tools
 
@@ -80,6 +86,7 @@ class MemoryOffers:
         if fault:
             return _told(fault, is_error=True)
         try:
+            self._opened_now()
             text, found = self._calls[name](arguments)
         except MemdirError as error:
             return _told(str(error), is_error=True)
@@ -112,22 +119,28 @@ class MemoryOffers:
         return told, {"file": key, "isNew": added.is_new}
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
-        self._require_unpinned(arguments["memory"])
+        self._require_ours(arguments["memory"])
         description = arguments.get("description", "")
         changed = self._memory.update(arguments["memory"], arguments["text"], description=description)
         return f"Updated {changed.key}", {"file": changed.key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
-        self._require_unpinned(arguments["memory"])
-        memory = self._memory.get(arguments["memory"])
+        memory = self._require_ours(arguments["memory"])
         if self._memory.guard_of(memory.topic, memory.key):
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
         key = self._memory.forget(arguments["memory"])
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
 
-    def _require_unpinned(self, memory: str) -> None:
-        if self._memory.get(memory).topic.is_pinned:
-            raise MemdirError(f"{memory} is pinned by a person and stays as it is", remedy="They can change it")
+    def _require_ours(self, name: str) -> Memory:
+        """A memory that a client may change: neither the team's nor pinned."""
+        from memdir.store.trust import is_of_team
+
+        memory = self._memory.get(name)
+        if is_of_team("project", memory.key):
+            raise MemdirError(f"{memory.key} is the team's and stays as it is", remedy="A person can change it")
+        if memory.topic.is_pinned:
+            raise MemdirError(f"{name} is pinned by a person and stays as it is", remedy="They can change it")
+        return memory
 
     def _list(self, arguments: Arguments) -> tuple[str, Result]:
         scope, limit = arguments.get("scope", "project"), arguments.get("limit", LISTED)
@@ -170,7 +183,7 @@ class MemoryOffers:
 
     def resources(self, cursor: str) -> tuple[list[Result], str]:
         """The index, then every memory, the project's first."""
-        memory = self._memory
+        memory = self._opened_now()
         if not memory.settings.enabled:
             return [], ""
         known = [(scope, header) for scope in _SCOPES for header in _headers(memory, scope)]
@@ -199,7 +212,7 @@ class MemoryOffers:
         if not uri.startswith(SCHEME) or scope not in _SCOPES or not key:
             raise RpcError(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
         try:
-            self._memory.require_enabled()
+            self._opened_now().require_enabled()
             store = self._memory.store_for(scope)
             if key == "MEMORY.md":
                 text = index_of(store)
@@ -228,7 +241,8 @@ class MemoryOffers:
 
     def prompt(self, name: str, arguments: Arguments) -> Result:
         if name == "memory":
-            text = f"{self._memory.prompt()}\n\n{self._memory.context()}".strip()
+            memory = self._opened_now()
+            text = f"{memory.prompt()}\n\n{memory.context()}".strip()
         elif name == "recall":
             message = arguments.get("message")
             if not isinstance(message, str) or not message.strip():

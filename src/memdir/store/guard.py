@@ -104,6 +104,16 @@ class ProposedGuard:
         self.guard = guard  # what it could be
         self.times = times  # turns in which the user said it
 
+    @property
+    def command(self) -> str:
+        """What sets it, to be pasted into a shell: name and pattern are words of a memory, and are quoted."""
+        import shlex
+
+        from memdir.text.printable import one_line
+
+        words = ("memdir", "guard", "add", one_line(self.key), one_line(str(self.guard)), "--scope", self.scope)
+        return shlex.join(words)
+
 
 def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
     """The feedback of a store that the user said more than once and that names something to check. Nothing is ever set
