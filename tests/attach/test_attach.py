@@ -533,3 +533,29 @@ def test_a_program_by_another_of_its_names_is_ours(run: Run, user_home: Path, me
     path.write_text(path.read_text().replace(f"{memdir_command} hook", "/usr/bin/memdir3.12 hook"))
     run("attach", "claude", "--yes")
     assert "memdir3.12" not in path.read_text() and path.read_text().count("hook claude Stop") == 1
+
+
+@pytest.mark.parametrize("former", [None, True])
+def test_an_agent_s_own_memory_is_on_again_after_detach_though_its_client_rewrote_the_file(
+    run: Run, user_home: Path, former: bool | None
+) -> None:
+    claude, qwen = user_home / ".claude/settings.json", user_home / ".qwen/settings.json"
+    if former:
+        claude.write_text('{"autoMemoryEnabled": true}')
+        qwen.write_text('{"memory": {"enableManagedAutoMemory": true}}')
+    before = [json.loads(path.read_text()) for path in (claude, qwen)]
+    run("attach", "claude", "qwen", "--own-memory", "off", "--yes")
+    for path in (claude, qwen):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "added": True}, indent=4, sort_keys=True))
+    run("attach", "claude", "qwen", "--yes")
+    run("detach", "--yes")
+    assert [json.loads(path.read_text()) for path in (claude, qwen)] == [{**one, "added": True} for one in before]
+
+
+def test_an_own_memory_that_its_user_switched_off_stays_off(run: Run, user_home: Path) -> None:
+    claude = user_home / ".claude/settings.json"
+    claude.write_text('{"autoMemoryEnabled": false}')
+    run("attach", "claude", "--own-memory", "off", "--yes")
+    claude.write_text(json.dumps({**json.loads(claude.read_text()), "added": True}))
+    run("detach", "--yes")
+    assert json.loads(claude.read_text()) == {"autoMemoryEnabled": False, "added": True}

@@ -41,6 +41,7 @@ class FileEdit:
     before: str | None  # None where there is none
     after: str | None  # None where it goes
     had_ours: bool = False  # before already: then that is nothing to go back to
+    own_memory: tuple[str, ...] = ()  # the setting in it that switches the agent's own memory off
 
     @property
     def is_change(self) -> bool:
@@ -76,12 +77,27 @@ def plan_attach(agents: Sequence[Agent], program: str, own_memory: Mapping[str, 
 
 def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
     """What detaching would write: what was there before, or what is there now without ours."""
-    plan = _planned(agents, _detach)
+
+    def change(agent: Agent, files: dict[str, str | None]) -> None:
+        _detach(agent, files)
+        text = JsonText(files.get(agent.hooks_file) or "", agent.hooks_file)
+        if agent.hooks_file in record.own_memories and text.get(*agent.own_memory) is False:
+            files[agent.hooks_file] = _switched_back(text, agent.own_memory, record.own_memories[agent.hooks_file])
+
+    plan = _planned(agents, change)
     for edit in plan.edits:
         known = record.before(edit.path, edit.before)
         if known is not None:
             edit.after = known.text
     return plan
+
+
+def _switched_back(text: JsonText, setting: Sequence[str], former: object) -> str:
+    if former is not None:
+        return text.with_value(setting, former).text
+    text = text.without(setting)
+    above = setting[:-1]
+    return (text.without(above) if above and text.get(*above) == {} else text).text
 
 
 def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | None]], None]) -> EditPlan:
@@ -98,7 +114,9 @@ def _planned(agents: Sequence[Agent], change: Callable[[Agent, dict[str, str | N
         except BadMemoryFile as error:
             plan.refused[agent.name] = str(error)
             continue
-        plan.edits += [FileEdit(path, before[path], files[path], bare[path] != before[path]) for path in before]
+        for path, text in before.items():
+            own = agent.own_memory if path == agent.hooks_file else ()
+            plan.edits.append(FileEdit(path, text, files[path], bare[path] != text, own))
     return plan
 
 
@@ -393,8 +411,10 @@ class AttachRecord:
         try:
             found = json.loads(read_if_plain(path, MAX_RECORD) or b"{}")
             self._files: dict[str, dict[str, str | None]] = dict(found.get("files", {}))
+            # What the settings were by which we switched off the memory that an agent keeps itself, by their file.
+            self.own_memories: dict[str, object] = dict(found.get("own_memories", {}))
         except (ValueError, AttributeError, TypeError):
-            self._files = {}
+            self._files, self.own_memories = {}, {}
 
     def before(self, path: str, now: str | None) -> Earlier | None:
         """What stood there, where nobody changed the file since; None where nothing is known of that."""
@@ -416,6 +436,7 @@ class AttachRecord:
             self._files[edit.path] = {"before": kept, "sum": _sum(edit.after)}
             if earlier is None and edit.had_ours:
                 del self._files[edit.path]  # somebody wrote it since: ours is cut out of it then
+            self._note_own_memory(edit)
         if not is_detaching:
             self._save()
         for edit in edits:
@@ -429,11 +450,22 @@ class AttachRecord:
         if is_detaching:
             for edit in edits:
                 self._files.pop(edit.path, None)
+                self.own_memories.pop(edit.path, None)
             self._save()
 
+    def _note_own_memory(self, edit: FileEdit) -> None:
+        if not edit.own_memory:
+            return
+        was, now = (JsonText(text or "", edit.path).get(*edit.own_memory) for text in (edit.before, edit.after))
+        if now is not False:
+            self.own_memories.pop(edit.path, None)
+        elif was is not False:
+            self.own_memories[edit.path] = was
+
     def _save(self) -> None:
+        record = {"files": self._files, "own_memories": self.own_memories}
         make_folder(os.path.dirname(self._path))
-        write_project_file(self._path, json.dumps({"files": self._files}, indent=1).encode() + b"\n")
+        write_project_file(self._path, json.dumps(record, indent=1).encode() + b"\n")
 
 
 def _require_as_planned(edit: FileEdit) -> None:
