@@ -60,7 +60,7 @@ def test_the_walk_tells_the_whole_story() -> None:
     assert "Named in it and not in the project any more: src/legacy_import.py." in given
     dreamt = out.split("A dream puts memories in order")[1].split("\n# ")[0]
     assert "-The staging database listens on port 5433. Marek has the password." in dreamt
-    assert "+The staging database listens on port 6543. Marek has the password." in dreamt
+    assert "+description: The staging database listens on port 6543" in dreamt and "Marek has the password." in dreamt
     assert "listens on port 5433. Marek" in out.split("One command takes it back")[1].split("\n# ")[0]
 
 

@@ -47,6 +47,10 @@ class Note:
         self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
         self.stems = frozenset(map(stem, self.words))
 
+    def repeats(self, claim: str) -> bool:
+        """Whether its body says a claim word by word."""
+        return claim.strip(" .").casefold() in self.body.casefold()
+
     def as_type(self, kind: str) -> Note:
         """The same of another type: what is said has none."""
         return Note(self.name_text, self.description, self.body, kind)
