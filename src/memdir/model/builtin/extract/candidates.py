@@ -27,6 +27,7 @@ THINKABLE = 0.08  # how likely a plain rule must be all the same: "never seen th
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
+RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -176,8 +177,11 @@ def _grouped(conversation: Talk, turn: UserTurn, judged: list[Scored]) -> Iterat
 
 
 def type_of(members: Sequence[Scored]) -> str:
+    """What speaks most for; between a rule and a fact of the project, "never" says that it is a rule."""
     sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
-    return TYPES[max(sums, key=lambda letter: sums[letter])]
+    likely = max(sums, key=lambda letter: sums[letter])
+    forbids = any(one.seen.meanings >= {"always", "forbid"} and not one.seen.dates for one in members)
+    return TYPES["F" if forbids and likely == "P" and sums["F"] >= RULE_SHARE * sums["P"] else likely]
 
 
 def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> bool:
