@@ -559,3 +559,50 @@ def test_an_own_memory_that_its_user_switched_off_stays_off(run: Run, user_home:
     claude.write_text(json.dumps({**json.loads(claude.read_text()), "added": True}))
     run("detach", "--yes")
     assert json.loads(claude.read_text()) == {"autoMemoryEnabled": False, "added": True}
+
+
+PLUGIN = ".config/opencode/plugins/memdir.js"
+OWN_PLUGINS = [
+    "// my own plugin\n",
+    "",
+    "// like the one that was Made by `memdir attach`\nexport const Mine = 1\n",
+    'const MEMDIR = "/usr/bin/mine"\nexport const Mine = 1\n',
+]
+
+
+@pytest.mark.parametrize("text", OWN_PLUGINS)
+def test_a_plugin_of_the_user_s_by_our_name_is_neither_replaced_nor_deleted(
+    run: Run, user_home: Path, text: str
+) -> None:
+    path = user_home / PLUGIN
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    before = snapshot(user_home)
+    assert "Nothing is attached" in run("detach", "--yes").stdout
+    assert "opencode     not attached" in run("attach", "--status", "opencode").stdout
+    assert f"{path} is not memdir's" in run("attach", "opencode", "--yes", code=1).stderr
+    assert snapshot(user_home) == before
+    run("attach", "--yes", code=1)
+    assert "hook qwen" in (user_home / ".qwen/settings.json").read_text()
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+def test_a_plugin_that_the_user_put_in_the_place_of_ours_stays(run: Run, user_home: Path) -> None:
+    run("attach", "opencode", "--yes")
+    (user_home / PLUGIN).write_text(OWN_PLUGINS[0])
+    run("detach", "--yes")
+    assert (user_home / PLUGIN).read_text() == OWN_PLUGINS[0]
+    assert "memdir" not in (user_home / ".config/opencode/opencode.json").read_text()
+
+
+def test_a_plugin_of_another_version_of_ours_is_renewed_and_goes(run: Run, user_home: Path) -> None:
+    run("attach", "opencode", "--yes")
+    path = user_home / PLUGIN
+    ours = path.read_text()
+    path.write_text(ours.replace("LIMIT_MS = 10000", "LIMIT_MS = 9"))
+    run("attach", "opencode", "--yes")
+    assert path.read_text() == ours
+    path.write_text(ours.replace("LIMIT_MS = 10000", "LIMIT_MS = 9"))
+    run("detach", "--yes")
+    assert not path.exists()

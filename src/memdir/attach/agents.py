@@ -42,6 +42,7 @@ _TRIED = {
 }
 _VERSION_SECONDS = 10.0  # until an agent has told its version, on a busy machine
 _MAX_MANIFEST = 1 << 20
+_PLUGIN_MARK = "// Made by `memdir attach`"  # how our plugin begins
 _OURS = re.compile(r"""(?:^|[/\\"'])memdir[\w.-]*["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
 
 
@@ -195,6 +196,11 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
         return {agent.name: agent for agent in found}
     tools = {agent.name: (*agent.events, *_OF_TOOLS.get(agent.name, ())) for agent in found}
     return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
+
+
+def is_our_plugin(text: str | None) -> bool:
+    """Whether a file by our plugin's name is ours, in whichever version: a user may have given theirs that name."""
+    return text is not None and text.startswith(_PLUGIN_MARK)
 
 
 def is_our_hook(hook: object) -> bool:
