@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -606,3 +607,58 @@ def test_a_plugin_of_another_version_of_ours_is_renewed_and_goes(run: Run, user_
     path.write_text(ours.replace("LIMIT_MS = 10000", "LIMIT_MS = 9"))
     run("detach", "--yes")
     assert not path.exists()
+
+
+OWN_HOOKS = [
+    "grep -q '/memdir hook claude' ~/log && ~/bin/backup.sh",
+    "notify-send done; ~/bin/memdir hook claude Stop; ~/bin/backup.sh",
+    "/usr/bin/memdir hook claude Stop || true; ~/bin/backup.sh",
+    "/usr/bin/memdir hook claude Stop || true\n~/bin/backup.sh",
+    "~/bin/backup.sh || /usr/bin/memdir hook claude Stop || true",
+    "~/bin/backup.sh\n/usr/bin/memdir hook claude Stop || true",
+    "$(~/bin/backup.sh)/memdir hook claude Stop || true",
+    '"`~/bin/backup.sh`/memdir" hook claude Stop || true',
+    "LOG=/memdir hook claude Stop || true",
+    "'/usr/bin/memdir' hook claude Stop || ~/bin/backup.sh",
+    "/usr/bin/backup-memdir hook claude Stop || true",
+    "/usr/bin/memdir/backup hook claude Stop || true",
+    "/usr/bin/memdir hook claude Stop | tee ~/log || true",
+    "/usr/bin/memdir hook claude 'Stop || true",
+]
+
+
+@pytest.mark.parametrize("command", OWN_HOOKS)
+def test_a_hook_of_the_user_s_that_only_names_memdir_stays(run: Run, user_home: Path, command: str) -> None:
+    path = user_home / ".claude/settings.json"
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}))
+    before = snapshot(user_home)
+    assert "Nothing is attached" in run("detach", "--yes").stdout
+    run("attach", "claude", "--yes")
+    commands = [group["hooks"][0]["command"] for group in json.loads(path.read_text())["hooks"]["Stop"]]
+    assert len(commands) == 2 and commands[0] == command
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+@pytest.mark.parametrize("name", ["memdir-dev", "memdir3.12", "memdir (copy)", "memdir's $HOME"])
+def test_a_program_by_any_of_its_names_is_attached_once_and_detached(
+    run: Run, user_home: Path, project: Path, tmp_path: Path, memdir_command: str, name: str
+) -> None:
+    program = tmp_path / "it's a $(touch x) dir" / name
+    program.parent.mkdir()
+    program.symlink_to(memdir_command)
+    for _ in range(3):
+        subprocess.run([program, "attach", "claude", "--yes"], cwd=project, check=True, capture_output=True, timeout=60)
+    path = user_home / ".claude/settings.json"
+    assert path.read_text().count("hook claude Stop") == 1
+    command = json.loads(path.read_text())["hooks"]["Stop"][1]["hooks"][0]["command"]
+    assert shlex.split(command) == [str(program), "hook", "claude", "Stop", "||", "true"]
+    assert (
+        "hooks are missing"
+        not in subprocess.run(
+            [program, "attach", "--status", "claude"], cwd=project, capture_output=True, text=True, timeout=60
+        ).stdout
+    )
+    path.write_text(json.dumps({**json.loads(path.read_text()), "added": True}))
+    run("detach", "--yes")
+    assert json.loads(path.read_text()) == {**json.loads(CLAUDE), "added": True}
