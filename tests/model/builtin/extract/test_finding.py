@@ -235,6 +235,6 @@ def test_what_only_begins_like_a_rule_is_none(said: str) -> None:
 
 def test_what_shall_be_remembered_for_next_time_is_kept_even_if_it_is_a_recipe() -> None:
     draft = only(
-        "u: the lidar clock is off again. remember for next time: unplug it, systemctl restart ptp4l, plug it back in\na: OK."
+        "u: the lidar is off again. remember for next time: unplug it, systemctl restart ptp4l, plug it in\na: OK."
     )
     assert draft.type in ("feedback", "project") and "restart ptp4l" in draft.body
