@@ -141,11 +141,7 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     if not judged or not turn.before.rstrip().endswith(("?", "？")):
         return None
     first = judged[0]
-    if (
-        "yes" not in first.seen.meanings
-        or len(first.seen.words) > SHORT_YES_WORDS
-        or "halt" in first.seen.meanings - {"yes"}
-    ):
+    if "yes" not in first.seen.meanings or "halt" in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
         return None
     asked = [clause.text for clause in clauses(own_words(turn.before), 0)]
     question = fold(asked[-1]) if asked else ""
@@ -218,18 +214,11 @@ def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> t
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
     text = " ".join(one.seen.clause.text for one in members)
-    if (
-        "praise" not in meanings
-        or not anywhere("points-back", turn.language).search(text)
-        or len(set(stems(text))) > TELLING_STEMS
-    ):
+    is_praise = "praise" in meanings and anywhere("points-back", turn.language).search(text)
+    if not is_praise or len(set(stems(text))) > TELLING_STEMS:
         return ()
-    from_tools = {
-        stem
-        for line in conversation.lines
-        if line.kind in ("tool_result", "paste", "reminder")
-        for stem in stems(line.text)
-    }
+    foreign = [line.text for line in conversation.lines if line.kind in ("tool_result", "paste", "reminder")]
+    from_tools = {stem for text in foreign for stem in stems(text)}
     own = [
         clause.text
         for clause in clauses(own_words(turn.before), 0)
