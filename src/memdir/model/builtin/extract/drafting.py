@@ -11,6 +11,7 @@ from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.same_memory import subject_and_values
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
 from memdir.store.taxonomy import IN_OWN_WORDS
@@ -113,7 +114,8 @@ def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: Memory
     """The sentence as it may be written: dates absolute, secrets out."""
     text, found = one.seen.clause.text, dates[one.seen.clause.number]
     days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
-    return without_secrets(with_dates(text, days))
+    written = with_dates(text, days)
+    return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
 
 
 def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:

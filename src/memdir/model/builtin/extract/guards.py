@@ -26,6 +26,7 @@ WHERE_IN_CODE = re.compile(
 )
 LOG_LINE = re.compile(
     r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
+    r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
 _LASTING = frozenset({"always", "change", "durable", "forbid", "want"})
 KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
@@ -36,22 +37,30 @@ def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandida
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one, planted))
     support = tuple(one for one in candidate.support if _is_safe(one) and not _touches(one, planted, least=1))
-    return replace(candidate, core=core, support=support) if core else None
+    is_bare = all(one.seen.wish and one.seen.clause.text.endswith((":", "：")) for one in core)  # "remember this:"
+    is_rule = candidate.type in ("user", "feedback")
+    kind = "project" if is_rule and any(map(_is_others, core)) else candidate.type
+    return None if is_bare else replace(candidate, type=kind, core=core, support=support)
 
 
 def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
     """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
-    wanted may still be a fact."""
+    wanted may still be a fact, and is one where the user asks to remember it."""
     text, meanings = one.seen.clause.text, one.seen.meanings
     if meanings & {"undecided", "rumour"} or ("onlynow" in meanings and "durable" not in meanings):
         return False
-    if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
+    is_asked = bool(one.seen.wish and one.seen.wish.kind == "remember-this")
+    if candidate.type in ("user", "feedback") and not is_asked and _is_others(one):
         return False
     if _is_dictated(one.seen.clause) or LOG_LINE.search(one.seen.clause.sentence):
         return False
-    if "remember" in meanings and WHERE_IN_CODE.search(text):
+    if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
         return False
     return _is_safe(one) and not _touches(one, planted, least=3)
+
+
+def _is_others(one: Scored) -> bool:
+    return is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
 
 
 def _is_dictated(clause: Clause) -> bool:
