@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -559,3 +560,105 @@ def test_an_own_memory_that_its_user_switched_off_stays_off(run: Run, user_home:
     claude.write_text(json.dumps({**json.loads(claude.read_text()), "added": True}))
     run("detach", "--yes")
     assert json.loads(claude.read_text()) == {"autoMemoryEnabled": False, "added": True}
+
+
+PLUGIN = ".config/opencode/plugins/memdir.js"
+OWN_PLUGINS = [
+    "// my own plugin\n",
+    "",
+    "// like the one that was Made by `memdir attach`\nexport const Mine = 1\n",
+    'const MEMDIR = "/usr/bin/mine"\nexport const Mine = 1\n',
+]
+
+
+@pytest.mark.parametrize("text", OWN_PLUGINS)
+def test_a_plugin_of_the_user_s_by_our_name_is_neither_replaced_nor_deleted(
+    run: Run, user_home: Path, text: str
+) -> None:
+    path = user_home / PLUGIN
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    before = snapshot(user_home)
+    assert "Nothing is attached" in run("detach", "--yes").stdout
+    assert "opencode     not attached" in run("attach", "--status", "opencode").stdout
+    assert f"{path} is not memdir's" in run("attach", "opencode", "--yes", code=1).stderr
+    assert snapshot(user_home) == before
+    run("attach", "--yes", code=1)
+    assert "hook qwen" in (user_home / ".qwen/settings.json").read_text()
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+def test_a_plugin_that_the_user_put_in_the_place_of_ours_stays(run: Run, user_home: Path) -> None:
+    run("attach", "opencode", "--yes")
+    (user_home / PLUGIN).write_text(OWN_PLUGINS[0])
+    run("detach", "--yes")
+    assert (user_home / PLUGIN).read_text() == OWN_PLUGINS[0]
+    assert "memdir" not in (user_home / ".config/opencode/opencode.json").read_text()
+
+
+def test_a_plugin_of_another_version_of_ours_is_renewed_and_goes(run: Run, user_home: Path) -> None:
+    run("attach", "opencode", "--yes")
+    path = user_home / PLUGIN
+    ours = path.read_text()
+    path.write_text(ours.replace("LIMIT_MS = 10000", "LIMIT_MS = 9"))
+    run("attach", "opencode", "--yes")
+    assert path.read_text() == ours
+    path.write_text(ours.replace("LIMIT_MS = 10000", "LIMIT_MS = 9"))
+    run("detach", "--yes")
+    assert not path.exists()
+
+
+OWN_HOOKS = [
+    "grep -q '/memdir hook claude' ~/log && ~/bin/backup.sh",
+    "notify-send done; ~/bin/memdir hook claude Stop; ~/bin/backup.sh",
+    "/usr/bin/memdir hook claude Stop || true; ~/bin/backup.sh",
+    "/usr/bin/memdir hook claude Stop || true\n~/bin/backup.sh",
+    "~/bin/backup.sh || /usr/bin/memdir hook claude Stop || true",
+    "~/bin/backup.sh\n/usr/bin/memdir hook claude Stop || true",
+    "$(~/bin/backup.sh)/memdir hook claude Stop || true",
+    '"`~/bin/backup.sh`/memdir" hook claude Stop || true',
+    "LOG=/memdir hook claude Stop || true",
+    "'/usr/bin/memdir' hook claude Stop || ~/bin/backup.sh",
+    "/usr/bin/backup-memdir hook claude Stop || true",
+    "/usr/bin/memdir/backup hook claude Stop || true",
+    "/usr/bin/memdir hook claude Stop | tee ~/log || true",
+    "/usr/bin/memdir hook claude 'Stop || true",
+]
+
+
+@pytest.mark.parametrize("command", OWN_HOOKS)
+def test_a_hook_of_the_user_s_that_only_names_memdir_stays(run: Run, user_home: Path, command: str) -> None:
+    path = user_home / ".claude/settings.json"
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}))
+    before = snapshot(user_home)
+    assert "Nothing is attached" in run("detach", "--yes").stdout
+    run("attach", "claude", "--yes")
+    commands = [group["hooks"][0]["command"] for group in json.loads(path.read_text())["hooks"]["Stop"]]
+    assert len(commands) == 2 and commands[0] == command
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+@pytest.mark.parametrize("name", ["memdir-dev", "memdir3.12", "memdir (copy)", "memdir's $HOME"])
+def test_a_program_by_any_of_its_names_is_attached_once_and_detached(
+    run: Run, user_home: Path, project: Path, tmp_path: Path, memdir_command: str, name: str
+) -> None:
+    program = tmp_path / "it's a $(touch x) dir" / name
+    program.parent.mkdir()
+    program.symlink_to(memdir_command)
+    for _ in range(3):
+        subprocess.run([program, "attach", "claude", "--yes"], cwd=project, check=True, capture_output=True, timeout=60)
+    path = user_home / ".claude/settings.json"
+    assert path.read_text().count("hook claude Stop") == 1
+    command = json.loads(path.read_text())["hooks"]["Stop"][1]["hooks"][0]["command"]
+    assert shlex.split(command) == [str(program), "hook", "claude", "Stop", "||", "true"]
+    assert (
+        "hooks are missing"
+        not in subprocess.run(
+            [program, "attach", "--status", "claude"], cwd=project, capture_output=True, text=True, timeout=60
+        ).stdout
+    )
+    path.write_text(json.dumps({**json.loads(path.read_text()), "added": True}))
+    run("detach", "--yes")
+    assert json.loads(path.read_text()) == {**json.loads(CLAUDE), "added": True}

@@ -42,7 +42,10 @@ _TRIED = {
 }
 _VERSION_SECONDS = 10.0  # until an agent has told its version, on a busy machine
 _MAX_MANIFEST = 1 << 20
-_OURS = re.compile(r"""(?:^|[/\\"'])memdir[\w.-]*["']?\s+hook\s+(?:claude|codex|gemini|qwen|opencode)\b""")
+_PLUGIN_MARK = "// Made by `memdir attach`"  # how our plugin begins
+# One word in which a shell does nothing but take the quotes off, and does not set a variable.
+_WORD = r"""(?!\w+\+?=)(?:'[^']*'|"[^"$`\\!]*"|\\[^\n]|[\w@%+=:,./~-])+"""
+_OURS = re.compile(rf"({_WORD}) hook (?:claude|codex|gemini|qwen|opencode) \w+ \|\| true")
 
 
 @dataclass(frozen=True)
@@ -197,10 +200,22 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
     return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
 
 
+def is_our_plugin(text: str | None) -> bool:
+    """Whether a file by our plugin's name is ours, in whichever version: a user may have given theirs that name."""
+    return text is not None and text.startswith(_PLUGIN_MARK)
+
+
 def is_our_hook(hook: object) -> bool:
-    """Whether a hook is memdir's, wherever its program lies."""
+    """Whether a hook is memdir's, wherever its program lies: one that does anything else is its user's."""
+    return bool(_program_in(hook))
+
+
+def _program_in(hook: object) -> str:
+    """The program that a hook calls, where the whole command is what we write; else ""."""
     command = hook.get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and bool(_OURS.search(command))
+    found = _OURS.fullmatch(command) if isinstance(command, str) else None
+    program = shlex.split(found[1])[0] if found else ""
+    return program if os.path.basename(program).startswith(NAME) else ""
 
 
 def our_hooks(group: object) -> list[dict[str, Any]]:
@@ -223,11 +238,7 @@ def our_places(text: Any, event: str) -> list[int]:
 
 def program_of(group: dict[str, Any]) -> str:
     """The program that ours in a group calls."""
-    command = our_hooks(group)[0]["command"]
-    try:
-        return shlex.split(command)[0]
-    except ValueError:
-        return str(command)
+    return _program_in(our_hooks(group)[0])
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, is_our_hook, is_ours, our_places
+from memdir.attach.agents import NAME, Agent, is_our_hook, is_our_plugin, is_ours, our_places
 from memdir.attach.json_text import JsonText
 from memdir.disk.atomic import delete_file, make_folder, write_project_file
 from memdir.disk.plain_file import read_if_plain
@@ -147,6 +147,10 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
             text = _with_hook(text, event, group)
         files[agent.hooks_file] = text.text
     if agent.plugin_file:
+        known_plugin = files[agent.plugin_file]
+        if known_plugin is not None and not is_our_plugin(known_plugin):
+            told = f"{agent.plugin_file} is not memdir's: it does not begin as the plugin that `memdir attach` writes"
+            raise BadMemoryFile(told, remedy="Give it another name, then try again")
         files[agent.plugin_file] = agent.plugin(program)
     servers = files[agent.servers_file]
     if agent.servers_file.endswith(".toml"):
@@ -213,7 +217,7 @@ def _detach(agent: Agent, files: dict[str, str | None]) -> None:
     if hooks:
         text, gone = _without_hooks(JsonText(hooks, agent.hooks_file))
         files[agent.hooks_file] = text.text
-    if agent.plugin_file:
+    if agent.plugin_file and is_our_plugin(files[agent.plugin_file]):
         files[agent.plugin_file] = None
     servers = files[agent.servers_file]
     if servers is None:

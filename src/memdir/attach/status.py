@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, our_places, program_of
+from memdir.attach.agents import NAME, Agent, all_agents, is_our_plugin, our_places, program_of
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import is_our_server, read_settings_text, trust_prefix
 from memdir.disk.programs import find_program
@@ -227,7 +227,7 @@ def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> N
 def _look_at_plugin(agent: Agent, found: Attachment) -> list[str]:
     text = read_settings_text(agent.plugin_file)
     program = re.search(r'^const MEMDIR = ("(?:[^"\\]|\\.)*")$', text or "", re.MULTILINE)
-    if not program:
+    if not program or not is_our_plugin(text):
         return []
     found.events = ["plugin"]
     if not any(os.path.exists(os.path.join(agent.home, name)) for name in _LIBRARY):
