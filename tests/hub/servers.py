@@ -105,6 +105,10 @@ def postgres_server() -> Iterator[Postgres]:
         shutil.rmtree(server.folder)
 
 
+# A server that is killed may be gone before its answer, in the middle of its head or of its body.
+CUT_OFF = (OSError, http.client.HTTPException)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the hub said."""
@@ -274,6 +278,6 @@ def start_hub(database: str, log: Path, *options: str, port: int = 0, before: st
             asking.connection.close()
             if ready:
                 return server
-        except OSError:
+        except CUT_OFF:
             time.sleep(0.05)
     raise AssertionError(log.read_text(encoding="utf-8"))

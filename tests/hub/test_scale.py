@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.hub.servers import (
+    CUT_OFF,
     Client,
     HubServer,
     Postgres,
@@ -123,7 +124,7 @@ class Member:
                         self.acknowledged[key] = text
                         self.last = time.monotonic()
                         break
-                except OSError:
+                except CUT_OFF:
                     client.connection.close()
                 time.sleep(0.05)
             number += 1

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ran
-from tests.hub.servers import Client, Postgres, postgres_programs, start_hub
+from tests.hub.servers import CUT_OFF, Client, Postgres, postgres_programs, start_hub
 
 HUB = [sys.executable, "-m", "memdir.cli.entry", "hub"]
 
@@ -143,7 +143,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(place: str, tmp_path: Path)
             try:
                 if team.put(f"n{number}.md", f"text {number}").status != 201:
                     return
-            except OSError:
+            except CUT_OFF:
                 return
             acknowledged.append(f"n{number}.md")
             number += 1
