@@ -19,6 +19,7 @@ _WORDS_BEFORE = frozenset(("then", "do", "else", "elif", "if", "while", "until",
 _RUNNERS = frozenset(("sudo", "doas", "env", "nohup", "nice", "command", "exec", "builtin", "xargs", "timeout")) | {
     *("ionice", "stdbuf", "setsid", "chronic", "watch", "parallel", "npx")
 }
+_UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
 _BEFORE_COMMAND = ("-exec", "-execdir", "-ok", "-okdir", "--exec")
 
 
@@ -43,8 +44,13 @@ def commands_in(line: str, depth: int = 0) -> Iterator[ShellCommand]:
             start += 1
         command = ShellCommand(words[start:])
         yield command
-        for text in (*texts, *_lines_given(command.words)) if depth < MAX_DEPTH else ():
-            yield from commands_in(text, depth + 1)
+        for text in (*texts, *_lines_given(command.words)):
+            yield from commands_in(text, depth + 1) if depth < MAX_DEPTH else (_anywhere(text),)
+
+
+def _anywhere(text: str) -> ShellCommand:
+    """What lies too deep to be read: its words, as behind a program that runs a command which may begin anywhere."""
+    return ShellCommand(["env", *text.translate(_UNQUOTED).split()])
 
 
 def _lines_given(words: list[str]) -> Iterator[str]:
@@ -78,6 +84,7 @@ class _LineReader:
         self._words: list[str] = []
         self._word: list[str] | None = None  # of its parts; None between words
         self._texts: list[str] = []  # what stands in `$(…)`, backquotes, or goes to a shell by <<
+        self._is_run = False  # whether one of the words runs what it is given by <<
         self._heredocs: list[tuple[str, bool]] = []  # the words that end those which begin in this line
 
     def commands(self) -> Iterator[tuple[list[str], list[str]]]:
@@ -160,9 +167,8 @@ class _LineReader:
         while at < len(line) and line[at] not in " \t\r\n;&|<>()":
             at += 1
         ending = line[start:at].replace("'", "").replace('"', "").replace("\\", "")
-        is_run = any(_name(word) in _HEREDOC_RUNNERS for word in self._words)
         if ending:
-            self._heredocs.append((ending, is_run))
+            self._heredocs.append((ending, self._is_run))
         self._at = at
 
     def _skip_heredocs(self) -> None:
@@ -190,10 +196,11 @@ class _LineReader:
     def _end_word(self) -> None:
         if self._word is not None:
             self._words.append("".join(self._word))
+            self._is_run = self._is_run or _name(self._words[-1]) in _HEREDOC_RUNNERS
             self._word = None
 
     def _ended(self) -> tuple[list[str], list[str]]:
         self._end_word()
         found = (self._words, self._texts)
-        self._words, self._texts = [], []
+        self._words, self._texts, self._is_run = [], [], False
         return found
