@@ -21,8 +21,8 @@ from rich.text import Text
 
 from memdir import open_memory
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions
-from memdir.chat.permissions import Answer, Permission
 from memdir.chat.screen import Screen
+from memdir.guard.permissions import Answer, Permission
 from memdir.model import ScriptedModel
 from memdir.model.scripted import calls, says
 

@@ -183,6 +183,15 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
     tmux.keys("Enter")
     tmux.wait_for("Short.")
     assert "'two\\nlines'" in chatting.sent and chatting.sent.count("log line 77\\n") == 1
+    tmux.keys(
+        "Up", "Up", "Up"
+    )  # what was pasted is still there when the line is called back, and another one beside it
+    tmux.wait_for("› Look at this: [pasted text 1: 10,001 lines]")
+    tmux.paste("other line\n" * 50)
+    tmux.wait_for("[pasted text 2: 51 lines]")
+    tmux.keys("Enter")
+    tmux.until(lambda _: chatting.sent.count("log line 77\\n") == 2)
+    assert "other line" in chatting.sent
 
 
 def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import time
 from pathlib import Path
 
@@ -59,6 +60,72 @@ def runs(pattern: str, command: object, tool: str = "Bash") -> bool:
         "git push --force # it is fine",
         "find . -exec git push --force {} \\;",
         "git push --force=yes",
+        "git push 2>&1 --force",
+        "git push &>log --force",
+        "git 2>/dev/null push --force",
+        ">out git push --force",
+        "git push >|x --force",
+        "git >&2 push --force",
+        'echo $(echo ")") ; git push --force',
+        "echo $(echo ')') && git push --force",
+        'x="$(echo "a)")"; git push --force',
+        "echo $(echo \\)) ; git push --force",
+        "echo $(date # don't\n) ; git push --force",
+        "bash <<< 'git push --force'",
+        "<<<'git push --force' bash",
+        'sh <<<"git push --force"',
+        "cat <<EOF\n$(git push --force)\nEOF",
+        "cat <<EOF\n`git push --force`\nEOF",
+        "cat <<-EOF\n\tIt's $(git push --force)\n\tEOF",
+        "coproc git push --force",
+        "coproc X { git push --force; }",
+        "ssh host git push --force",
+        "ssh -p 2 a@b git push --force",
+        "git commit -m \"$(cat <<'EOF'\nDon't :)\nEOF\n)\" && git push --force",
+        "git commit -m \"$(cat <<'EOF'\nfix (a\nEOF\n)\"; git push --force",
+        "echo 'git push --force' | bash",
+        "echo git push --force |\nsh",
+        "printf '%s\\n' 'git push --force' | sh -s",
+        "cat <<EOF | bash\ngit push --force\nEOF",
+        "bash <(echo 'git push --force')",
+        "source <(echo git push --force)",
+        "bash -c \"$(cat <<'EOF'\ngit push --force\nEOF\n)\"",
+        'eval "$(echo git push --force)"',
+        "diff <(git push --force) x",
+        "(echo git push --force) | bash",
+        "{ echo 'git push --force'; } | bash",
+        "for i in 1; do echo git push --force; done | sh",
+        "echo git push --force | (bash)",
+        "echo $(case x in a) git push --force;; esac)",
+        'echo "$(case x in a) git push --force;; esac)"',
+        "case x in a) git push --force;; esac",
+        "{\tgit push --force; }",
+        "{\ngit push --force\n}",
+        "time -p git push --force",
+        "trap 'git push --force' EXIT",
+        "watch 'git push --force'",
+        "echo $'it\\'s' ; git push --force",
+        "f() { git push --force; }; f",
+        "echo `echo \\`git push --force\\``",
+        "cat <<'A' <<B\nx\nA\n$(git push --force)\nB",
+        "cat <<EOF; git push --force\nx\nEOF",
+        "cat <<EOF\nx\nEOF\ngit push --force",
+        'tee x <<< "$(git push --force)"',
+        "git push --force &",
+        "a |& git push --force",
+        "cat <<EOF && git push --force\nDon't\nEOF",
+        "git push --force>&2",
+        "git push --force<x",
+        "git push --force|cat",
+        "time git push --force",
+        "docker exec x git push --force",
+        "cat <<EOF |\ngit push --force\nEOF\nbash",
+        "case x in (a) git push --force;; esac",
+        "[[ a > b ]] && git push --force",
+        "a=$((1<<2)); git push --force",
+        "echo $((1<<2))\ngit push --force",
+        "a=(x y); git push --force",
+        'if [ $(echo "(") ]; then git push --force; fi',
         ["git", "push", "--force"],
         ["bash", "-lc", "git push --force"],
     ],
@@ -80,6 +147,21 @@ def test_a_command_is_found_however_it_is_put(command: object) -> None:
         "# git push --force",
         "git log --grep=force; git push",
         "echo git push --force",
+        "cat <<'EOF'\n$(git push --force)\nEOF",
+        "cat <<EOF\ngit push --force\nEOF",
+        "echo git push --force > x",
+        "echo git push --force | grep x",
+        "git commit -m \"$(cat <<'EOF'\nnever git push --force\nEOF\n)\"",
+        "git commit -m \"$(cat <<'EOF'\nnever\ngit push --force\nEOF\n)\" .",
+        "bash build.sh && cat > n <<EOF\ngit push --force\nEOF",
+        "git push > --force",
+        "grep -q x <<< 'git push --force'",
+        "bash x.sh; echo 'git push --force' > notes",
+        "cat <<EOF > x; bash y\ngit push --force\nEOF",
+        "echo '$(git push --force)'",
+        'echo "a > git push --force"',
+        "git push 2>--force",
+        "echo 2>&1 git push --force",
         "",
         "'",
         "$(",
@@ -206,8 +288,13 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
         "eval ",
         "((((",
         "git push a\n",
+        '"$(',
+        "<<<a ",
         "a<<b ",
         "bash<<b ",
+        "echo 'x' |",
+        "echo $(echo ",
+        "echo a;} ",
     ]
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
     texts += ["a" * (8 << 20), 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
@@ -247,6 +334,10 @@ def test_what_is_nested_deep_is_looked_at() -> None:
         command = f"echo $({command})"
         assert runs(FORCE, command)
         assert not runs("git push --delete", command)
+    command = FORCE
+    for _ in range(6):  # shells in shells, more than anybody reads
+        command = f"bash -c {shlex.quote(command)}"
+        assert runs(FORCE, command) and not runs("git pull --force", command)
 
 
 def test_a_path_fits_from_any_of_its_folders_on_as_a_slow_reading_says() -> None:

@@ -30,10 +30,10 @@ from memdir.agent import (
     run_fork,
 )
 from memdir.chat.assembly import Assembly
-from memdir.chat.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
+from memdir.guard.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.model import Usage
 from memdir.prompts.compose import load_prompt
 from memdir.transcript import Message, assistant, user

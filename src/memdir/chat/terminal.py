@@ -27,13 +27,14 @@ from prompt_toolkit.utils import get_cwidth
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
+from memdir.text.printable import printable
 
 if TYPE_CHECKING:
     from memdir.agent import BackgroundTask
     from memdir.chat.host import ChatEvent, ChatHost, TurnEnd
-    from memdir.chat.permissions import Answer, Permission
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
+    from memdir.guard.permissions import Answer, Permission
     from memdir.memdir import MemDir
     from memdir.transcript import Message
 
@@ -44,9 +45,8 @@ TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typ
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
 TICK_SECONDS = 0.5
 AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
-_STYLE = Style.from_dict(
-    {"bottom-toolbar": "noreverse fg:ansibrightblack", "live": "fg:ansibrightblack", "ask": "bold"}
-)
+_GREY = "noreverse fg:ansibrightblack"
+_STYLE = Style.from_dict({"bottom-toolbar": _GREY, "live": _GREY, "ask": "bold"})
 _ANSWERS: dict[Answer, str] = {
     "once": "yes, once",
     "session": "yes, for this session",
@@ -57,11 +57,10 @@ _ANSWERS: dict[Answer, str] = {
 
 @dataclass(frozen=True)
 class Panel:
-    """What is asked or shown between the scrollback and the prompt, and what digits do there. Esc closes it."""
+    """What is asked or shown between the scrollback and the prompt, and what a digit does there; None is Esc."""
 
     lines: Callable[[], Sequence[tuple[str, str]]]
-    pick: Callable[[int], None]
-    close: Callable[[], None]
+    pick: Callable[[int | None], None]
 
 
 def converse(memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> int:
@@ -83,7 +82,7 @@ class ChatTerminal:
         self._running: dict[str, str] = {}
         self._began = self._last_typed = self._asked_to_leave = 0.0
         self._entered: asyncio.Queue[str] = asyncio.Queue()
-        self._pastes: dict[str, str] = {}
+        self._pastes: dict[str, str] = {}  # kept until the end: what was sent once can be called back and sent again
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_ready = self._is_leaving = self._is_busy = False
@@ -185,9 +184,8 @@ class ChatTerminal:
         found = await asyncio.to_thread(model_offers, self.memory)
         if not found:
             return
-        at = await self.choose(
-            "Which model may answer here, and learn and dream behind it?", [one.told for one in found]
-        )
+        asked = "Which model may answer here, and learn and dream behind it?"
+        at = await self.choose(asked, [one.told for one in found])
         if at is None:
             return  # asked again another time; until then the built-in model answers
         path = await asyncio.to_thread(keep_choice, self.memory, found[at])
@@ -201,9 +199,8 @@ class ChatTerminal:
         went_on = f" · {count} messages so far" if count else ""
         self.screen.notice(f"memdir chat · {self.memory.model_name}{went_on} · /help", style="bold")
         if self.memory.model_name == "builtin":
-            self.screen.notice(
-                f"This is {who_serves(self.memory.settings, self.memory.environment)}: no LLM, it looks things up."
-            )
+            who = who_serves(self.memory.settings, self.memory.environment)
+            self.screen.notice(f"This is {who}: no LLM, it looks things up.")
         if not self.memory.settings.enabled:
             self.screen.notice(f"Memory is off: {self.memory.settings.off_because}.")
         self.show_last()
@@ -229,9 +226,8 @@ class ChatTerminal:
             task.cancel()
         await self.host.close()
         if self.memory.settings.enabled and self.host.conversation.messages:
-            self.screen.notice(
-                f"memdir chat --resume {self.host.session.id.partition('-')[0]} goes on with this conversation"
-            )
+            name = self.host.session.id.partition("-")[0]
+            self.screen.notice(f"memdir chat --resume {name} goes on with this conversation")
 
     def leave(self) -> None:
         """End the chat."""
@@ -260,12 +256,8 @@ class ChatTerminal:
         from memdir.prompts.compose import load_prompt
         from memdir.transcript import user
 
-        pasted = [(name, body) for name, body in self._pastes.items() if name in text]
-        told = [
-            user(load_prompt("chat/pasted.md").render(name=name, text=body).strip(), is_meta=True)
-            for name, body in pasted
-        ]
-        self._pastes = {name: body for name, body in self._pastes.items() if name not in text}
+        pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
+        told = [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
         await self.turn(self.host.say(text, about=(*told, *about)))
 
     async def turn(self, work: Coroutine[Any, Any, TurnEnd]) -> None:
@@ -313,9 +305,8 @@ class ChatTerminal:
             if dream is not None and dream.report is not None and dream is not told:
                 told = dream
                 count = len({draft.key for draft in dream.report.written})
-                self.screen.notice(
-                    f"Dreamt: {count} files changed  (F4 diff · F5 undo)" if count else "Dreamt: nothing to change"
-                )
+                told_of = f"{count} files changed  (F4 diff · F5 undo)" if count else "nothing to change"
+                self.screen.notice(f"Dreamt: {told_of}")
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
@@ -334,15 +325,11 @@ class ChatTerminal:
             self._last_typed = typed_at
             lines = [("class:ask", title), *(("", f"  {at}  {one}") for at, one in enumerate(choices, 1))]
 
-            def pick(at: int) -> None:
-                if at <= len(choices) and not answer.done():
-                    answer.set_result(at - 1)
+            def pick(at: int | None) -> None:
+                if (at is None or at <= len(choices)) and not answer.done():
+                    answer.set_result(None if at is None else at - 1)
 
-            def close() -> None:
-                if not answer.done():
-                    answer.set_result(None)
-
-            before, self.panel = self.panel, Panel(lambda: lines, pick, close)
+            before, self.panel = self.panel, Panel(lambda: lines, pick)
             self._redraw()
             try:
                 return await answer
@@ -372,9 +359,8 @@ class ChatTerminal:
         if not found:
             self.screen.notice("There is no conversation here yet.")
             return ""
-        at = await self.choose(
-            "Go on with which conversation?", [f"{one.title}  ({one.messages} messages)" for one in found]
-        )
+        titles = [f"{one.title}  ({one.messages} messages)" for one in found]
+        at = await self.choose("Go on with which conversation?", titles)
         return "" if at is None else found[at].ref.id
 
     # What is drawn
@@ -387,7 +373,8 @@ class ChatTerminal:
         if self._session.app.is_done:  # what stays in the scrollback is what was typed
             return prompt
         width = self._session.app.output.get_size().columns
-        lines = [("class:live", line) for line in _tail(self._blocks.open, width, LIVE_LINES)]
+        said = printable(self._blocks.open[-LIVE_LINES * width * 2 :])
+        lines = [("class:live", row) for row in _rows(said, width)[-LIVE_LINES:]] if said.strip() else []
         lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
         lines += [(style, _fitted(text, width)) for style, text in (self.panel.lines() if self.panel else ())]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
@@ -419,7 +406,7 @@ class ChatTerminal:
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
         keys.add(Keys.BracketedPaste, eager=True)(self._pasted)
-        keys.add("escape", filter=in_panel)(lambda _: self.panel.close() if self.panel else None)
+        keys.add("escape", filter=in_panel)(lambda _: self.panel.pick(None) if self.panel else None)
         for digit in "123456789":
             keys.add(digit, filter=in_panel)(self._digit)
         for key, command in {"f1": "/help", "f2": "/tasks", "f3": "/recalled", "f4": "/diff", "f5": "/undo"}.items():
@@ -447,16 +434,14 @@ class ChatTerminal:
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
-        now = time.monotonic()
-        if self._is_ready and self._is_busy:
+        now, is_busy = time.monotonic(), self._is_ready and self._is_busy
+        if is_busy:
             self.host.stop()
-            if self.panel is not None:
-                self.panel.close()
-        elif self.panel is not None:
-            self.panel.close()
-        elif event.current_buffer.text:
+        if self.panel is not None:
+            self.panel.pick(None)
+        elif not is_busy and event.current_buffer.text:
             event.current_buffer.reset()
-        elif now - self._asked_to_leave < LEAVE_SECONDS:
+        elif not is_busy and now - self._asked_to_leave < LEAVE_SECONDS:
             self.leave()
             return
         self._asked_to_leave = now
@@ -483,30 +468,19 @@ def _load() -> None:
 
 def _fitted(text: str, width: int) -> str:
     """A line that does not wrap: cut where it is wider than the terminal."""
-    text = " ".join(text.split("\n"))
-    if get_cwidth(text) <= width:
-        return text
-    kept, used = [], 0
+    first, *more = _rows(" ".join(text.split("\n")), width)
+    return f"{first}…" if more else first
+
+
+def _rows(text: str, width: int) -> list[str]:
+    """A text as lines that a terminal of this width does not wrap."""
+    rows, used = [""], 0
     for character in text:
-        used += get_cwidth(character)
-        if used >= width:
-            break
-        kept.append(character)
-    return "".join(kept) + "…"
-
-
-def _tail(text: str, width: int, count: int) -> list[str]:
-    """The last lines of a text as a terminal of this width would wrap it."""
-    from memdir.text.printable import printable
-
-    lines: list[str] = []
-    for line in printable(text[-count * width * 2 :]).split("\n") if text.strip() else ():
-        current, used = "", 0
-        for character in line:
-            wide = get_cwidth(character)
-            if used + wide >= width:
-                lines.append(current)
-                current, used = "", 0
-            current, used = current + character, used + wide
-        lines.append(current)
-    return lines[-count:]
+        wide = get_cwidth(character)
+        if character == "\n" or used + wide >= width:
+            rows.append("")
+            used = 0
+        if character != "\n":
+            rows[-1] += character
+            used += wide
+    return rows
