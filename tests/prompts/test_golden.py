@@ -45,6 +45,7 @@ VALUES: dict[str, dict[str, str]] = {
     "chat/day.md": {"day": "Monday, 2026-11-16"},
     "chat/folder.md": {"folder": "/work/app"},
     "chat/interrupted.md": {},
+    "chat/project_command.md": {"name": "review", "text": "> Review the last commit."},
     "chat/pasted.md": {"name": "[pasted text 1: 40 lines]", "text": "A log."},
     "chat/system.md": {},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
