@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import EditConflict, MemdirError
-from memdir.remember.purge_source import SourceTest, PurgeSource
+from memdir.remember.purge_source import PurgeSource, SourceTest
 from memdir.store.gone import PURGED
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Origin
