@@ -96,6 +96,11 @@ VALUES: dict[str, dict[str, str]] = {
     "hooks/compact.md": {"notes": "# Session Title\nDatabase tests"},
     "hooks/guard_block.md": GUARDED,
     "hooks/guard_warn.md": GUARDED,
+    "hooks/guard_unjudged.md": {
+        "file": GUARDED["file"],
+        "guard": GUARDED["guard"],
+        "reason": "it is too long to be read",
+    },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
     "session_memory/oversized.md": {
         "total": "13,400",
