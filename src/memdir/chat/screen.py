@@ -36,7 +36,7 @@ class _LeftHeading(Heading):
         yield self.text
 
 
-class _Reply(Markdown):
+class _ReplyText(Markdown):
     elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
 
 
@@ -61,7 +61,7 @@ class Screen:
 
     def reply(self, block: str) -> None:
         """A block of what the model says."""
-        self.show(_Reply(printable(block), code_theme="ansi_dark", hyperlinks=False), is_tight=False)
+        self.show(_ReplyText(printable(block), code_theme="ansi_dark", hyperlinks=False), is_tight=False)
 
     def notice(self, text: str, *, style: str = "dim") -> None:
         self.show(Text(printable(text), style=style))
