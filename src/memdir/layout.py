@@ -194,6 +194,23 @@ class Layout:
         unshared = os.path.dirname(root) if scope == "local" else ""
         return _of_agent(Place(root, state=state, unshared=unshared, agent=agent))
 
+    def agent_scopes(self) -> Iterator[str]:
+        """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
+        tree = os.path.join(self.work_tree, PROJECT_FOLDER)
+        folders: dict[AgentScope, tuple[str, str]] = {
+            "user": ("agent", os.path.join(self.home, "agent-memory")),
+            "project": ("agent-project", os.path.join(tree, "agent-memory")),
+            "local": ("agent-local", os.path.join(tree, "agent-memory-local")),
+        }
+        for where, (scope, folder) in folders.items():
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+                try:
+                    is_memory = os.path.isdir(self.agent_memory(name, where).root)
+                except PathEscape:
+                    continue
+                if is_memory and not name.endswith(STATE_SUFFIX):
+                    yield f"{scope}:{name}"
+
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""
         return f"{self.session_folder(session_id)}.jsonl"
