@@ -14,6 +14,12 @@ import pytest
 
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, FileEdit
+from memdir.hooks.past_sessions import PastSessions
+from memdir.memdir import open_memory
+from memdir.settings import Environment
+from memdir.transcript.session_list import all_sources
+from memdir.transcript.sources.gemini import QwenSessions
+from memdir.transcript.sources.source import SessionRef
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS
 from tests.attach.test_attach import TABLE, snapshot
 from tests.conftest import Ran
@@ -265,3 +271,32 @@ def test_settings_of_many_megabytes_are_edited_without_a_wait(tmp_path: Path) ->
         text = text.without(["hooks", event])
     AttachRecord(str(tmp_path / "attached.json")).write([FileEdit(str(path), None, text.text, agent="claude")])
     assert time.process_time() - begun < 6.0 and os.path.getsize(path) > 2_000_000
+
+
+def test_qwen_s_settings_lie_in_its_home_and_its_sessions_where_it_works(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QWEN_HOME", str(tmp_path / "settings"))
+    monkeypatch.setenv("QWEN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    run("attach", "qwen", "--yes")
+    assert "hook qwen" in (tmp_path / "settings/settings.json").read_text() and not (tmp_path / "runtime").exists()
+    environment = Environment(os.environ)
+    source = all_sources(environment)["qwen"]
+    assert isinstance(source, QwenSessions) and source.home == str(tmp_path / "runtime")
+    assert environment.memory_homes["qwen"] == str(tmp_path / "runtime")
+
+
+def test_the_estimate_names_the_model_that_will_learn(user_home: Path, project: Path) -> None:
+    """By the settings as they are once the answer is written, and by whose sessions there are."""
+    settings = user_home.parent / "home" / "settings.json"
+    memory = open_memory(project)
+    found = [SessionRef(name, "", agent, 0.0, 1) for name, agent in (("a", "claude-code"), ("b", "gemini"))]
+    claude, both = PastSessions((found[0],), ()), PastSessions(tuple(found), ())
+    assert claude.learners(memory) == both.learners(memory) == "the built-in model, here"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"attach.model": "host"}')
+    assert claude.learners(memory) == "`claude`, on your subscription"
+    assert both.learners(memory) == "`claude`, on your subscription and the built-in model, here"
+    settings.write_text('{"attach.model": "host", "model.provider": "openai", "model.name": "big"}')
+    assert both.learners(memory) == "big (openai)"
+    assert PastSessions((), (("user", "a note"),)).learners(memory) == "", "notes are taken over as they are"
