@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.dream.questions import Questions, line_of
 from tests.chat.hosts import KEY, is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux, chat_words
 from tests.clients.terminal import Terminal
@@ -214,6 +216,38 @@ def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) 
     tmux.keys("C-c")
 
 
+def test_a_command_of_the_repository_is_seen_whole_before_it_is_sent_and_shadows_none(chatting: Chatting) -> None:
+    """L3: a stranger's text, which is not the person's, whatever it says."""
+    folder = chatting.project / ".memdir/commands"
+    folder.mkdir(parents=True)
+    long = "\n".join(f"step {number}" for number in range(400))
+    (folder / "ship.md").write_text(f"---\ndescription: yours\x1b[2J\n---\nShip it.\n{long}\nLast\x1b[8m words.")
+    (folder / "review.md").write_text("Not the person's own.")
+    (folder / "help.md").write_text("Not ours.")
+    tmux = chatting.will_answer(says("Shipped."), says("Shipped again."), says("Reviewed."))
+    before = len(chatting.server.requests)
+    tmux.say("/ship it")
+    tmux.wait_for("Last words.", "Send this text of the project?")
+    assert "came with the project. You did not write it" in tmux.all and tmux.all.count("step 399") == 1
+    tmux.keys("Escape")
+    tmux.wait_for("Send this text", gone=True)
+    assert len(chatting.server.requests) == before
+    tmux.say("/ship it")
+    tmux.wait_for("Send this text of the project?")
+    tmux.keys("1")
+    tmux.wait_for("Shipped.")
+    assert "> Ship it." in chatting.sent and "came with the project" in chatting.sent
+    tmux.wipe()
+    tmux.say("/ship it")  # the same text is not asked about twice
+    tmux.wait_for("Shipped again.")
+    tmux.say("/review x")
+    tmux.wait_for("Reviewed.")
+    assert "Review x with care." in chatting.sent and "Not the person's own" not in chatting.sent
+    tmux.wipe()
+    tmux.say("/help")
+    tmux.wait_for("show what can be typed", "from the project: yours")
+
+
 @in_tmux
 def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
     """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""
@@ -244,6 +278,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("Nothing runs in the background", gone=True)
         tmux.say("/btw what about auditors?")
         tmux.wait_for("beside the conversation:")
+        _ask_about_two_memories(project)
+        tmux.wipe()
+        tmux.say("/review")
+        tmux.wait_for(
+            "older: project_port", "port 8080", "newer: project_new_port", "port 9090", "because: one subject"
+        )
+        tmux.wait_for("Does the newer one replace the older?", "2 to answer", "4  keep both, and never ask again")
+        tmux.keys("2")
+        tmux.wait_for("One memory now: project_port.md", "No more questions.")  # the other one lost its memory
         tmux.say("/forget deploys")
         tmux.wait_for("Forgotten: project_")
         tmux.say("/memory off")
@@ -255,6 +298,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
     with Tmux(words, cwd=project) as tmux:
         tmux.wait_for("memdir chat · builtin")
         assert "Which model" not in tmux.all
+
+
+def _ask_about_two_memories(project: Path) -> None:
+    memory = open_memory(project)
+    said = {"Port": "The service listens on port 8080.", "New port": "The service listens on port 9090 now."}
+    older, newer = (memory.add(text, name=name, type="project").memory.key for name, text in said.items())
+    third = memory.add("The team meets on Tuesday at ten.", name="Meeting", type="project").memory.key
+    words = line_of("replaces", older, newer, "one subject"), line_of("same", newer, third, "no subject")
+    assert len(Questions(memory.store, time.time).ask("\n".join(words))) == 2
 
 
 def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:

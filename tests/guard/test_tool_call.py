@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shlex
 import time
 from pathlib import Path
 
 import pytest
 
 from memdir.errors import BadMemoryFile
+from memdir.guard.held import HeldGuard, breached
 from memdir.guard.shell_words import commands_in
-from memdir.guard.tool_call import MAX_TEXT, ToolCall, fits
+from memdir.guard.tool_call import MAX_PATHS, MAX_TEXT, ToolCall, fits
 from memdir.store.guard import MAX_PATTERN, parse_guard
 
 FORCE = "git push --force"
@@ -288,6 +291,7 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
         '"$(',
         "<<<a ",
         "a<<b ",
+        "bash<<b ",
         "echo 'x' |",
         "echo $(echo ",
         "echo a;} ",
@@ -300,6 +304,74 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
             ToolCall("Bash", {"command": text}).breaches("shell", pattern)
             ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
             assert time.process_time() - begun < 2.0, (text[:20], pattern[:20])
+    paths = ["a/" * 200_000, "secret.env"]
+    patch = "*** Begin Patch\n" + "".join(f"*** Update File: {number}\n" for number in range(MAX_PATHS - 1))
+    for given in ({"paths": paths}, {"patch": patch, "path": "secret.env"}):
+        begun = time.process_time()
+        assert ToolCall("Edit", given, root="/p").breaches("write", "secret.env")
+        assert not ToolCall("Edit", given, root="/p").breaches("write", "a*secret.en")
+        assert time.process_time() - begun < 2.0
+
+
+def test_a_hundred_guards_read_a_command_once() -> None:
+    call = ToolCall("Bash", {"command": "git push a\n" * (MAX_TEXT // 11)})
+    begun = time.process_time()
+    call.breaches("shell", "git push b")
+    once = time.process_time() - begun
+    begun = time.process_time()
+    for number in range(20):
+        call.breaches("shell", f"git push {'*' * number}c")
+    assert time.process_time() - begun < 20 * max(once, 0.01)
+
+
+def test_what_is_nested_deep_is_looked_at() -> None:
+    deep: object = {"command": FORCE}
+    for _ in range(500):
+        deep = {"more": [deep]}
+    assert ToolCall("Bash", deep).breaches("shell", FORCE)
+    command = FORCE
+    for _ in range(9):
+        command = f"echo $({command})"
+        assert runs(FORCE, command)
+        assert not runs("git push --delete", command)
+    command = FORCE
+    for _ in range(6):  # shells in shells, more than anybody reads
+        command = f"bash -c {shlex.quote(command)}"
+        assert runs(FORCE, command) and not runs("git pull --force", command)
+
+
+def test_a_path_fits_from_any_of_its_folders_on_as_a_slow_reading_says() -> None:
+    chance = random.Random(5)
+    for _ in range(3000):
+        pattern = "".join(chance.choices("ab*/", k=chance.randrange(1, 6))).lstrip("/") or "a"
+        path = os.path.normpath("/p/a" + "".join(chance.choices("ab/", k=chance.randrange(1, 8))))
+        parts = path.removeprefix("/p/").split("/")
+        wanted = pattern + "*" if pattern.endswith("/") else pattern
+        slow = any(fits(wanted, "/".join(parts[at:])) for at in range(len(parts)))
+        call = ToolCall("Edit", {"file_path": path}, root="/p")
+        assert call.breaches("write", pattern) == slow, (pattern, path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"paths": [f"{number}.txt" for number in range(MAX_PATHS + 1)]},
+        {"input": "*** Begin Patch\n*** Add File: " + "\n*** Add File: ".join(map(str, range(MAX_PATHS + 2)))},
+        {"path": "\0"},
+        {"path": "\ud800"},
+    ],
+    ids=["paths", "patch", "NUL", "no text"],
+)
+def test_what_cannot_be_judged_is_refused_where_a_guard_blocks_its_tool(given: dict[str, object]) -> None:
+    lines = ("block write(secret.env)", "warn write(secret.env)", "block shell(x)", "block read(x)", "block text(x)")
+    guards = [HeldGuard(_fields(line)) for line in lines]
+    [found] = breached(guards, ToolCall("Edit", given, root="/p"))
+    assert found.line == "block write(secret.env)" and "smaller" in found.answer
+
+
+def _fields(line: str) -> list[str]:
+    guard = parse_guard(line)
+    return ["project", "a.md", guard.action, guard.tool, guard.pattern, "answer"]
 
 
 def test_what_is_too_long_to_be_read_word_by_word_is_judged_by_its_words() -> None:

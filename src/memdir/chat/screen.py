@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
@@ -15,6 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from memdir.text.printable import one_line, printable
+
+if TYPE_CHECKING:
+    from memdir.types import DreamReport
 
 MAX_LINE = 200  # characters of one tool's line
 MAX_OPENED_LINES = 300  # of one tool's output, when it is opened
@@ -48,6 +51,12 @@ class Screen:
     def notice(self, text: str, *, style: str = "dim") -> None:
         self.show(Text(printable(text), style=style))
 
+    def dreamt(self, report: DreamReport) -> None:
+        """What a dream changed, and what it asks."""
+        count, asked = len({draft.key for draft in report.written}), len(report.questions)
+        told = f"{count} files changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        self.notice(f"Dreamt: {told}" + (f"  {asked} questions: /review" if asked else ""), style="green")
+
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
         self.show(told, *(Text(f"  {printable(line)}", style="dim") for line in (remedy, hint) if line))
@@ -61,12 +70,12 @@ class Screen:
             Text.assemble((f"{mark} ", colour), (line, ""), (f"  {told}", "dim"), (f"  /open {number}", "dim cyan"))
         )
 
-    def opened(self, line: str, content: str) -> None:
-        """All that a tool told."""
+    def opened(self, line: str, content: str, *, most: int = MAX_OPENED_LINES) -> None:
+        """A text of somebody's, all of it or its first lines, below a line of ours."""
         lines = printable(content).split("\n")
-        more = len(lines) - MAX_OPENED_LINES
-        body = lines[:MAX_OPENED_LINES] + ([f"… {more} more lines"] if more > 0 else [])
-        self.show(Text(line, style="bold"), *(Text(f"  {one}", style="dim") for one in body))
+        more = len(lines) - most
+        body = lines[:most] + ([f"… {more} more lines"] if more > 0 else [])
+        self.show(Text(printable(line), style="bold"), *(Text(f"  {one}", style="dim") for one in body))
 
     def diff(self, text: str) -> None:
         """A unified diff in colour."""

@@ -6,10 +6,10 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles
-from memdir.chat.own_commands import own_commands
+from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
 from memdir.types import DreamReport, DreamTask, NotDreamt
@@ -17,13 +17,21 @@ from memdir.types import DreamReport, DreamTask, NotDreamt
 if TYPE_CHECKING:
     from memdir import Commit
     from memdir.chat.terminal import ChatTerminal
+    from memdir.types import Answer, OpenQuestion
 
 # Those that need not wait for the turn that goes on.
 _BESIDE = (
-    *("help", "remember", "forget", "memory", "dream", "btw", "agents", "budget"),
+    *("help", "remember", "forget", "memory", "dream", "review", "btw", "agents", "budget"),
     *("tasks", "recalled", "open", "diff", "undo", "exit"),
 )
 _OTHER_NAMES = {"quit": "exit", "?": "help", "side": "btw", "continue": "resume"}
+_REVIEWED: dict[Answer | Literal[""], str] = {
+    "same": "the same: make one of them",
+    "replace": "the newer one replaces the older",
+    "keep": "keep both",
+    "never": "keep both, and never ask again",
+    "": "later",
+}
 SHOWN_LINES = 12  # of a recalled memory
 
 
@@ -33,27 +41,42 @@ class Slash:
     def __init__(self, chat: ChatTerminal) -> None:
         self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
         self.tasks: list[BackgroundTask] = []  # what a command left running behind the conversation
+        self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
 
     def listed(self) -> list[tuple[str, str]]:
-        """Every command with what it does, the person's own behind ours."""
-        own = {name: (method.__doc__ or "").split("\n")[0] for name, method in _commands().items()}
-        theirs = own_commands(self._memory.layout)
-        return [*own.items(), *((name, one.told) for name, one in theirs.items() if name not in own)]
+        """Every command with what it does, the person's own behind ours, or in its place where both have one name."""
+        ours = {name: (method.__doc__ or "").split("\n")[0] for name, method in _commands().items()}
+        return list((ours | {name: one.told for name, one in self._own().items()}).items())
+
+    def _own(self) -> dict[str, OwnCommand]:
+        return own_commands(self._memory.layout, (*_commands(), *_OTHER_NAMES))
 
     def is_beside(self, text: str) -> bool:
-        return text.startswith("/") and _named(text)[0] in _BESIDE
+        name = _named(text)[0]
+        return text.startswith("/") and _OTHER_NAMES.get(name, name) in _BESIDE and name not in self._own()
 
     async def run(self, text: str) -> None:
-        """One command, as it was typed."""
+        """One command, as it was typed. A file of the person's own goes before a command of ours."""
         name, words = _named(text)
-        method = _commands().get(name)
-        if method is not None:
+        own = self._own().get(name)
+        method = _commands().get(_OTHER_NAMES.get(name, name))
+        if own is not None:
+            await self._send(own, text, own.text(words))
+        elif method is not None:
             await method(self, words)
-            return
-        theirs = own_commands(self._memory.layout).get(name)
-        if theirs is None:
+        else:
             raise MemoryNotFound(f"there is no command /{name}", remedy="/help lists what there is")
-        await self._chat.say(text, about=[theirs.message(words)])
+
+    async def _send(self, own: OwnCommand, typed: str, text: str) -> None:
+        """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""
+        if own.is_project and text not in self._agreed:
+            self._screen.opened(
+                f"/{own.name} came with the project. You did not write it. It says:", text, most=len(text)
+            )
+            if await self._chat.choose("Send this text of the project?", ["yes", "no"]) != 0:
+                return
+            self._agreed.add(text)
+        await self._chat.say(typed, about=[own.message(text)])
 
     # Ours
 
@@ -78,7 +101,7 @@ class Slash:
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
         except MemoryNotFound:
-            key = await asyncio.to_thread(lambda: self._memory.forget(words, scope="user"))
+            key = await asyncio.to_thread(self._memory.forget, words, scope="user")
         self._screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
 
     async def do_memory(self, words: str) -> None:
@@ -104,12 +127,34 @@ class Slash:
         if isinstance(outcome, NotDreamt):
             self._screen.notice(f"No dream: {outcome.reason}", style="yellow")
         else:
-            self._screen.notice(f"Dreamt: {len(outcome.written)} files changed  (F4 diff · F5 undo)", style="green")
+            self._screen.dreamt(outcome)
 
     async def _is_confirmed(self, report: DreamReport) -> bool:
         for draft in report.written:
             self._screen.diff(diff_of(draft.key, draft.before, draft.after))
         return await self._chat.choose("Write this?", ["yes", "no"]) == 0
+
+    async def do_review(self, _: str) -> None:
+        """answer what dreams ask: whether two memories say the same, or one replaces the other"""
+        left = set[str]()
+        while waiting := [one for one in await asyncio.to_thread(self._questions) if one[1].id not in left]:
+            scope, one = waiting[0]  # and read again each time: an answer may end other questions
+            left.add(one.id)
+            for title, key in (("older", one.older), ("newer", one.newer)):
+                topic = (await asyncio.to_thread(self._memory.get, key, scope=scope)).topic
+                self._screen.opened(f"{title}: {key}", f"{topic.name}: {topic.description}\n{topic.body.strip()}")
+            self._screen.notice(f"because: {one.evidence}")
+            asked = "Do these say the same?" if one.kind == "same" else "Does the newer one replace the older?"
+            at = await self._chat.choose(f"{asked}  {len(waiting)} to answer, Esc leaves", list(_REVIEWED.values()))
+            if at is None:
+                return
+            if answer := list(_REVIEWED)[at]:
+                files = await asyncio.to_thread(self._memory.answer, one.id, answer, scope=scope)
+                self._screen.notice(f"One memory now: {files[0]}  (F5 takes it back)" if files else "Both stay.")
+        self._screen.notice("No more questions." if left else "No questions.")
+
+    def _questions(self) -> list[tuple[str, OpenQuestion]]:
+        return [(scope, one) for scope in ("project", "user") for one in self._memory.questions(scope=scope)]
 
     async def do_clear(self, _: str) -> None:
         """begin a new conversation; memories stay"""
@@ -203,7 +248,7 @@ class Slash:
     async def do_undo(self, _: str) -> None:
         """take back the last change of memories"""
         scope, _commit = await asyncio.to_thread(self._last_change)
-        undone = await asyncio.to_thread(lambda: self._memory.undo(scope=scope))
+        undone = await asyncio.to_thread(self._memory.undo, scope=scope)
         self._screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
 
     def _last_change(self) -> tuple[str, Commit]:
@@ -240,7 +285,7 @@ def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
 
 def _named(text: str) -> tuple[str, str]:
     name, _, words = text[1:].partition(" ")
-    return _OTHER_NAMES.get(name, name), words.strip()
+    return name, words.strip()
 
 
 def _in_words(task: BackgroundTask) -> str:

@@ -304,9 +304,7 @@ class ChatTerminal:
             dream = self.host.session.dream_task
             if dream is not None and dream.report is not None and dream is not told:
                 told = dream
-                count = len({draft.key for draft in dream.report.written})
-                told_of = f"{count} files changed  (F4 diff · F5 undo)" if count else "nothing to change"
-                self.screen.notice(f"Dreamt: {told_of}")
+                self.screen.dreamt(dream.report)
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:

@@ -23,6 +23,7 @@ _RUNNERS = frozenset(("sudo", "doas", "env", "nohup", "nice", "command", "exec",
     *("pkexec", "runuser", "unshare", "busybox", "docker", "podman", "kubectl"),
 }
 _TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap"))  # a command in one word
+_UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
 _BEFORE_COMMAND = ("-exec", "-execdir", "-ok", "-okdir", "--exec")
 _TEXT = "text"  # the quotes of a text that has none around it, as a heredoc
 
@@ -46,8 +47,13 @@ def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCo
     for words in reader.commands():
         yield ShellCommand(words)
         reader.texts += [(text, "") for text in _lines_given(words)]
-    for text, inner_quotes in reader.texts if depth < MAX_DEPTH else ():
-        yield from commands_in(text, depth + 1, inner_quotes)
+    for text, inner_quotes in reader.texts:
+        yield from commands_in(text, depth + 1, inner_quotes) if depth < MAX_DEPTH else (_anywhere(text),)
+
+
+def _anywhere(text: str) -> ShellCommand:
+    """What lies too deep to be read: its words, as behind a program that runs a command which may begin anywhere."""
+    return ShellCommand(["env", *text.translate(_UNQUOTED).split()])
 
 
 def _lines_given(words: list[str]) -> Iterator[str]:
