@@ -28,7 +28,7 @@ Gone = tuple[str, int, int]
 
 
 @dataclass
-class Statement:
+class TomlPiece:
     """A table's header, or a name with its value, with the lines that it goes over; or what stands between them."""
 
     text: str
@@ -141,7 +141,7 @@ def without_trust(text: str, agent: Agent, gone: Sequence[Gone], changed: Sequen
     if all(old == new for old, new in moves.items()):
         return text
     text = _cut(text, lambda names: names[:2] == ["hooks", "state"] and moves.get("".join(names[2:3]), names) is None)
-    text = "".join(_renamed(one, moves) for one in _statements(text))
+    text = "".join(_renamed(one, moves) for one in _pieces(text))
     after = parsed_toml(text, agent.servers_file)
     meant = {new: value for old, value in _state(parsed).items() if (new := moves[old]) is not None}
     if _state(after) != meant or _beside_trust(after) != _beside_trust(parsed):
@@ -191,25 +191,25 @@ def _moves(
     return moves
 
 
-def _renamed(statement: Statement, moves: Mapping[str, str | None]) -> str:
+def _renamed(one: TomlPiece, moves: Mapping[str, str | None]) -> str:
     """With the name that a hook's trust has now, written as its owner wrote the old one."""
-    name = statement.path[2] if len(statement.path) > 2 and statement.path[:2] == ["hooks", "state"] else ""
+    name = one.path[2] if len(one.path) > 2 and one.path[:2] == ["hooks", "state"] else ""
     new = moves.get(name) or name
     if new == name:
-        return statement.text
-    for found in re.finditer(_PART, statement.text):
+        return one.text
+    for found in re.finditer(_PART, one.text):
         if _name(found[0]) == name:
-            old_place, new_place = (":".join(one.split(":")[-2:]) for one in (name, new))
+            old_place, new_place = (":".join(word.split(":")[-2:]) for word in (name, new))
             same = found[0][:-1].removesuffix(old_place) + new_place + found[0][-1]
             drawn = same if _name(same) == new else _quoted(new)
-            return statement.text[: found.start()] + drawn + statement.text[found.end() :]
-    return statement.text  # in a table whose header names it
+            return one.text[: found.start()] + drawn + one.text[found.end() :]
+    return one.text  # in a table whose header names it
 
 
 # Reading
 
 
-def _statements(text: str) -> Iterator[Statement]:
+def _pieces(text: str) -> Iterator[TomlPiece]:
     """A TOML text, piece by piece."""
     table: list[str] = []
     start = depth = 0
@@ -222,9 +222,9 @@ def _statements(text: str) -> Iterator[Statement]:
         names = [_name(part) for part in re.findall(_PART, named[2])] if named else []
         if named and named[1]:
             table = names
-            yield Statement(piece, names, is_header=True)
+            yield TomlPiece(piece, names, is_header=True)
         else:
-            yield Statement(piece, [*table, *names] if names else [])
+            yield TomlPiece(piece, [*table, *names] if names else [])
 
 
 def _cut(text: str, is_wanted: Callable[[list[str]], bool]) -> str:
@@ -233,7 +233,7 @@ def _cut(text: str, is_wanted: Callable[[list[str]], bool]) -> str:
     kept: list[str] = []
     behind: list[str] = []
     is_cutting = False
-    for one in _statements(text):
+    for one in _pieces(text):
         if one.is_header:
             kept += behind
             behind, is_cutting = [], is_wanted(one.path)
