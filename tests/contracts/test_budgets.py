@@ -10,9 +10,9 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 31_330,
     "files without model/builtin": 310,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
-    "lines of model/builtin": 5_060,
-    "lines in all": 55_660,  # with 2,000 of the chat
-    "files in all": 355,
+    "lines of model/builtin": 5_070,
+    "lines in all": 55_100,  # with 2,000 of the chat
+    "files in all": 354,
 }
 
 
