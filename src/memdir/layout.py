@@ -52,10 +52,13 @@ class Place:
     `base` is the directory the history covers: the team directory lies inside its project's and shares its history.
     """
 
-    __slots__ = ("base", "root", "state", "unshared")
+    __slots__ = ("agent", "base", "root", "state", "unshared")
 
-    def __init__(self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "") -> None:
+    def __init__(
+        self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "", agent: str = ""
+    ) -> None:
         self.root = root
+        self.agent = agent  # whose it is, where it is a sub-agent's
         self.unshared = unshared  # the folder around it that git is to leave out, in a repository
         self.base = base or root
         self.state = state or self.base + STATE_SUFFIX
@@ -76,6 +79,7 @@ class Place:
     team_lock = _Below("state", "team", "lock")
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
     updating = _Below("state", "updating")  # held while magic docs are brought up to date
+    agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property
@@ -121,6 +125,9 @@ class Layout:
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
     commands = _Below("home", "commands")  # the user's own commands in a chat
     project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
+    agents = _Below("home", "agents")  # the user's own definitions of sub-agents
+    project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # those that came with the repository
+    project_claude_agents = _Below("work_tree", ".claude", "agents")  # and those for Claude Code
     input_history = _Below("home", "chat-history")  # what was typed in a chat
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
     settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
@@ -179,13 +186,31 @@ class Layout:
                 remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
             )
         if scope == "user":
-            return Place(os.path.join(self.home, "agent-memory", name))
+            return _of_agent(Place(os.path.join(self.home, "agent-memory", name), agent=agent))
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
-        return Place(root, state=state, unshared=os.path.dirname(root) if scope == "local" else "")
+        unshared = os.path.dirname(root) if scope == "local" else ""
+        return _of_agent(Place(root, state=state, unshared=unshared, agent=agent))
+
+    def agent_scopes(self) -> Iterator[str]:
+        """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
+        tree = os.path.join(self.work_tree, PROJECT_FOLDER)
+        folders: dict[AgentScope, tuple[str, str]] = {
+            "user": ("agent", os.path.join(self.home, "agent-memory")),
+            "project": ("agent-project", os.path.join(tree, "agent-memory")),
+            "local": ("agent-local", os.path.join(tree, "agent-memory-local")),
+        }
+        for where, (scope, folder) in folders.items():
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+                try:
+                    is_memory = os.path.isdir(self.agent_memory(name, where).root)
+                except PathEscape:
+                    continue
+                if is_memory and not name.endswith(STATE_SUFFIX):
+                    yield f"{scope}:{name}"
 
     @property
     def magic_docs(self) -> Place:
@@ -355,6 +380,16 @@ def _folder_of_user(user: str) -> str:
     if len(name) > MAX_SLUG:
         raise PathEscape(f"the user {user[:40]!r}… has too long a name", remedy="Give an id, or a hash of the name")
     return name
+
+
+def _of_agent(place: Place) -> Place:
+    """The place, unless a sub-agent whose name makes the same folder, `a:b` and `a-b`, was first to write there."""
+    first = (read_if_plain(place.agent_note, MAX_SLUG) or b"").decode("utf-8", "replace")
+    if first not in ("", place.agent):
+        raise PathEscape(
+            f"{place.agent!r} would share the memory of {first!r}: {place.root}", remedy="Rename one of the two agents"
+        )
+    return place
 
 
 def safe_agent_name(agent: str) -> str:

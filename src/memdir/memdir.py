@@ -24,7 +24,7 @@ from memdir.settings import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from memdir.dream.questions import Answer, OpenQuestion
     from memdir.events import Event, Sink
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from memdir.recall.recall import Chooser, Recaller, Shown
     from memdir.recall.selection import LocalChooser
     from memdir.remember.magic_docs import DocUpdate
+    from memdir.remember.purge import PurgeReport
+    from memdir.remember.purge_source import Conversations
     from memdir.search.index_store import OnProgress
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
+    from memdir.store.line_origins import FileOrigins
     from memdir.store.magic_doc import DocShelf
     from memdir.store.memories import Added
     from memdir.store.memory_file import Memory
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
+    from memdir.transcript.message import Message
     from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
@@ -209,6 +213,37 @@ class MemDir:
         key = find_key(store, memory)
         forget_memories(store, [key], origin=self._origin())
         return key
+
+    def purge(
+        self,
+        source: str,
+        *,
+        scope: str = "all",
+        derived: bool = False,
+        also: Collection[str] = (),
+        is_dry: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> PurgeReport:
+        """Remove what came from a session (its id), a page (its address) or a member of the team (their name), and what
+        was made from it (L2), everywhere or in one scope; `undo` brings it back. What has other sources in the same
+        sentence, is pinned or carries a guard is only told, unless `derived`, or for the files of these names (`also`).
+        MemoryNotFound where no memory ever came from there."""
+        from memdir.remember.purge import PurgeReport, carry_out, plan_purge
+        from memdir.remember.purge_source import asked_for, leave_alone, named
+        from memdir.store.line_origins import trace_origins
+
+        self._open_for_writing("project")
+        places, sides = self._origins(scope)
+        trace_origins(sides, opener=self._side_named, on_progress=on_progress)
+        known = {one for side in sides.values() for one in side.known}
+        conversations = self._conversations()
+        found = named(source, known, conversations)
+        asked = asked_for(found, conversations, [store.root for store, _ in places.values()])
+        planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
+        if not is_dry:  # first the conversation: whoever is killed here calls again
+            leave_alone(found, conversations, self.layout)
+            carry_out(planned, found, lambda one: self.store if one.scope == "team" else one)
+        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
@@ -498,6 +533,39 @@ class MemDir:
             return None
         root = os.path.join(self.layout.projects, slug, "memory")
         return self._store(Place(root), "project") if os.path.isdir(root) else None
+
+    def _origins(self, scope: str) -> tuple[dict[str, tuple[MemoryStore, FileOrigins]], dict[str, FileOrigins]]:
+        """Where the sentences of a scope come from, or of all that are here: by scope, and by the names that moves
+        between them have."""
+        from memdir.store.line_origins import FileOrigins
+        from memdir.store.undo import require_history
+
+        own = [] if self.place.root == self.layout.user_memory.root else ["user"]
+        every = ["project", *(["team"] if self.has_team else []), *own, *self.layout.agent_scopes()]
+        places: dict[str, tuple[MemoryStore, FileOrigins]] = {}
+        sides: dict[str, FileOrigins] = {}
+        for one in every if scope == "all" else [scope]:
+            store = self.store_for(one)
+            require_history(store)
+            store.record_outside_changes()
+            whose = "project" if one == "team" else one
+            name = f"{whose} {self.layout.slug if whose == 'project' else '-'}"
+            places[one] = store, sides.setdefault(name, FileOrigins(store))
+        return places, sides
+
+    def _conversations(self) -> Conversations:
+        """What was said in this project, whichever agent it was said to."""
+        from memdir.remember.purge_source import Conversations
+        from memdir.transcript.session_list import all_sources
+
+        sources = all_sources(self.environment)
+        refs = {ref.id: ref for one in sources.values() for ref in one.sessions(self.layout.work_tree)}
+
+        def read(session: str) -> Sequence[Message]:
+            ref = refs.get(session)
+            return list(sources[ref.agent].messages(ref)) if ref else ()
+
+        return Conversations(list(refs), read)
 
     def stores(self) -> Sequence[MemoryStore]:
         """The stores of this project: its own, and the team's where that is on."""

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.dream.questions import Questions, line_of
 from tests.chat.hosts import KEY, is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux, chat_words
 from tests.clients.terminal import Terminal
@@ -114,10 +116,12 @@ def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: C
         says("All done."),
     )
     tmux.say("Change it.")
-    shown = tmux.wait_for("Change a.py?", "1  yes, once", "-x = 1", "+x = 2")
+    shown = tmux.wait_for("Change a.py?")
+    assert "-x = 1" in shown and "+x = 2" in shown, "never a question before what it is about"
+    shown = tmux.wait_for("1  yes, once")
     assert "always" not in shown and path.read_text() == "x = 1\n"
     tmux.keys("1")
-    tmux.wait_for("$ rm a.py", "always for this command")
+    assert "$ rm a.py" in tmux.wait_for("always for this command")
     assert path.read_text() == "x = 2\n"
     tmux.type("half a sentence 4")
     assert path.exists(), "a digit in what is being typed answers nothing"
@@ -183,6 +187,15 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
     tmux.keys("Enter")
     tmux.wait_for("Short.")
     assert "'two\\nlines'" in chatting.sent and chatting.sent.count("log line 77\\n") == 1
+    tmux.keys(
+        "Up", "Up", "Up"
+    )  # what was pasted is still there when the line is called back, and another one beside it
+    tmux.wait_for("› Look at this: [pasted text 1: 10,001 lines]")
+    tmux.paste("other line\n" * 50)
+    tmux.wait_for("[pasted text 2: 51 lines]")
+    tmux.keys("Enter")
+    tmux.until(lambda _: chatting.sent.count("log line 77\\n") == 2)
+    assert "other line" in chatting.sent
 
 
 def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:
@@ -203,6 +216,38 @@ def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) 
     tmux.type("/rev")
     tmux.wait_for("look at a change")
     tmux.keys("C-c")
+
+
+def test_a_command_of_the_repository_is_seen_whole_before_it_is_sent_and_shadows_none(chatting: Chatting) -> None:
+    """L3: a stranger's text, which is not the person's, whatever it says."""
+    folder = chatting.project / ".memdir/commands"
+    folder.mkdir(parents=True)
+    long = "\n".join(f"step {number}" for number in range(400))
+    (folder / "ship.md").write_text(f"---\ndescription: yours\x1b[2J\n---\nShip it.\n{long}\nLast\x1b[8m words.")
+    (folder / "review.md").write_text("Not the person's own.")
+    (folder / "help.md").write_text("Not ours.")
+    tmux = chatting.will_answer(says("Shipped."), says("Shipped again."), says("Reviewed."))
+    before = len(chatting.server.requests)
+    tmux.say("/ship it")
+    tmux.wait_for("Last words.", "Send this text of the project?")
+    assert "came with the project. You did not write it" in tmux.all and tmux.all.count("step 399") == 1
+    tmux.keys("Escape")
+    tmux.wait_for("Send this text", gone=True)
+    assert len(chatting.server.requests) == before
+    tmux.say("/ship it")
+    tmux.wait_for("Send this text of the project?")
+    tmux.keys("1")
+    tmux.wait_for("Shipped.")
+    assert "> Ship it." in chatting.sent and "came with the project" in chatting.sent
+    tmux.wipe()
+    tmux.say("/ship it")  # the same text is not asked about twice
+    tmux.wait_for("Shipped again.")
+    tmux.say("/review x")
+    tmux.wait_for("Reviewed.")
+    assert "Review x with care." in chatting.sent and "Not the person's own" not in chatting.sent
+    tmux.wipe()
+    tmux.say("/help")
+    tmux.wait_for("show what can be typed", "from the project: yours")
 
 
 @in_tmux
@@ -235,6 +280,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("Nothing runs in the background", gone=True)
         tmux.say("/btw what about auditors?")
         tmux.wait_for("beside the conversation:")
+        _ask_about_two_memories(project)
+        tmux.wipe()
+        tmux.say("/review")
+        tmux.wait_for(
+            "older: project_port", "port 8080", "newer: project_new_port", "port 9090", "because: one subject"
+        )
+        tmux.wait_for("Does the newer one replace the older?", "2 to answer", "4  keep both, and never ask again")
+        tmux.keys("2")
+        tmux.wait_for("One memory now: project_port.md", "No more questions.")  # the other one lost its memory
         tmux.say("/forget deploys")
         tmux.wait_for("Forgotten: project_")
         tmux.say("/memory off")
@@ -246,6 +300,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
     with Tmux(words, cwd=project) as tmux:
         tmux.wait_for("memdir chat · builtin")
         assert "Which model" not in tmux.all
+
+
+def _ask_about_two_memories(project: Path) -> None:
+    memory = open_memory(project)
+    said = {"Port": "The service listens on port 8080.", "New port": "The service listens on port 9090 now."}
+    older, newer = (memory.add(text, name=name, type="project").memory.key for name, text in said.items())
+    third = memory.add("The team meets on Tuesday at ten.", name="Meeting", type="project").memory.key
+    words = line_of("replaces", older, newer, "one subject"), line_of("same", newer, third, "no subject")
+    assert len(Questions(memory.store, time.time).ask("\n".join(words))) == 2
 
 
 def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:

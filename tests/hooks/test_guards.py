@@ -23,7 +23,7 @@ from memdir.store.guard import LEARNED
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from tests.conftest import Ran
-from tests.hooks.agents import HOSTS, Agent, answer, context
+from tests.hooks.agents import HOSTS, Agent, answer, context, message
 from tests.hooks.conftest import MakeAgent
 from tests.test_cold_start import HEAVY
 
@@ -328,11 +328,83 @@ def test_what_is_kept_of_guards_may_be_damaged_or_in_the_way(
     for text in ("", "{}", "[]", "\x00", '{"version": 1}', json.dumps({"stamps": stamps, "guards": [1]})):
         kept.write_text(text)
         assert refusal(before(agent)), text
+    whole = json.loads(kept.read_text())
+    [row] = whole["guards"]
+    for rows in ([["a"]], [row, ["a"]], [row[:5]], [[*row[:5], None]], [{}], 5, None, [[*row[:2], "x", *row[3:]]]):
+        kept.write_text(json.dumps({**whole, "guards": rows}))
+        assert [one.key for one in held_guards(open_memory(agent.project))] == [rule], rows
+    for damaged in ({"sessions": 5}, {"sessions": [[]]}, {"stamps": []}, {"stamps": {"x": None}}):
+        kept.write_text(json.dumps({**whole, **damaged}))
+        assert [one.key for one in held_guards(open_memory(agent.project), "next")] == [rule], damaged
     kept.unlink()
     kept.mkdir()
     assert refusal(before(agent))
     for given in (None, [], "x", {"command": 3}):
         assert answer(before(agent, given)) == {}
+
+
+@pytest.mark.parametrize("host", ["claude", "gemini"])
+def test_a_call_that_is_too_long_to_be_read_is_refused_and_told_why(
+    host: str, rule: str, memdir: Memdir, make_agent: MakeAgent
+) -> None:
+    agent = make_agent(host)
+    long = {"command": "x" * (17 << 20)}
+    assert answer(before(agent, long)) == {}, "there is no guard yet"
+    memdir("guard", "add", rule, GUARD)
+    assert rule in refusal(before(agent, long)) and "too long" in refusal(before(agent, long))
+    event = BEFORE.get(host, "PreToolUse")
+    assert answer(agent.hook(event, tool_name="Read", tool_input=long)) == {}, "no guard blocks that"
+    done = agent.hook(event, told=json.dumps({"tool_input": long, **agent.fields(event), "tool_name": "Read"}))
+    assert refusal(done), "which tool is called stands behind all that could be read"
+    memdir("guard", "add", rule, "warn shell(git push --force)")
+    assert answer(before(agent, long)) == {}
+
+
+@pytest.mark.parametrize("told", ["", '{"tool_input": {"command": "', "whole", "["])
+def test_a_call_that_comes_too_late_is_refused(
+    told: str, rule: str, memdir: Memdir, make_agent: MakeAgent, layout: Layout
+) -> None:
+    """The host keeps its end of the pipe open: nothing tells whether more will come."""
+    memdir("guard", "add", rule, GUARD)
+    agent = make_agent("claude")
+    fields = {**agent.fields("PreToolUse"), "tool_name": "Bash", "tool_input": FORCED}
+    program = (
+        "import sys; from memdir.hooks import hook; hook.MAX_SECONDS = 0.3; hook.run(sys.argv[1:], is_process=True)"
+    )
+    command = [sys.executable, "-c", program, "claude", "PreToolUse"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=agent.project, env=agent.environment
+    ) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps(fields) if told == "whole" else told)
+        process.stdin.flush()
+        found = json.loads(process.stdout.read())
+    assert rule in found["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+def test_a_call_that_takes_too_long_is_refused_by_the_guards_of_its_tool(
+    rule: str, memdir: Memdir, make_agent: MakeAgent
+) -> None:
+    memdir("guard", "add", rule, GUARD)
+    agent = make_agent("claude")
+    before(agent)
+    program = (
+        "import sys; from memdir.hooks import hook; hook.MAX_SECONDS = 0.5; hook.run(sys.argv[1:], is_process=True)"
+    )
+    many = [{"command": f"git push --force{number}; " * 3000} for number in range(60)]
+    fields = {**agent.fields("PreToolUse"), "tool_name": "Bash", "tool_input": {"edits": many}}
+    command = [sys.executable, "-c", program, "claude", "PreToolUse"]
+    done = subprocess.run(
+        command, input=json.dumps(fields), capture_output=True, text=True, cwd=agent.project, env=agent.environment
+    )
+    assert "took too long" in refusal(done)
+
+
+def test_a_guard_that_cannot_be_asked_is_said(rule: str, memdir: Memdir, make_agent: MakeAgent, layout: Layout) -> None:
+    memdir("guard", "add", rule, GUARD)
+    agent = make_agent("claude")
+    Path(layout.home, "settings.json").write_text("{")
+    assert "could not be asked" in message(before(agent))
 
 
 def test_without_a_breach_the_hook_loads_little(rule: str, memdir: Memdir, make_agent: MakeAgent) -> None:

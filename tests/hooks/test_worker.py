@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,59 @@ def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
     assert queue.take(name)
     work(agent)
     assert len(memories()) == 1, "one kill costs nothing"
+
+
+@contextmanager
+def unreadable(agent: Agent) -> Iterator[None]:
+    """What the agent wrote is there, and nobody can read it."""
+    if agent.host == "opencode":
+        holder = sqlite3.connect(agent.database, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        yield
+        holder.close()
+        return
+    aside = agent.transcript.rename(agent.transcript.with_suffix(".aside"))
+    agent.transcript.symlink_to(agent.transcript.name)
+    yield
+    aside.rename(agent.transcript)
+
+
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_what_cannot_be_read_now_is_not_taken_for_learned_and_keeps_nobody_waiting(
+    agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent
+) -> None:
+    """X5: the last turn of a session has no other behind it."""
+    turn(agent, layout, RULE)
+    other = make_agent("claude" if agent.host != "claude" else "codex", session="zzzz-0000")
+    turn(other, layout, OTHER)
+    with unreadable(agent):
+        work(agent)
+        assert len(memories()) == 1 and "PostgreSQL" in said_in(layout), "the one behind it in the queue"
+        assert any("cannot be read now" in str(event.get("reason")) for event in events(layout))
+    work(agent)
+    assert len(memories()) == 2 and WorkQueue(layout).is_empty()
+
+
+def test_what_can_never_be_read_is_passed_over_in_the_end(agent: Agent, layout: Layout) -> None:
+    turn(agent, layout, RULE)
+    with unreadable(agent):
+        for _ in range(MAX_TRIES):
+            work(agent)
+            assert not WorkQueue(layout).is_empty()
+        work(agent)
+    assert WorkQueue(layout).is_empty()
+    assert any("too often" in str(event.get("reason")) for event in events(layout))
+
+
+def test_a_failure_that_passes_does_not_forget_the_tries_before_it(layout: Layout) -> None:
+    queue = WorkQueue(layout)
+    queue.add("s")
+    for _ in range(MAX_TRIES - 1):
+        assert queue.take("s")
+    for _ in range(5):
+        assert queue.take("s"), "a try that is given back does not count"
+        queue.give_back("s")
+    assert queue.take("s") and not queue.take("s") and queue.is_empty()
 
 
 def test_it_outlives_the_host_and_holds_nothing_of_it_open(

@@ -45,6 +45,7 @@ VALUES: dict[str, dict[str, str]] = {
     "chat/day.md": {"day": "Monday, 2026-11-16"},
     "chat/folder.md": {"folder": "/work/app"},
     "chat/interrupted.md": {},
+    "chat/project_command.md": {"name": "review", "text": "> Review the last commit."},
     "chat/pasted.md": {"name": "[pasted text 1: 40 lines]", "text": "A log."},
     "chat/system.md": {},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
@@ -95,6 +96,11 @@ VALUES: dict[str, dict[str, str]] = {
     "hooks/compact.md": {"notes": "# Session Title\nDatabase tests"},
     "hooks/guard_block.md": GUARDED,
     "hooks/guard_warn.md": GUARDED,
+    "hooks/guard_unjudged.md": {
+        "file": GUARDED["file"],
+        "guard": GUARDED["guard"],
+        "reason": "it is too long to be read",
+    },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
     "magic_doc/update.md": {
         "path": "/work/app/docs/billing.md",

@@ -30,10 +30,10 @@ from memdir.agent import (
     run_fork,
 )
 from memdir.chat.assembly import Assembly
-from memdir.chat.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
+from memdir.guard.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.model import Usage
 from memdir.prompts.compose import load_prompt
 from memdir.transcript import Message, assistant, user
@@ -104,7 +104,7 @@ class ChatHost:
         self.saved: list[str] = []  # what was written behind the conversation, newest last
         self._ask, self._listen = ask, listen
         self._abort = Abort()
-        self._model: Model | None = None
+        self._model: asyncio.Task[Model] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._answered: Request | None = None
         self._open(self.options.session_id or new_session_id(memory.clock()))
@@ -140,10 +140,10 @@ class ChatHost:
         return self.session.conversation
 
     async def model(self) -> Model:
-        """Who answers. Loading an SDK takes seconds, and the person goes on typing."""
-        if self._model is None:
-            self._model = await asyncio.to_thread(self.memory.model)
-        return self._model
+        """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
+        if self._model is None or (self._model.done() and self._model.exception()):
+            self._model = asyncio.create_task(asyncio.to_thread(self.memory.model))
+        return await asyncio.shield(self._model)
 
     @property
     def is_waiting(self) -> bool:

@@ -8,7 +8,7 @@ import os
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,6 +100,12 @@ class SessionState:
         if is_saved:
             is_begun = SessionState.was_begun(self.id, self.layout)
             self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+
+    def leave_out(self, messages: Iterable[Message]) -> None:
+        """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
+        self.unheard |= {message.id for message in messages if message.id}
+        is_begun = SessionState.was_begun(self.id, self.layout)
+        self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they

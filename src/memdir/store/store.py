@@ -10,7 +10,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 
-from memdir.disk.atomic import make_folder
+from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
@@ -219,6 +219,9 @@ class MemoryStore:
         make_folder(self.place.root)
         if self.place.unshared:
             ignore_in_git(self.place.unshared)
+        if self.place.agent and not os.path.lexists(self.place.agent_note):
+            make_folder(self.place.state)
+            write_bytes_atomic(self.place.agent_note, self.place.agent.encode(), durably=False)
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""

@@ -139,7 +139,7 @@ def test_a_repository_cannot_allow_itself_anything(project: Path, tmp_path: Path
 
 
 def test_without_anybody_to_ask_only_what_was_allowed_beforehand_happens(project: Path) -> None:
-    from memdir.chat.permissions import allowed_beforehand
+    from memdir.guard.permissions import allowed_beforehand
 
     memory = open_memory(project)
     nobody = ChatHost(memory)
