@@ -120,6 +120,14 @@ VALUES: dict[str, dict[str, str]] = {
         "total_tokens": "12,000",
         "reminders": "",
     },
+    "subagent/came_with.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/definition.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/local.md": {"name": "reviewer"},
+    "subagent/project.md": {"name": "reviewer"},
+    "subagent/system.md": {},
+    "subagent/task.md": {"task": "Review the last commit."},
+    "subagent/tool.md": {"agents": "- reviewer: reviews a change before it is committed"},
+    "subagent/user.md": {"name": "reviewer"},
 }
 
 TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values)

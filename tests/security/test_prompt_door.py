@@ -273,6 +273,7 @@ PLACES = {
     "chat/own_commands.py": "a command file, rendered, as no word of the person",
     "chat/terminal.py": "what was pasted, rendered",
     "session.py": "the section, rendered",
+    "subagents/agent_tool.py": "definition, index and task, rendered",
     "dream/dream.py": "rendered",
     "model/careful.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",

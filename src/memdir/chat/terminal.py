@@ -289,7 +289,8 @@ class ChatTerminal:
             for block in self._blocks.take(fields["text"]):
                 self.screen.reply(block)
         elif event.name == "tool":
-            self._running[fields["id"]] = self.screen.tool_line(fields["tool"], fields["input"])
+            told = " ".join(filter(None, (fields.get("agent"), fields["tool"])))
+            self._running[fields["id"]] = self.screen.tool_line(told, fields["input"])
         elif event.name == "result":
             self.calls.append((self._running.pop(fields["id"], ""), fields["content"]))
             self.screen.tool(len(self.calls), *self.calls[-1], is_error=fields["is_error"])
@@ -355,7 +356,9 @@ class ChatTerminal:
         if question.rule:
             self.screen.notice(question.rule, style="red")
         if question.detail:
-            (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
+            is_text = question.use.name == "Agent"
+            screen = self.screen
+            (screen.diff if question.is_diff else screen.notice if is_text else screen.command)(question.detail)
         words = dict(_ANSWERS)
         if question.is_diff:
             words["session"] = "yes, all edits here until I leave"
