@@ -77,6 +77,7 @@ class Place:
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
+    synced_snapshot = _Below("state", "snapshot.json")  # which snapshot was taken up here last (A3)
     agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
@@ -210,6 +211,10 @@ class Layout:
                     continue
                 if is_memory and not name.endswith(STATE_SUFFIX):
                     yield f"{scope}:{name}"
+
+    def agent_snapshot(self, agent: str) -> str:
+        """What the project carries of what a sub-agent learned (A3)."""
+        return os.path.join(self.project_folder, "agent-memory-snapshots", safe_agent_name(agent))
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""

@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 31_610,
     "files without model/builtin": 320,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_930,
-    "lines in all": 56_730,  # with 2,000 of the chat, and 1,000 of sub-agents
+    "lines in all": 57_150,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 364,
 }
 
