@@ -102,6 +102,12 @@ VALUES: dict[str, dict[str, str]] = {
         "reason": "it is too long to be read",
     },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
+    "magic_doc/update.md": {
+        "path": "/work/app/docs/billing.md",
+        "title": "How billing works",
+        "instruction": "> Short. One line for each decision.",
+        "conversation": "The user said:\n> We use PostgreSQL 17.\n\nThe assistant called Edit /work/app/db.py",
+    },
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",

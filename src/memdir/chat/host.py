@@ -34,7 +34,7 @@ from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
 from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
-from memdir.model import Usage
+from memdir.model import RetryingModel, Usage
 from memdir.prompts.compose import load_prompt
 from memdir.subagents.agent_tool import AgentTool, Lent
 from memdir.subagents.definitions import find_definitions
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
     from memdir.transcript import Conversation, ToolUse
-    from memdir.types import AgentRun, Gate
+    from memdir.types import AgentRun, DocUpdate, Gate
 
 MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, and the person says whether it goes on
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
 RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
-Name = Literal["text", "tool", "result", "recalled", "saved", "failed", "notice", "compacted", "reply"]
+Name = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ class ChatHost:
 
     def _open(self, session_id: str) -> None:
         is_learning = self.options.is_learning
-        self.session: Session = self.memory.session(session_id, on_saved=self._on_saved, is_learning=is_learning)
+        self.session: Session = self.memory.session(
+            session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=is_learning
+        )
         self.assembly = Assembly(self.memory, self.session)
         context = ToolContext(self.memory.layout.work_tree, self.session.files)
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
@@ -147,7 +149,11 @@ class ChatHost:
         """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
         if self._model is None or (self._model.done() and self._model.exception()):
             self._model = asyncio.create_task(asyncio.to_thread(self.memory.model))
-        return await asyncio.shield(self._model)
+        model = await asyncio.shield(self._model)
+        return replace(model, on_pause=self._waits) if isinstance(model, RetryingModel) else model
+
+    def _waits(self, error: ModelError, seconds: float) -> None:
+        self._emit("notice", text=f"{error.message.rstrip('.')}. Trying again in {max(1, round(seconds))} s.")
 
     @property
     def is_waiting(self) -> bool:
@@ -403,6 +409,9 @@ class ChatHost:
     def _on_saved(self, files: Sequence[str]) -> None:
         self.saved += files
         self._emit("saved", files=list(files))
+
+    def _on_updated(self, update: DocUpdate) -> None:
+        self._emit("updated", file=update.path, diff=update.diff)
 
     def _emit(self, name: Name, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))

@@ -256,10 +256,10 @@ class Slash:
         self._screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
 
     def _last_change(self) -> tuple[str, Commit]:
-        """The newest change of the project's memories or of the person's own."""
+        """The newest change of the project's memories, of the person's own or of magic docs."""
         self._memory.require_enabled()
         found = []
-        for scope in ("project", "user"):
+        for scope in ("docs", "project", "user"):
             store = self._memory.store_for(scope)
             store.record_outside_changes()
             found += [(commit.time, scope, commit) for commit in store.history.log(limit=1)]
