@@ -339,16 +339,18 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id, is_off=self._is_unheard)
+        return self._memory.transcript(self.id, is_off=lambda: not self.is_learning)
 
     def side_chain(self, agent_id: str) -> Transcript:
         """Where a sub-agent of the conversation writes down what it says and does (J2)."""
         layout, clock = self._memory.layout, self._memory.clock
-        path, off = layout.subagent(self.id, agent_id), self._is_unheard
+        path, off = layout.subagent(self.id, agent_id), lambda: not self.is_learning
         return Transcript(path, session_id=self.id, cwd=layout.work_tree, clock=clock, agent_id=agent_id, is_off=off)
 
-    def _is_unheard(self) -> bool:
-        return not (self._is_on and self._is_learning)
+    @property
+    def is_learning(self) -> bool:
+        """Whether anything is kept of what is said now."""
+        return self._is_on and self._is_learning
 
     @cached_property
     def conversation(self) -> Conversation:
@@ -488,8 +490,11 @@ class Session:
         """Keeps the magic docs that were read up to date (M2)."""
         memory = self._memory
         model = memory.model_for("magic-docs", at_cap="raise")  # the next reply comes again
-        places = (self.state, memory.magic_docs())
-        return MagicDocs(*places, model, memory.model_name, memory.sink, memory.clock, self._updated)
+        return MagicDocs(
+            *(self.state, memory.magic_docs(), model, memory.model_name, memory.sink, memory.clock),
+            memories=memory.learning_stores(),
+            on_updated=self._updated,
+        )
 
     @cached_property
     def compaction(self) -> Compaction:
