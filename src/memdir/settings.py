@@ -170,6 +170,7 @@ class Settings:
     attach_model: str
     auto_compact: bool
     compact_percent: int
+    magic_docs: bool
     team_enabled: bool
     team_remote: str | None
     team_member: str | None

@@ -114,6 +114,8 @@ class Screen:
             self.notice(f"recalled {_names(fields['files'])}  (F3 shows)")
         elif name == "saved":
             self.notice(f"Memory saved: {_names(fields['files'])}  (F4 diff · F5 undo)", style="green")
+        elif name == "updated":
+            self.notice(f"Doc updated: {_names([fields['file']])}  (F4 diff · F5 undo)", style="green")
         elif name == "failed":
             hint = "Nothing is lost: /retry tries again." if fields["can_retry"] else ""
             self.failed(fields["message"], fields["remedy"], hint)

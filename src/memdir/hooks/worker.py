@@ -145,6 +145,7 @@ class _Learning:
                 queue.tell(files)
             if self.session.state.extract_cursor == before:
                 break
+        await self.session.update_docs(messages)
         asked = [place for place, message in placed if _is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
         self.attended.save(self.memory.layout)
