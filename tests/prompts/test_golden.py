@@ -110,6 +110,12 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "behaviour/how_to_log.md": {},
     "dream/log.md": {"lines": "logs/2026/11/2026-11-14.md:\n- 14:05 [feedback] Never push with --force."},
+    "magic_doc/update.md": {
+        "path": "/work/app/docs/billing.md",
+        "title": "How billing works",
+        "instruction": "> Short. One line for each decision.",
+        "conversation": "The user said:\n> We use PostgreSQL 17.\n\nThe assistant called Edit /work/app/db.py",
+    },
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",
@@ -122,6 +128,14 @@ VALUES: dict[str, dict[str, str]] = {
         "total_tokens": "12,000",
         "reminders": "",
     },
+    "subagent/came_with.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/definition.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/local.md": {"name": "reviewer"},
+    "subagent/project.md": {"name": "reviewer"},
+    "subagent/system.md": {},
+    "subagent/task.md": {"task": "Review the last commit."},
+    "subagent/tool.md": {"agents": "- reviewer: reviews a change before it is committed"},
+    "subagent/user.md": {"name": "reviewer"},
 }
 
 TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values)

@@ -42,6 +42,7 @@ WORDS = {
     "forget": ("spare",),
     "share": ("loader", "--set", "team.enabled=true"),
     "unshare": ("loader", "--set", "team.enabled=true"),
+    "purge": ("--source", "monday"),
     "move": ("loader", "--scope", "user", "--dry-run"),
     "attach": ("--dry-run", "claude"),
     "guard add": ("spare", "warn", "shell(rm)"),

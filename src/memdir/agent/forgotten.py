@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from memdir.disk.safe_path import INDEX_NAME
@@ -311,9 +311,18 @@ class Forgotten:
 
     @cached_property
     def _heard(self) -> _ByWord:
-        heard = sorted(self._hear(), key=lambda one: one.time)
+        heard = sorted(map(self._unless_purged, self._hear()), key=lambda one: one.time)
         last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
         return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
+
+    @cached_property
+    def purged(self) -> dict[str, float]:
+        """The sessions from which nothing may be kept that was said before a moment (L2)."""
+        return {name: when for gone in self._histories for name, when in gone.purged.items()}
+
+    def _unless_purged(self, heard: Heard) -> Heard:
+        is_purged = heard.time <= self.purged.get(heard.line[0], -1.0)
+        return replace(heard, is_off=True) if is_purged else heard
 
 
 def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:

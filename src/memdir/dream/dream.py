@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
@@ -167,6 +167,7 @@ class Dreamer:
     async def _under_lock(
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
+        self.plan = self._without_purged()
         # The fork may look into older sessions than those under review, and take an old word for a new one.
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
@@ -226,6 +227,12 @@ class Dreamer:
             sources = [(line.key, line.id) for line in some] + [one for line in some for one in said.get(line.id, ())]
             told[path] = list(dict.fromkeys((*sources, *told.get(path, ()))))
         return {"Lines": tell_lines(told), "Moment": tell_moment(moment)}
+
+    def _without_purged(self) -> DreamPlan:
+        """The plan without the sessions of which a person wants nothing kept (L2)."""
+        purged = {name for store in self.plan.stores for name in store.gone().purged}
+        others = tuple(one for one in self.plan.others if one.attended.session not in purged)
+        return replace(self.plan, sessions=tuple(s for s in self.plan.sessions if s not in purged), others=others)
 
     def _said(self) -> Iterator[Message]:
         """What was said in the sessions under review, those of other agents too."""
