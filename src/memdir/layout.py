@@ -183,15 +183,18 @@ class Layout:
                 f"{agent!r} is no name for an agent's memory",
                 remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
             )
+        return _of_agent(self._agent_place(name, scope, agent))
+
+    def _agent_place(self, name: str, scope: AgentScope, agent: str) -> Place:
         if scope == "user":
-            return _of_agent(Place(os.path.join(self.home, "agent-memory", name), agent=agent))
+            return Place(os.path.join(self.home, "agent-memory", name), agent=agent)
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
         unshared = os.path.dirname(root) if scope == "local" else ""
-        return _of_agent(Place(root, state=state, unshared=unshared, agent=agent))
+        return Place(root, state=state, unshared=unshared, agent=agent)
 
     def agent_scopes(self) -> Iterator[str]:
         """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
@@ -204,11 +207,13 @@ class Layout:
         for where, (scope, folder) in folders.items():
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
                 try:
-                    is_memory = os.path.isdir(self.agent_memory(name, where).root)
+                    noted = read_if_plain(self._agent_place(name, where, name).agent_note, MAX_SLUG) or b""
+                    agent = noted.decode("utf-8", "replace") or name
+                    is_memory = os.path.isdir(self.agent_memory(agent, where).root)
                 except PathEscape:
                     continue
                 if is_memory and not name.endswith(STATE_SUFFIX):
-                    yield f"{scope}:{name}"
+                    yield f"{scope}:{agent}"
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""

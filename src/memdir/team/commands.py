@@ -285,11 +285,15 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         ("lost here and brought back", report.brought_back),
         (f"{would}sent", report.sent),
         (f"{would}deleted for all", report.sent_deletions),
+        ("gone with a member who was purged", report.purged),
     ):
         for key in keys:
             terminal.line(f"  {word}: {shown_line(key)}")
     for key in report.conflicts:
         terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
+    for file, member in report.may_hold.items():
+        told = f"{shown_line(file)} may hold what {shown_line(member)} wrote, who was purged"
+        context.note(f"{told}: `memdir purge --source person:{shown_line(member)}` shows it and asks")
     _tell_left_out(report, context)
     if report.problem:
         context.note(report.problem)
@@ -312,6 +316,8 @@ def _plain(report: SyncReport) -> dict[str, object]:
         "sentDeletions": report.sent_deletions,
         "conflicts": report.conflicts,
         "broughtBack": report.brought_back,
+        "purged": report.purged,
+        "mayHold": report.may_hold,
         "waiting": report.waiting,
         "leftOut": [_plain_fault(one) for one in report.left_out.values()],
         "reason": report.reason or None,
