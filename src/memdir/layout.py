@@ -76,6 +76,7 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
+    changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
     agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author

@@ -14,6 +14,7 @@ from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
+from memdir.share.behind import send_when_quiet
 from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import NotShared
 from memdir.share.remotes.hub import HubRemote
@@ -153,6 +154,7 @@ class SyncCommand:
         parser.add_argument(
             "--resolve", metavar="FILE", nargs="?", const="", help="settle a conflict, or show them all"
         )
+        parser.add_argument("--later", action="store_true", help=argparse.SUPPRESS)  # what a command starts behind it
         parser.add_argument(
             "--watch", action="store_true", help="go on until Ctrl-C, as soon as somebody changes something"
         )
@@ -163,6 +165,9 @@ class SyncCommand:
             return _tell_joined(options, context, memory)
         if options.resolve is not None:
             return _resolve(options, context, memory)
+        if options.later:
+            send_when_quiet(memory.place, lambda: memory.sync_behind(pushes_only=True))
+            return 0
         if options.status:
             return _status(options, context, memory)
         with context.progress("taking in the team's memories") as on_progress:
