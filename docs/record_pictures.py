@@ -60,7 +60,7 @@ class Shown:
     async def yes(self, question: Permission) -> Answer:
         self.screen.notice(question.title, style="bold yellow")
         (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
-        answers = ("yes, once", "yes, and all edits in this project until I leave", "no")
+        answers = ("yes, once", "yes, all edits here until I leave", "no")
         print(f"\x1b[1m{question.title}?\x1b[0m", *(f"  {at}  {one}" for at, one in enumerate(answers, 1)), sep="\n")
         return "once"
 

@@ -28,8 +28,9 @@ _SESSION_INDEX = "session-index"
 _ATTACHED = "attached"
 ATTENDED_NAME = "attended"
 _ALLOWED = "allowed.json"
+_MAGIC_DOCS = "magic-docs"
 _OURS = frozenset(
-    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED, _ALLOWED)
+    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED, _ALLOWED, _MAGIC_DOCS)
 )  # folders beside the sessions'
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
@@ -78,6 +79,7 @@ class Place:
     team_lock = _Below("state", "team", "lock")
     changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
+    updating = _Below("state", "updating")  # held while magic docs are brought up to date
     agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
@@ -125,6 +127,7 @@ class Layout:
     commands = _Below("home", "commands")  # the user's own commands in a chat
     project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
     agents = _Below("home", "agents")  # the user's own definitions of sub-agents
+    project_folder = _Below("work_tree", PROJECT_FOLDER)
     project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # those that came with the repository
     project_claude_agents = _Below("work_tree", ".claude", "agents")  # and those for Claude Code
     input_history = _Below("home", "chat-history")  # what was typed in a chat
@@ -215,6 +218,13 @@ class Layout:
                     continue
                 if is_memory and not name.endswith(STATE_SUFFIX):
                     yield f"{scope}:{agent}"
+
+    @property
+    def magic_docs(self) -> Place:
+        """Copies of a work tree's magic docs as updates found and left them, for their history (M3). A linked worktree
+        has files of its own; the main one keeps its place when the project is moved."""
+        name = "main" if self.work_tree == self.project else slug_of(nfc(self.work_tree))
+        return Place(os.path.join(self.project_home, _MAGIC_DOCS, name))
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memdir.recall.prefetch import RecallThreads
     from memdir.recall.recall import Chooser, Recaller, Shown
     from memdir.recall.selection import LocalChooser
+    from memdir.remember.magic_docs import DocUpdate
     from memdir.remember.purge import PurgeReport
     from memdir.remember.purge_source import Conversations
     from memdir.search.index_store import OnProgress
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
     from memdir.store.line_origins import FileOrigins
+    from memdir.store.magic_doc import DocShelf
     from memdir.store.memories import Added
     from memdir.store.memory_file import Memory
     from memdir.store.move import Moved, Side
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
-SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
+SCOPES = ("project", "user", "team", "docs", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
 _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent": "user",
     "agent-user": "user",
@@ -350,7 +352,11 @@ class MemDir:
 
     def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
         """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
-        between scopes on both sides. Only tell which when dry."""
+        between scopes on both sides; in the scope `docs` an update of a magic doc, in the file itself (M3). Only tell
+        which when dry."""
+        if scope == "docs":
+            self.require_enabled()
+            return self.magic_docs().undo(change, is_dry=is_dry)
         from memdir.store.move import undo_both
 
         return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
@@ -428,12 +434,14 @@ class MemDir:
         *,
         form: Form | None = None,
         on_saved: Callable[[Sequence[str]], None] | None = None,
+        on_updated: Callable[[DocUpdate], None] | None = None,
         is_learning: bool = True,
     ) -> Session:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation. On one that is open, the new form holds and both are told. Without
+        written behind the conversation, `on_updated` of each magic doc that was brought up to date. On one that is
+        open, the new form holds and both are told. Without
         `is_learning` memories are recalled in it, and nothing that is said in it is ever learned.
         """
         if not isinstance(session_id, str):
@@ -448,7 +456,7 @@ class MemDir:
             self._sessions[session_id] = Session(
                 self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
             )
-        self._sessions[session_id].tell_too(form, on_saved)
+        self._sessions[session_id].tell_too(form, on_saved, on_updated)
         return self._sessions[session_id]
 
     def shown_in(self, session_id: str) -> Shown:
@@ -513,6 +521,13 @@ class MemDir:
     def store_for(self, scope: str) -> MemoryStore:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
+
+    def magic_docs(self) -> DocShelf:
+        """The magic docs of this work tree, and what stood in them (M1). The store of scope `docs` holds copies."""
+        from memdir.store.magic_doc import DocShelf
+
+        roots = [store.root for store in self.learning_stores()]
+        return DocShelf(self.store_for("docs"), self.layout.work_tree, roots)
 
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""
@@ -892,6 +907,10 @@ class MemDir:
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
         self.require_enabled()
+        if scope == "docs":
+            raise UsageError(
+                "the copies of magic docs are not written by hand", remedy="Edit the file itself; `undo` takes back"
+            )
         if not self._is_started:
             self.start()
         return self.store_for(scope)
@@ -917,6 +936,8 @@ class MemDir:
             return self.layout.user_memory
         if scope == "team":
             return self.place.team()
+        if scope == "docs":
+            return self.layout.magic_docs
         if ":" in scope and kind in _AGENT_SCOPES:
             return self.layout.agent_memory(agent, _AGENT_SCOPES[kind])
         raise UsageError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")

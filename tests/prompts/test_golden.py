@@ -103,6 +103,12 @@ VALUES: dict[str, dict[str, str]] = {
         "reason": "it is too long to be read",
     },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
+    "magic_doc/update.md": {
+        "path": "/work/app/docs/billing.md",
+        "title": "How billing works",
+        "instruction": "> Short. One line for each decision.",
+        "conversation": "The user said:\n> We use PostgreSQL 17.\n\nThe assistant called Edit /work/app/db.py",
+    },
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",
@@ -115,6 +121,14 @@ VALUES: dict[str, dict[str, str]] = {
         "total_tokens": "12,000",
         "reminders": "",
     },
+    "subagent/came_with.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/definition.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/local.md": {"name": "reviewer"},
+    "subagent/project.md": {"name": "reviewer"},
+    "subagent/system.md": {},
+    "subagent/task.md": {"task": "Review the last commit."},
+    "subagent/tool.md": {"agents": "- reviewer: reviews a change before it is committed"},
+    "subagent/user.md": {"name": "reviewer"},
 }
 
 TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values)

@@ -193,11 +193,15 @@ class Slash:
 
     async def do_agents(self, _: str) -> None:
         """show the sub-agents that there are"""
-        own = [tool.spec for tool in self._host.options.tools]
-        if own:
-            self._screen.table([(spec.name, spec.description) for spec in own])
+        found = self._host.agents.definitions
+        if found.agents:
+            self._screen.table([(one.name, one.origin, one.description) for one in found.agents.values()])
         else:
-            self._screen.notice("There are no sub-agents here.")
+            self._screen.notice(
+                "There are no sub-agents here: a Markdown file in `agents/` of memdir's home defines one."
+            )
+        for path, reason in found.left_out:
+            self._screen.notice(f"{path} is left out: {reason}", style="yellow")
 
     async def do_budget(self, _: str) -> None:
         """show what background work used, and this conversation"""
@@ -255,10 +259,10 @@ class Slash:
         self._screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
 
     def _last_change(self) -> tuple[str, Commit]:
-        """The newest change of the project's memories or of the person's own."""
+        """The newest change of the project's memories, of the person's own or of magic docs."""
         self._memory.require_enabled()
         found = []
-        for scope in ("project", "user"):
+        for scope in ("docs", "project", "user"):
             store = self._memory.store_for(scope)
             store.record_outside_changes()
             found += [(commit.time, scope, commit) for commit in store.history.log(limit=1)]

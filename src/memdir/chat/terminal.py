@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
@@ -81,6 +82,8 @@ class ChatTerminal:
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
         self._began = self._last_typed = self._asked_to_leave = 0.0
+        self._unprinted: list[str] = []
+        self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
         self._pastes: dict[str, str] = {}  # kept until the end: what was sent once can be called back and sent again
         self._asking = asyncio.Lock()
@@ -161,7 +164,7 @@ class ChatTerminal:
         from memdir.chat.screen import Screen
         from memdir.chat.slash import Slash
 
-        self.screen = Screen(is_coloured=self.memory.environment.colour is not False)
+        self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
         await self._choose_model()
         session_id = await asyncio.to_thread(session_of, self.memory, self.options)
         if self.options.resume == "" and not session_id:
@@ -173,10 +176,15 @@ class ChatTerminal:
         self._is_ready = True
         self._greet()
         self._start(self._tick())
+        self._start(self._warm_up())
         while True:  # one after the other; one that breaks is told, and the next one comes
             turn = asyncio.ensure_future(self._do(await self._entered.get()))
             await asyncio.wait({turn})
             self._ended(turn)
+
+    async def _warm_up(self) -> None:
+        with contextlib.suppress(MemdirError):  # told when somebody says something
+            await self.host.model()
 
     async def _choose_model(self) -> None:
         from memdir.chat.first_run import keep_choice, model_offers
@@ -228,11 +236,13 @@ class ChatTerminal:
         if self.memory.settings.enabled and self.host.conversation.messages:
             name = self.host.session.id.partition("-")[0]
             self.screen.notice(f"memdir chat --resume {name} goes on with this conversation")
+        await self._printed()
 
     def leave(self) -> None:
         """End the chat."""
         self._is_leaving = True
         if self._session.app.is_running:
+            self._session.app.erase_when_done = True  # no empty prompt is left behind
             self._session.app.exit(exception=EOFError)
 
     # Turns
@@ -279,7 +289,8 @@ class ChatTerminal:
             for block in self._blocks.take(fields["text"]):
                 self.screen.reply(block)
         elif event.name == "tool":
-            self._running[fields["id"]] = self.screen.tool_line(fields["tool"], fields["input"])
+            told = " ".join(filter(None, (fields.get("agent"), fields["tool"])))
+            self._running[fields["id"]] = self.screen.tool_line(told, fields["input"])
         elif event.name == "result":
             self.calls.append((self._running.pop(fields["id"], ""), fields["content"]))
             self.screen.tool(len(self.calls), *self.calls[-1], is_error=fields["is_error"])
@@ -316,6 +327,7 @@ class ChatTerminal:
     async def choose(self, title: str, choices: Sequence[str]) -> int | None:
         """Which of the choices a person picks by its digit; None for Esc. What was being typed is put back after it."""
         async with self._asking:
+            await self._printed()  # what is asked about is on the screen
             answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
             buffer, typed_at = self._session.default_buffer, self._last_typed
             document = buffer.document
@@ -344,10 +356,12 @@ class ChatTerminal:
         if question.rule:
             self.screen.notice(question.rule, style="red")
         if question.detail:
-            (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
+            is_text = question.use.name == "Agent"
+            screen = self.screen
+            (screen.diff if question.is_diff else screen.notice if is_text else screen.command)(question.detail)
         words = dict(_ANSWERS)
         if question.is_diff:
-            words["session"] = "yes, and all edits in this project until I leave"
+            words["session"] = "yes, all edits here until I leave"
         at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
         return "no" if at is None else question.choices[at]
 
@@ -363,6 +377,23 @@ class ChatTerminal:
 
     # What is drawn
 
+    def _print(self, text: str) -> None:
+        """Put a text above the prompt, soon; what comes meanwhile goes with it."""
+        if not self._unprinted:
+            self._printing = asyncio.ensure_future(run_in_terminal(self._print_all))
+        self._unprinted.append(text)
+
+    async def _printed(self) -> None:
+        while self._unprinted and self._printing:
+            await self._printing
+
+    def _print_all(self) -> None:
+        output = self._session.app.output
+        output.enable_autowrap()
+        output.write_raw("".join(self._unprinted))
+        output.flush()
+        self._unprinted.clear()
+
     def _redraw(self) -> None:
         self._session.app.invalidate()
 
@@ -374,7 +405,9 @@ class ChatTerminal:
         said = printable(self._blocks.open[-LIVE_LINES * width * 2 :])
         lines = [("class:live", row) for row in _rows(said, width)[-LIVE_LINES:]] if said.strip() else []
         lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
-        lines += [(style, _fitted(text, width)) for style, text in (self.panel.lines() if self.panel else ())]
+        lines += [
+            (style, row) for style, text in (self.panel.lines() if self.panel else ()) for row in _rows(text, width)
+        ]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
         return [*above, *prompt]
 
@@ -444,6 +477,7 @@ class ChatTerminal:
             return
         self._asked_to_leave = now
         self._redraw()
+        asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._redraw)
 
     def _pasted(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")

@@ -45,6 +45,7 @@ class Permission:
 
 
 Ask = Callable[[Permission], Awaitable[Answer]]
+Guest = tuple[str, str, str]  # what a call would start that came with the project: a key, the question, all of it shown
 
 
 @dataclass
@@ -59,15 +60,16 @@ class Permissions:
     always: AllowedCommands
     guards: Callable[[], Sequence[HeldGuard]] = tuple
     free: frozenset[str] = frozenset()  # tools of the host that ask by themselves
+    guest_of: Callable[[ToolUse], Guest | None] = lambda _: None  # of a call of these
     keeps_nothing: str = ""  # why no memory may be written, if so
     session: set[str] = field(default_factory=set)
-    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, call: ToolUse) -> Allow | Deny:
         rule = self._breached(call)
         if rule is not None and rule.action == "block":
             return Deny(rule.answer)
-        async with self._in_turn:  # one question at a time; what was answered meanwhile counts
+        async with self.in_turn:  # one question at a time; what was answered meanwhile counts
             verdict = self._judge(call)
             if isinstance(verdict, Permission):
                 return await self._asked(verdict, rule)
@@ -83,7 +85,8 @@ class Permissions:
         if call.name == "Bash":
             return self._judge_command(call)
         if call.name in self.free:
-            return Allow()
+            guest = self.guest_of(call)
+            return Permission(call, *guest[1:]) if guest and not {"agents", guest[0]} & self.session else Allow()
         return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
 
     def _judge_reading(self, call: ToolUse) -> Allow | Permission:
@@ -150,6 +153,8 @@ class Permissions:
         """What a yes for this session covers: edits in the project, one command, one place to read."""
         if use.name in WRITING:
             return "edits"
+        if use.name in self.free and (guest := self.guest_of(use)):
+            return guest[0]
         if use.name == "Bash":
             return f"run {use.input.get('command', '')}"
         return f"read {os.path.realpath(self._path(use))}"
@@ -170,8 +175,9 @@ class Permissions:
 
 
 def allowed_beforehand(words: Sequence[str]) -> set[str]:
-    """What `--allow` says: `edits` in the project, `commands` of any kind, or one command as it stands."""
-    return {word if word in ("edits", "commands") else f"run {word}" for word in words}
+    """What `--allow` says: `edits` in the project, `commands` of any kind, `agents` that came with the project, or one
+    command as it stands."""
+    return {word if word in ("edits", "commands", "agents") else f"run {word}" for word in words}
 
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:

@@ -19,6 +19,7 @@ from memdir.events import request_refused
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
 from memdir.session import Session
+from memdir.settings import Settings
 from memdir.transcript.attended import Attended
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.session_list import all_sources
@@ -144,6 +145,7 @@ class _Learning:
                 queue.tell(files)
             if self.session.state.extract_cursor == before:
                 break
+        await self.session.update_docs(messages)
         asked = [place for place, message in placed if _is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
         self.attended.save(self.memory.layout)
@@ -179,11 +181,17 @@ class _Learning:
 def open_for_work(folder: str, agent: str) -> MemDir:
     """The memory with the model that works here: the configured one, else the host's own program where the user said
     so, else the built-in one. A key that happens to lie in the host's environment is nobody's choice."""
-    settings = open_memory(folder).settings
+    program = host_program(open_memory(folder).settings, agent)
     flags = {"recall.encoder": "words"}
-    if settings.model_provider == "auto" and settings.attach_model == "host" and agent in _COMMANDS:
-        flags |= {"model.provider": "command", "model.command": _COMMANDS[agent]}
+    if program:
+        flags |= {"model.provider": "command", "model.command": program}
     return open_memory(folder, flags=flags, source="hook")
+
+
+def host_program(settings: Settings, agent: str) -> str:
+    """The agent's own program where the user said that it learns, and no model is configured; else ""."""
+    is_chosen = settings.model_provider == "auto" and settings.attach_model == "host"
+    return _COMMANDS.get(agent, "") if is_chosen else ""
 
 
 def _is_asked(message: Message) -> bool:

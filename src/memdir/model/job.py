@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from memdir.search.index_store import nearest_headers
 from memdir.store.scan import MAX_RETURNED, Header
 from memdir.store.store import MemoryStore
+from memdir.transcript.message import Message
 from memdir.transcript.session_list import AttendedSession
 from memdir.transcript.tokens import estimate_text
 
@@ -90,6 +91,16 @@ class NotesJob:
 
 
 @dataclass(frozen=True)
+class DocJob:
+    """Bring a magic doc up to date from what was said; `body` is what stands below its header."""
+
+    path: str
+    body: str
+    said: tuple[Message, ...]
+    now: datetime
+
+
+@dataclass(frozen=True)
 class CompactJob:
     """Summarise a conversation; `keep` is what the user wants kept in particular."""
 
@@ -105,7 +116,7 @@ class ChatJob:
     question: str = ""  # what is asked, where that is not what the user said last
 
 
-TypedJob = ExtractJob | DreamJob | NotesJob | CompactJob | ChatJob
+TypedJob = ExtractJob | DreamJob | NotesJob | DocJob | CompactJob | ChatJob
 
 
 def minute_of(seconds: float, zone: tzinfo | None) -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memdir.prompts.door import shown, shown_line
 from memdir.store.index import parse_entry
 from memdir.store.scan import iso_time
-from memdir.store.trust import doubt_of, is_of_team
+from memdir.store.trust import doubt_of, is_of_others
 from memdir.text.words import runs_of
 
 TYPE_CHECKING = False
@@ -141,7 +141,7 @@ def lines_of(store: MemoryStore) -> str:
 def _told(header: Header, scope: str) -> str:
     doubt = doubt_of(header)
     description = "" if doubt else " ".join(shown_line(header.description, room=LISTED_CHARACTERS).split())
-    if description and is_of_team(scope, header.key):
+    if description and is_of_others(scope, header.key):
         return '"' + description.replace('"', "'") + '"'
     return doubt or description
 

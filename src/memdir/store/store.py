@@ -104,10 +104,11 @@ class ChangeSet:
         self._files[key] = (data, mtime_ns)
 
     def _refuse_private(self, key: str, data: bytes, *, has_team: bool) -> None:
-        if is_of_team(self._store.scope, key):
+        is_agents = self._store.scope.startswith("agent-project:")  # where others read too (E2)
+        if is_agents or is_of_team(self._store.scope, key):
             from memdir.store.shared import refuse_private
 
-            refuse_private(key, data, has_team=has_team)
+            refuse_private(key, data, has_team=has_team or is_agents)
 
     def delete(self, key: str) -> None:
         self._files[key] = (None, None)
