@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,9 +14,9 @@ import pytest
 
 from memdir import open_memory
 from memdir.dream.questions import Questions, line_of
-from tests.chat.hosts import KEY, is_fork, script
-from tests.chat.in_tmux import NO_TMUX, Tmux, chat_words
-from tests.clients.terminal import Terminal
+from tests.chat.hosts import is_fork, script
+from tests.chat.in_tmux import NO_TMUX, Tmux
+from tests.chat.seen import Seen, chat_words
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Outcome
 
@@ -29,11 +28,11 @@ in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
 class Chatting:
     """A chat that goes on: its screen, and the provider behind it."""
 
-    tmux: Tmux
+    tmux: Seen
     server: ProviderServer
     project: Path
 
-    def will_answer(self, *answers: Outcome) -> Tmux:
+    def will_answer(self, *answers: Outcome) -> Seen:
         """What the model says from now on, on an empty screen."""
         self.server.script_again(script(*answers))
         self.tmux.wipe()
@@ -95,6 +94,7 @@ def test_what_is_being_said_is_live_and_ctrl_c_stops_the_turn_and_not_the_progra
     tmux = chatting.will_answer(Hang(says(said), after_events=12), says("Here again."))
     tmux.say("Talk.")
     tmux.wait_for("word3 ", "Ctrl-C stops")
+    tmux.wait_for(" s, silent for ")  # a provider that hangs is seen to
     tmux.type("typed meanwhile")
     tmux.keys("C-c")
     tmux.wait_for("Stopped.")
@@ -323,22 +323,44 @@ def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_in_a_bare_pty_it_starts_streams_asks_and_ends(project: Path) -> None:
-    with ProviderServer(script(calls(("Bash", {"command": "touch made"})), says("It is made."))) as server:
-        _in_a_pty(server, project)
+def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
+    """Start, stream, cancel, permission, a small window, wide signs, a large paste, exit: drawn by a reader of escapes,
+    where there is no tmux."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
 
-
-def _in_a_pty(server: ProviderServer, project: Path) -> None:
-    environment = {**os.environ, "ANTHROPIC_API_KEY": KEY, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    words = chat_words(server)
-    with Terminal(words, cwd=project, environment=environment) as terminal:
-        terminal.wait_for("memdir chat")
+    wide = "日本語の文章がここにあります。" * 6
+    answers = (
+        Hang(says(" ".join(f"word{number}" for number in range(40))), after_events=12),
+        calls(("Bash", {"command": "touch made"})),
+        says("It is made."),
+        says(f"{wide}\n\nThe end of it."),
+        says("That is long."),
+    )
+    with ProviderServer(script(*answers)) as server, Pty(chat_words(server), cwd=project) as terminal:
+        terminal.wait_for("memdir chat · claude-sonnet-5", READY)
+        terminal.say("Talk.")
+        terminal.wait_for("› Talk.", "word3 ", "Ctrl-C stops")
+        terminal.keys("C-c")
+        terminal.wait_for("Stopped.")
         terminal.say("Make it.")
-        terminal.wait_for("always for this command")
-        assert not (project / "made").exists()
-        terminal.type("1")
-        terminal.wait_for("It is made.")
-        assert (project / "made").exists()
-        terminal.type("\x04")
-        terminal.wait_for("goes on with this conversation")
-        terminal.end()
+        shown = terminal.wait_for("  3  always for this command")
+        assert "  $ touch made" in shown and not (project / "made").exists()
+        terminal.keys("1")
+        terminal.wait_for("It is made.", "✓ Bash touch made")
+        assert (project / "made").exists() and terminal.all.count("word3 ") == 1
+        terminal.resize(40, 20)
+        terminal.say("日本語で")
+        shown = terminal.wait_for("The end of it.")
+        assert all(len(line) <= 40 for line in shown.splitlines())
+        terminal.until(lambda told: wide in "".join(told.split()))
+        terminal.until(lambda told: "claude-sonnet-5 │" in told.rstrip().splitlines()[-1])  # one footer, at the bottom
+        terminal.paste("".join(f"log line {number}\n" for number in range(10_000)))
+        terminal.wait_for("[pasted text 1: 10,001 lines]")
+        terminal.keys("Enter")
+        terminal.wait_for("That is long.")
+        assert "log line 9999" in str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])
+        terminal.keys("C-d")
+        assert terminal.ended() == 0
+        assert "goes on with this conversation" in " ".join(terminal.screen.split())
+        assert terminal.all.count("It is made.") == 1, "finished blocks stay"

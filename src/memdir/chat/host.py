@@ -34,7 +34,7 @@ from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
 from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
-from memdir.model import Usage
+from memdir.model import RetryingModel, Usage
 from memdir.prompts.compose import load_prompt
 from memdir.subagents.agent_tool import AgentTool, Lent
 from memdir.subagents.definitions import find_definitions
@@ -149,7 +149,11 @@ class ChatHost:
         """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
         if self._model is None or (self._model.done() and self._model.exception()):
             self._model = asyncio.create_task(asyncio.to_thread(self.memory.model))
-        return await asyncio.shield(self._model)
+        model = await asyncio.shield(self._model)
+        return replace(model, on_pause=self._waits) if isinstance(model, RetryingModel) else model
+
+    def _waits(self, error: ModelError, seconds: float) -> None:
+        self._emit("notice", text=f"{error.message.rstrip('.')}. Trying again in {max(1, round(seconds))} s.")
 
     @property
     def is_waiting(self) -> bool:

@@ -44,6 +44,7 @@ LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in 
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
+SILENT_SECONDS = 3.0  # of a provider, until that is shown
 TICK_SECONDS = 0.5
 AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
 _GREY = "noreverse fg:ansibrightblack"
@@ -81,7 +82,7 @@ class ChatTerminal:
         self.panel: Panel | None = None
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
-        self._began = self._last_typed = self._asked_to_leave = 0.0
+        self._began = self._last_heard = self._last_typed = self._asked_to_leave = 0.0
         self._unprinted: list[str] = []
         self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
@@ -273,6 +274,7 @@ class ChatTerminal:
     async def turn(self, work: Coroutine[Any, Any, TurnEnd]) -> None:
         """Run a turn, which can be stopped."""
         self._began, self._is_busy = time.monotonic(), True
+        self._last_heard = self._began
         try:
             end = await work
         finally:
@@ -285,6 +287,7 @@ class ChatTerminal:
 
     def _heard(self, event: ChatEvent) -> None:
         fields: dict[str, Any] = event.fields
+        self._last_heard = time.monotonic()
         if event.name == "text":
             for block in self._blocks.take(fields["text"]):
                 self.screen.reply(block)
@@ -416,7 +419,10 @@ class ChatTerminal:
         width = self._session.app.output.get_size().columns
         parts = []
         if self._is_busy:
-            parts.append(f"{time.monotonic() - self._began:.0f} s · Ctrl-C stops")
+            now = time.monotonic()
+            is_silent = now - self._last_heard > SILENT_SECONDS and not self._running and self.panel is None
+            silent = f", silent for {now - self._last_heard:.0f} s" if is_silent else ""
+            parts.append(f"{now - self._began:.0f} s{silent} · Ctrl-C stops")
         for task in self.tasks:
             count = len(task.progress.files)
             parts.append(task.name + (f" · {count} file{'s' * (count > 1)}" if count else ""))
