@@ -488,8 +488,11 @@ class Session:
         """Keeps the magic docs that were read up to date (M2)."""
         memory = self._memory
         model = memory.model_for("magic-docs", at_cap="raise")  # the next reply comes again
-        places = (self.state, memory.magic_docs())
-        return MagicDocs(*places, model, memory.model_name, memory.sink, memory.clock, self._updated)
+        return MagicDocs(
+            *(self.state, memory.magic_docs(), model, memory.model_name, memory.sink, memory.clock),
+            memories=memory.learning_stores(),
+            on_updated=self._updated,
+        )
 
     @cached_property
     def compaction(self) -> Compaction:

@@ -169,6 +169,27 @@ async def test_it_gets_what_was_said_and_nothing_of_the_memory_nor_of_tools(
     await talk.memory.close()
 
 
+async def test_a_memory_about_the_person_that_the_assistant_quotes_is_not_written_into_it(
+    chat: Callable[..., Chat], doc: Path
+) -> None:
+    """M2: unless they say it themselves."""
+    private = "The user works four days a week and has Fridays off for the children."
+    steps = [
+        *writes(f"{HEAD}{BODY}\n- Four days a week, Fridays off for the children.\n"),
+        *writes(f"{HEAD}\n{private}\n"),
+    ]
+    model = ScriptedModel(steps)
+    talk = chat(model=model)
+    talk.memory.add(private, "user", scope="user")
+    await talk.reads(DOC)
+    await talk.says("When do we meet?", reply=f"You told me once: {private} So Thursday.")
+    (answer,) = model.requests[-1].messages[-1].tool_results
+    assert answer.is_error and "own memories" in answer.content and doc.read_text() == HEAD + BODY
+    await talk.says(f"Put it in: {private.replace('The user works', 'I work')}")
+    assert doc.read_text() == f"{HEAD}\n{private}\n"
+    await talk.memory.close()
+
+
 async def test_what_a_person_saved_meanwhile_is_never_overwritten(
     chat: Callable[..., Chat], doc: Path, events: Events
 ) -> None:

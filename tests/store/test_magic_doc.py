@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from memdir.errors import BadMemoryFile, SecretRefused
@@ -113,3 +117,11 @@ def test_a_new_secret_is_refused_and_one_that_stood_there_is_the_persons() -> No
 def test_line_endings_stay(before: str, written: str, after: str) -> None:
     head = "# MAGIC DOC: T\r\n" if before.count("\r\n") == before.count("\n") else "# MAGIC DOC: T\n"
     assert doc_of(head + before).completed(f"{head}{written}".encode()).decode() == head + after
+
+
+def test_an_update_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> None:
+    """S13: the file is as it was or as it is, every text is in the history, and nothing is left lying beside it."""
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "tests.store.killed_doc", str(tmp_path), "5"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=110, check=False)
+    assert (done.stdout, done.stderr) == ("killed 5 times\n", "")

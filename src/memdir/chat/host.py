@@ -7,6 +7,7 @@ a session killed anywhere goes on where it stood. What fails at a provider is to
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,8 @@ MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, 
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
 RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
+_MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
+MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
 Name = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
 
 
@@ -110,6 +113,7 @@ class ChatHost:
         self._model: asyncio.Task[Model] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._answered: Request | None = None
+        self._has_hinted = False
         self._open(self.options.session_id or new_session_id(memory.clock()))
 
     def _open(self, session_id: str) -> None:
@@ -264,6 +268,15 @@ class ChatHost:
         for result in message.tool_results:
             told = {"content": result.content, "is_error": result.is_error, **of_agent}
             self._emit("result", id=f"{run}{result.tool_use_id}", **told)
+            self._hint("" if agent else result.content)
+
+    def _hint(self, content: str) -> None:
+        """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
+        thing."""
+        is_learning = self.session.is_on and self.options.is_learning
+        if is_learning and not (self._has_hinted or self.memory.settings.magic_docs) and _MAGIC_DOC.match(content):
+            self._has_hinted = True
+            self._emit("notice", text=MAGIC_DOC_HINT)
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage

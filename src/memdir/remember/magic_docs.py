@@ -22,7 +22,7 @@ from memdir.agent.gate import WRITING, SingleFileGate
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.lock import locked
-from memdir.errors import EditConflict, LockBusy, MemdirError, MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound, PathEscape
 from memdir.events import doc_updated, tell
 from memdir.model.job import DocJob, minute_of
 from memdir.model.model import Model, Request
@@ -33,17 +33,22 @@ from memdir.remember.turn import FinishedTurn, is_asked, messages_after
 from memdir.store.history import Origin
 from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
 from memdir.store.secrets import redact
+from memdir.text.sentences import sentences_of
 from memdir.text.speakers import without_host
+from memdir.text.stems import terms_in
 from memdir.text.words import cut_at_word
 
 if TYPE_CHECKING:
     from memdir.events import Sink
+    from memdir.store.store import MemoryStore
     from memdir.transcript.message import Json, Message, ToolUse
 
 MAX_DOCS = 8  # of one session: each is a request of its own
 MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
 MAX_SAID = 60_000  # characters of a conversation, about 15,000 tokens: the newest are what a doc lacks
 MAX_MESSAGE = 6_000  # characters of one message: a longer one is a paste
+MAX_PRIVATE = 500  # memories of one place that a draft is held against, newest first
+MIN_TOLD, SAME_SHARE = 4, 0.65  # words of a sentence that tell, and how many of them make it the same one
 TRIES = 2  # where a person saved the file meanwhile; after that the next reply comes soon enough
 LOCK_SECONDS = 60.0  # how long an update waits for one of another process
 _PAUSE_SECONDS = 0.1
@@ -73,12 +78,11 @@ class _DocDraft(SingleFile):
     """A doc in the hands of an agent: read as it was then, written as a draft that header and instruction line stay
     in. What cannot be an update is refused with a reason that the model can act on."""
 
-    doc: MagicDoc | None = None
+    complete: Callable[[bytes], bytes] = bytes  # what becomes of a text that is written
 
     def write(self, path: str, data: bytes) -> None:
-        assert self.doc is not None
         self._require(path)
-        self.draft = self.doc.completed(data)
+        self.draft = self.complete(data)
 
 
 @dataclass
@@ -91,6 +95,7 @@ class MagicDocs:
     model_name: str
     sink: Sink
     clock: Callable[[], float]
+    memories: Sequence[MemoryStore]  # whose private texts stay where they are
     on_updated: Callable[[DocUpdate], None]
     progress: ForkProgress = field(default_factory=ForkProgress)
     _running: asyncio.Task[None] | None = None
@@ -190,7 +195,7 @@ class MagicDocs:
                     raise
 
     async def _drafted(self, doc: MagicDoc, said: Sequence[Message]) -> tuple[bytes, ForkReport]:
-        file = _DocDraft(doc.path, draft=doc.text, doc=doc)
+        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said))
         tools = tuple(tool for tool in memory_tools() if tool.spec.name in WRITING | {"Read"})
         box = Toolbox(tools, ToolContext(self.shelf.tree, file))
         hands = ForkTools(self.model, box, SingleFileGate(doc.path, self.shelf.tree))
@@ -199,6 +204,28 @@ class MagicDocs:
         job = self._job(doc, said)
         report = await run_fork(parent, job, hands, abort=self._abort, on_progress=self.progress.saw)
         return file.draft or doc.text, report
+
+    def _completed(self, doc: MagicDoc, data: bytes, said: Sequence[Message]) -> bytes:
+        """A draft as it may be kept: an assistant that quotes a memory about the person is no reason to publish it."""
+        after = doc.completed(data)
+        known = set(doc.text.decode("utf-8").splitlines())
+        new = [terms_in(line) for line in after.decode("utf-8", "replace").splitlines() if line not in known]
+        own = terms_in(" ".join(without_host(one.text) for one in said if is_asked(one)))
+        for told in self._private() if new else ():
+            if _is_in(told, *new) and not _is_in(told, own):
+                raise BadMemoryFile(
+                    "a line of it stands in the user's own memories, and they did not say it in this conversation",
+                    remedy="Leave out what is about the user",
+                )
+        return after
+
+    def _private(self) -> Iterator[frozenset[str]]:
+        """What memories about the person say, and those of theirs for all projects, sentence by sentence."""
+        for store in self.memories:
+            headers = store.scan(limit=MAX_PRIVATE).headers
+            private = [one for one in headers if store.scope == "user" or one.type in ("user", "feedback")]
+            for memory in store.readable(private):
+                yield from map(terms_in, sentences_of(f"{memory.topic.description}\n{memory.topic.body}"))
 
     async def _kept(self, doc: MagicDoc, draft: bytes, said: Sequence[Message], report: ForkReport) -> None:
         update = None
@@ -258,14 +285,11 @@ def files_read(messages: Sequence[Message]) -> Iterator[tuple[str, bool]]:
         if result is None or result.is_error:
             continue
         is_marked = _MARK in result.content.casefold()
-        if is_marked or "".join(filter(str.isalpha, use.name.lower())) in _READERS:
-            yield from ((path, is_marked) for path in _named(use))
-
-
-def _named(use: ToolUse) -> Iterator[str]:
-    for text in _texts(list(use.input.values())):
-        whole = [text] if "\n" not in text else []
-        yield from (word for word in dict.fromkeys((*whole, *_words(text))) if _MARKDOWN.search(word))
+        is_reader = "".join(filter(str.isalpha, use.name.lower())) in _READERS
+        if is_marked or is_reader:
+            texts = _texts(list(use.input.values()))
+            words = texts if is_reader else (word for text in texts for word in _words(text))
+            yield from ((path, is_marked) for path in words if _MARKDOWN.search(path))
 
 
 def _texts(values: Sequence[Json]) -> Iterator[str]:
@@ -274,6 +298,10 @@ def _texts(values: Sequence[Json]) -> Iterator[str]:
             yield value
         elif isinstance(value, list):
             yield from _texts(value)
+
+
+def _is_in(told: frozenset[str], *lines: frozenset[str]) -> bool:
+    return len(told) >= MIN_TOLD and any(len(told & line) >= SAME_SHARE * len(told) for line in lines)
 
 
 def _words(command: str) -> list[str]:

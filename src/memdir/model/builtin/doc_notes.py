@@ -93,7 +93,8 @@ class _DocLines:
         new = [(title, self._added[title]) for title in HEADINGS if title in self._added and title not in ends]
         kept = "\n".join(line for line in lines if line is not None)
         parts = ["\n".join((f"## {title}", "", *items)) for title, items in new]
-        return kept if not parts else "\n\n".join(part for part in (kept.rstrip("\n"), *parts) if part) + "\n"
+        before = kept.rstrip("\n") + "\n"  # the line of the head, where nothing stands below it yet
+        return "\n".join((before.lstrip("\n") and before, *(f"{part}\n" for part in parts))) if parts else kept
 
     def _sections(self) -> Iterator[tuple[int, str]]:
         """Each line with the heading of ours that it stands under, "" for the others; code is no heading."""
