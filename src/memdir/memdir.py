@@ -338,6 +338,17 @@ class MemDir:
 
             self.emit(request_refused(what="sync with the team", reason=error.message))
 
+    def sync_later(self) -> None:
+        """Have what was changed given to the team by a process of its own, once for several changes; for commands,
+        which end at once (E4). What it cannot give waits for the next sync."""
+        if not self.syncs or self.environment.no_daemon or os.name == "nt":
+            return
+        from memdir.process import detach
+        from memdir.share.behind import note_change
+
+        if note_change(self.place):
+            detach("sync", "--later", "--project", self.layout.work_tree, "--home", self.environment.home)
+
     @property
     def syncs(self) -> bool:
         """Whether there is a team to keep in step with."""
@@ -648,7 +659,8 @@ class MemDir:
         own = ""
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
-        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        has_index, is_log = not self.settings.skip_index, self.settings.daily_log
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
         shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""

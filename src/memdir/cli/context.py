@@ -203,18 +203,7 @@ class Context:
             file, found = event.fields["file"], event.fields["found"]
             self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
         elif event.name == "memory.changed" and event.fields["source"] != "team":
-            self._send_later()
-
-    def _send_later(self) -> None:
-        """What was changed for the team goes to it by itself, behind this command; what cannot be, waits (E4)."""
-        memory, environment = self.memory, self.environment
-        if not memory.syncs or environment.no_daemon or sys.platform == "win32":
-            return
-        from memdir.process import detach
-        from memdir.share.behind import note_change
-
-        if note_change(memory.place):
-            detach("sync", "--later", "--project", memory.layout.work_tree, "--home", environment.home)
+            self.memory.sync_later()
 
     def tell_waiting(self) -> None:
         """Whatever was asked for: say that a change is not in the history yet (S14)."""
