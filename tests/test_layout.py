@@ -105,6 +105,7 @@ def test_agents_whose_names_make_one_folder_do_not_share_it(project: Path, scope
     with pytest.raises(PathEscape):
         open_memory(project).list(scope=f"{scope}:a-b")
     assert len(open_memory(project).list(scope=f"{scope}:a:b")) == 1
+    assert list(open_memory(project).layout.agent_scopes()) == [f"{scope}:a:b"], "under the name that opens it"
 
 
 @pytest.mark.parametrize("name", ["", "..", "///", "é"])

@@ -78,6 +78,7 @@ class Place:
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
+    synced_snapshot = _Below("state", "snapshot.json")  # which snapshot was taken up here last (A3)
     updating = _Below("state", "updating")  # held while magic docs are brought up to date
     agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
@@ -179,7 +180,17 @@ class Layout:
         return os.path.join(self.home, "hub-tokens", _sha256()(url.encode("utf-8", "replace")).hexdigest()[:16])
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
-        """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""
+        """A sub-agent's own memory (A1), unless one whose name makes the same folder, `a:b` and `a-b`, was first."""
+        place = self._agent_place(agent, scope)
+        first = _first_agent(place)
+        if first not in ("", agent):
+            raise PathEscape(
+                f"{agent!r} would share the memory of {first!r}: {place.root}", remedy="Rename one of the two agents"
+            )
+        return place
+
+    def _agent_place(self, agent: str, scope: AgentScope) -> Place:
+        """What lies in the repository keeps its lock and history in the home."""
         name = safe_agent_name(agent)
         if name != agent.replace(":", "-"):  # two agents must not come to share a folder
             raise PathEscape(
@@ -187,14 +198,14 @@ class Layout:
                 remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
             )
         if scope == "user":
-            return _of_agent(Place(os.path.join(self.home, "agent-memory", name), agent=agent))
+            return Place(os.path.join(self.home, "agent-memory", name), agent=agent)
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
         unshared = os.path.dirname(root) if scope == "local" else ""
-        return _of_agent(Place(root, state=state, unshared=unshared, agent=agent))
+        return Place(root, state=state, unshared=unshared, agent=agent)
 
     def agent_scopes(self) -> Iterator[str]:
         """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
@@ -207,11 +218,15 @@ class Layout:
         for where, (scope, folder) in folders.items():
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
                 try:
-                    is_memory = os.path.isdir(self.agent_memory(name, where).root)
+                    place = self._agent_place(name, where)
                 except PathEscape:
                     continue
-                if is_memory and not name.endswith(STATE_SUFFIX):
-                    yield f"{scope}:{name}"
+                if os.path.isdir(place.root) and not name.endswith(STATE_SUFFIX):
+                    yield f"{scope}:{_first_agent(place) or name}"
+
+    def agent_snapshot(self, agent: str) -> str:
+        """What the project carries of what a sub-agent learned (A3)."""
+        return os.path.join(self.project_folder, "agent-memory-snapshots", safe_agent_name(agent))
 
     @property
     def magic_docs(self) -> Place:
@@ -383,14 +398,9 @@ def _folder_of_user(user: str) -> str:
     return name
 
 
-def _of_agent(place: Place) -> Place:
-    """The place, unless a sub-agent whose name makes the same folder, `a:b` and `a-b`, was first to write there."""
-    first = (read_if_plain(place.agent_note, MAX_SLUG) or b"").decode("utf-8", "replace")
-    if first not in ("", place.agent):
-        raise PathEscape(
-            f"{place.agent!r} would share the memory of {first!r}: {place.root}", remedy="Rename one of the two agents"
-        )
-    return place
+def _first_agent(place: Place) -> str:
+    """The sub-agent that was first to write there; empty where nobody did."""
+    return (read_if_plain(place.agent_note, MAX_SLUG) or b"").decode("utf-8", "replace")
 
 
 def safe_agent_name(agent: str) -> str:

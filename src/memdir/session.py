@@ -339,16 +339,18 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id, is_off=self._is_unheard)
+        return self._memory.transcript(self.id, is_off=lambda: not self.is_learning)
 
     def side_chain(self, agent_id: str) -> Transcript:
         """Where a sub-agent of the conversation writes down what it says and does (J2)."""
         layout, clock = self._memory.layout, self._memory.clock
-        path, off = layout.subagent(self.id, agent_id), self._is_unheard
+        path, off = layout.subagent(self.id, agent_id), lambda: not self.is_learning
         return Transcript(path, session_id=self.id, cwd=layout.work_tree, clock=clock, agent_id=agent_id, is_off=off)
 
-    def _is_unheard(self) -> bool:
-        return not (self._is_on and self._is_learning)
+    @property
+    def is_learning(self) -> bool:
+        """Whether anything is kept of what is said now."""
+        return self._is_on and self._is_learning
 
     @cached_property
     def conversation(self) -> Conversation:

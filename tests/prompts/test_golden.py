@@ -124,6 +124,7 @@ VALUES: dict[str, dict[str, str]] = {
     "subagent/definition.md": {"name": "reviewer", "text": "You review code."},
     "subagent/local.md": {"name": "reviewer"},
     "subagent/project.md": {"name": "reviewer"},
+    "subagent/snapshot.md": {"folder": "/work/app/.memdir/agent-memory-snapshots/reviewer", "day": "2026-11-16"},
     "subagent/system.md": {},
     "subagent/task.md": {"task": "Review the last commit."},
     "subagent/tool.md": {"agents": "- reviewer: reviews a change before it is committed"},

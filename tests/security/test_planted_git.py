@@ -57,6 +57,8 @@ WORDS = {
     "completion": ("bash",),
     "chat": ("-p", "the loader"),
     "agents show": ("loader",),
+    "agents snapshot": ("loader",),
+    "agents take": ("loader",),
     "hub serve": ("--check",),
     "hub admin": ("teams",),
     "config get": ("recall.selector",),
@@ -124,6 +126,7 @@ def test_no_command_runs_what_a_project_names(
     open_memory(planted.tree).transcript("monday").append_message(Message("user", (Text("The loader?"),)))
     (tmp_path / "home/agents").mkdir(parents=True, exist_ok=True)
     (tmp_path / "home/agents/loader.md").write_text("---\nmemory: local\n---\nYou load.\n", encoding="utf-8")
+    assert memdir("remember", "A page loads", "--scope", "agent-local:loader", cwd=planted.tree).code == 0
     for name in command_places():
         words = [str(tmp_path / word) if word == "exported" else word for word in WORDS.get(name, ())]
         ran = memdir(*name.split(), *words, cwd=planted.tree)

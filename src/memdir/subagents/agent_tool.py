@@ -6,6 +6,7 @@ starts another. What it says is a side chain beside the transcript (J2): no turn
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -108,10 +109,11 @@ class _SubRun:
         self._lent = lent
         self._one = one
         self._id = f"{one.name}-{secrets.token_hex(4)}"
-        self._memory = AgentMemory.of(one, lent.memory, lent.session)
+        self._memory: AgentMemory | None = None
 
     async def run(self, task: str) -> AgentRun:
         lent, abort = self._lent, Abort()
+        self._memory = await asyncio.to_thread(AgentMemory.of, self._one, lent.memory, lent.session)
         chain = Conversation(lent.session.side_chain(self._id))
         broken: list[MemdirError] = []
 
@@ -180,6 +182,7 @@ class _SubRun:
             user("\n\n".join(filter(None, parts)), is_meta=True),
             user(load_prompt("chat/day.md").render(day=day).strip(), is_meta=True),
             *(await self._memory.recall(task) if self._memory else ()),
+            *([user(self._memory.news(), is_meta=True)] if self._memory and self._memory.news() else ()),
             told,
         ]
 
