@@ -636,7 +636,8 @@ class MemDir:
         own = ""
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
-        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        has_index, is_log = not self.settings.skip_index, self.settings.daily_log
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
         shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""
