@@ -84,8 +84,11 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(told, remedy=remedy)
 
 
-def add_scope(parser: argparse.ArgumentParser, *, default: str = "project", more: str = "") -> None:
-    scopes = (*(("all",) if more else ()), "project", "user", "team", "agent:NAME", "agent-project:NAME")
+def add_scope(
+    parser: argparse.ArgumentParser, *, default: str = "project", more: str = "", has_docs: bool = False
+) -> None:
+    scopes = (*(("all",) if more else ()), "project", "user", "team", *(("docs",) if has_docs else ()))
+    scopes += ("agent:NAME", "agent-project:NAME")
     told = ", ".join(f"{scope} (default)" if scope == default else scope for scope in scopes)
     text = f"{told} or agent-local:NAME{f'; all: {more}' if more else ''}"
     parser.add_argument("--scope", default=default, metavar="SCOPE", help=text)
@@ -199,6 +202,8 @@ class Context:
         elif event.name == "memory.secret":
             file, found = event.fields["file"], event.fields["found"]
             self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
+        elif event.name == "memory.changed" and event.fields["source"] != "team":
+            self.memory.sync_later()
 
     def tell_waiting(self) -> None:
         """Whatever was asked for: say that a change is not in the history yet (S14)."""

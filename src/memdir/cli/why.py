@@ -10,9 +10,11 @@ from memdir.text.words import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from memdir.cli.context import Context
     from memdir.store.history import Commit
+    from memdir.store.log_lines import LogLine
     from memdir.transcript.message import Message
 
 EXAMPLES = ("memdir why feedback_no_mocks.md", "memdir why mocks --json")
@@ -71,6 +73,8 @@ def _print(commit: Commit, context: Context) -> None:
 def _print_source(commit: Commit, key: str, context: Context) -> None:
     """The messages that a change was made from, quoted; or that they are gone."""
     terminal = context.terminal
+    for log, line in _noted(commit, key, context):
+        terminal.line(f"           {terminal.dim(f'{clean(log)} {line.time}')}\n           > {clean(line.text)}")
     for session, wanted in commit.lines_of(key).items():
         path, found = _found(session, wanted, context)
         if not path:
@@ -110,7 +114,17 @@ def _plain_sources(commit: Commit, key: str, context: Context) -> dict[str, obje
         messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
         missing = [message_id for message_id in wanted if message_id not in found]
         told.append({"session": session, "path": path or None, "messages": messages, "gone": missing})
-    return {"conversation": told[0] if told else None, "conversations": told}
+    logged = [{"log": log, "line": line.rendered} for log, line in _noted(commit, key, context)]
+    return {"conversation": told[0] if told else None, "conversations": told, "logged": logged}
+
+
+def _noted(commit: Commit, key: str, context: Context) -> Iterator[tuple[str, LogLine]]:
+    """The lines of daily logs that a change was made from, as far as they are still there (K3)."""
+    from memdir.store.log_lines import lines_in
+
+    for log, wanted in commit.logged_of(key).items():
+        lines = lines_in(context.memory.store.read_bytes(log) or b"", log)
+        yield from ((log, line) for line in lines if line.id in wanted)
 
 
 def _found(session: str, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:

@@ -22,6 +22,7 @@ from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
 from memdir.store.kept import unsaid
+from memdir.store.log_lines import LogLine
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, marked_trust, trust_in
@@ -49,6 +50,7 @@ _UNSAID = (
 _UNSAID_IN_ALL = "holds in all projects, and no memory there says: {}. Leave that out"
 TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
+OF_TEAM = "is the team's, and stays as it is: everybody has it, and nobody here asked for this. Leave it alone"
 LOST = (
     "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
     "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
@@ -69,9 +71,12 @@ class DreamRules:
     forgotten: Forgotten
     stores: Sequence[MemoryStore] = ()
     messages: Callable[[], Iterable[Message]] = tuple
+    changes_team: bool = True
     _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
+        if not self.changes_team and is_of_team(draft.store.scope, draft.key) and not is_index(draft.key):
+            return Ruling(f"{draft.key} {OF_TEAM}", is_quiet=True)
         if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
             return Ruling(f"{draft.key} is pinned by a person and may not be touched")
         if self.forgotten.was_taken_back(draft.path, draft.before, draft.after):
@@ -259,10 +264,11 @@ def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]
     return without_known(frozenset(facts), "\n".join(data.decode("utf-8", "replace") for data in texts))
 
 
-def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[str, ...]]:
-    """Find for each written memory the others whose text it gained, and mark it with the lowest trust of theirs and its
-    own. Returns the sources by the written memory's path."""
-    told = _old_texts(workspace)
+def trace_sources(workspace: Workspace, rules: DreamRules, log: Sequence[LogLine] = ()) -> dict[str, tuple[str, ...]]:
+    """Find for each written memory the others whose text it gained, and the lines of logs, and mark it with the lowest
+    trust of theirs and its own. Returns the memories among the sources by the written memory's path."""
+    low = {f"{line.key}:{line.id}": (line.text, runs_of(line.text), line.trust) for line in log if line.trust.is_low}
+    told = _old_texts(workspace) | low
     derived = {}
     for real, draft in list(workspace.drafts.items()):
         if draft.after is None or draft.key == INDEX_NAME:
@@ -277,8 +283,8 @@ def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[st
             for source, (text, runs, _) in told.items()
             if source != draft.path and (gained & runs or _says_again(claims, text))
         )
-        if sources:
-            derived[draft.path] = sources
+        if made_from := tuple(source for source in sources if source not in low):
+            derived[draft.path] = made_from
         judged = rules.judged(draft)
         # What stays among the team's is theirs by where it lies: the same bytes are read by all.
         trusts = [Trust.USER if is_shared and source.startswith(TEAM_PREFIX) else told[source][2] for source in sources]
@@ -294,6 +300,25 @@ def trace_lines(workspace: Workspace, forgotten: Forgotten) -> dict[str, list[He
         if draft.after is not None and draft.key != INDEX_NAME:
             before = sentences_in(draft.before or b"")
             found[draft.path] = forgotten.sources_of(text for text in sentences_in(draft.after) if text not in before)
+    return found
+
+
+def trace_log(workspace: Workspace, log: Sequence[LogLine]) -> dict[str, list[LogLine]]:
+    """The lines of daily logs that each written memory took up, by its path: for each claim the nearest (K3)."""
+    known = [(line, Sentence(line.text), runs_of(line.text)) for line in log]
+    found = {}
+    for draft in workspace.changed() if log else ():
+        before = sentences_in(draft.before or b"")
+        taken: dict[LogLine, None] = {}
+        for text in sentences_in(draft.after or b"") if draft.key != INDEX_NAME else ():
+            claim, runs = Sentence(text), runs_of(text)
+            if text in before or sum(not term.isdigit() for term in claim.terms) < TITLE_TERMS - 1:
+                continue
+            near = [(max(_nearness(claim, told), float(bool(runs & theirs))), line) for line, told, theirs in known]
+            best = max((score for score, _ in near), default=0.0)
+            taken |= {line: None for score, line in near if score == best >= SAME}
+        if taken:
+            found[draft.path] = list(taken)
     return found
 
 
@@ -330,8 +355,8 @@ def _text(data: bytes) -> str:
 def _says_again(claims: list[Sentence], text: str) -> bool:
     """Whether some claim says in other words, or in another language, what a text says."""
     told = [Sentence(sentence) for sentence in sentences_of(text)]
-    return any(
-        max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD) >= SAME
-        for claim in claims
-        for other in told
-    )
+    return any(_nearness(claim, other) >= SAME for claim in claims for other in told)
+
+
+def _nearness(claim: Sentence, other: Sentence) -> float:
+    return max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD)

@@ -88,9 +88,11 @@ def bring_up(memory: MemDir) -> None:
 
 def start(place: DaemonPlace, stores: Sequence[object], *, waits: bool = False) -> None:
     """Start a daemon; one that finds another at work leaves, or waits until that one has ended."""
-    from memdir.hooks.work_queue import detach
+    from memdir.process import detach
 
-    detach("--daemon", encode({"folder": place.folder, "socket": place.socket, "stores": stores, "waits": waits}))
+    detach(
+        "hook", "--daemon", encode({"folder": place.folder, "socket": place.socket, "stores": stores, "waits": waits})
+    )
 
 
 def stores_of(memory: MemDir, request: RecallRequest | None = None) -> list[dict[str, object]]:
@@ -123,7 +125,9 @@ def _choice(told: object) -> tuple[list[str], int] | None:
     keys, documents = told.get("keys"), told.get("documents")
     if not isinstance(keys, list) or not isinstance(documents, int) or not all(isinstance(key, str) for key in keys):
         return None
-    return keys, documents
+    from memdir.disk.safe_path import is_index
+
+    return [key for key in keys if not is_index(key)], documents
 
 
 def _wake(memory: MemDir, place: DaemonPlace) -> None:

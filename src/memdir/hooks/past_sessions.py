@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
-from memdir.hooks.work_queue import WorkQueue, detach
+from memdir.hooks.work_queue import WorkQueue
+from memdir.hooks.worker import host_program
 from memdir.memdir import MODEL_CALLS, MemDir, open_memory
+from memdir.model.choose import model_name
+from memdir.process import detach
+from memdir.settings import provider_of
 from memdir.text.words import counted
 from memdir.transcript.attended import Attended
 from memdir.transcript.session_list import all_sources
@@ -52,6 +56,15 @@ class PastSessions:
         notes = f"{counted(len(self.notes), 'note')} that Codex or Gemini CLI keeps"
         return " and ".join([*([told] if self.refs else []), *([notes] if self.notes else [])])
 
+    def learners(self, memory: MemDir) -> str:
+        """Who will read them, by the settings as they are now: what is told is what is paid for."""
+        settings = open_memory(memory.layout.work_tree, environment=memory.environment).settings
+        programs = dict.fromkeys(host_program(settings, ref.agent) for ref in self.refs)
+        own = "the built-in model, here"
+        if provider_of(settings) != "builtin":
+            own = f"{model_name(settings) or settings.model_command} ({settings.model_provider})"
+        return " and ".join(f"`{program}`, on your subscription" if program else own for program in programs)
+
     def learn(self, memory: MemDir) -> None:
         """Let the worker learn from all of them, behind whatever else happens; within the day's budget. A note is
         taken over as it is: an agent wrote it, so it has an agent's trust."""
@@ -61,7 +74,7 @@ class PastSessions:
             Attended(ref.id, ref.agent, ref.path, begun=FROM_THE_BEGINNING).save(memory.layout)
             queue.add(ref.id)
         if self.refs:
-            detach("--work", memory.layout.work_tree)
+            detach("hook", "--work", memory.layout.work_tree)
         ours = open_memory(memory.layout.work_tree, environment=memory.environment, source=MODEL_CALLS)
         for scope, note in self.notes:
             try:
