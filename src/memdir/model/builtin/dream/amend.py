@@ -46,7 +46,7 @@ def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
     pairs = {old.text: _fitting(unit_of(old), new.text, unit_of(new)) for old, new in change.pairs}
     pairs |= dict(change.word_pairs)
     named = [*pairs, *(value.text for value in change.old), *change.old_words]
-    found = {old: pairs.get(old, "") for old in named if len(old) > 1 and _stands(old, page.claims)}
+    found = {old: pairs.get(old, "") for old in named if len(old) > 1 and stands(old, page.claims)}
     return [(old, new) for old, new in found.items() if not any(old != other and old in other for other in found)]
 
 
@@ -92,7 +92,7 @@ def _corrected(text: str, named: list[tuple[str, str]], marked: str) -> str:
     found = []
     for start, end in clauses(text):
         clause = text[start:end]
-        held = [(old, new) for old, new in named if _stands(old, clause)]
+        held = [(old, new) for old, new in named if stands(old, clause)]
         for old, new in held:
             clause = re.sub(_literal(old), (new or old).replace("\\", r"\\"), clause, flags=re.IGNORECASE)
         found.append((start, end, _noted(clause, marked) if any(not new for _, new in held) and marked else clause))
@@ -126,7 +126,8 @@ def _literal(old: str) -> str:
     return rf"(?<!\w){re.escape(old)}(?!\w)"
 
 
-def _stands(old: str, text: str) -> bool:
+def stands(old: str, text: str) -> bool:
+    """Whether a text names an old value literally."""
     east = not old.isascii() and old in text and " " not in old
     return re.search(_literal(old), text, re.IGNORECASE) is not None or (east and old in text)
 
