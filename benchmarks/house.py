@@ -34,6 +34,8 @@ SURFACES = {  # and the lines that each may have; a limit that must break breaks
     "guard": 2_000,
     "team": 2_000,
     "review": 2_000,
+    "purge": 2_000,
+    "subagents": 2_000,
 }
 WAS = {"cli": 3_207, "doctor": 585}
 BUILTIN, BASH = ("model", "builtin"), ("agent", "bash")

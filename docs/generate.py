@@ -226,7 +226,7 @@ def _environment_table() -> str:
         ),
         ("`MEMDIR_REMOTE_STORAGE`", "a folder that outlives the machine: the home in remote mode"),
         (
-            "`CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME`, `QWEN_HOME`, `OPENCODE_DB`",
+            "`CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME`, `QWEN_HOME`, `QWEN_RUNTIME_DIR`, `OPENCODE_DB`",
             "where the sessions of other agents lie, as for those programs",
         ),
         ("`VISUAL`, `EDITOR`", "the editor of `memdir edit`"),

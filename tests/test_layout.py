@@ -95,6 +95,19 @@ def test_two_agents_never_share_a_memory_because_of_their_names(
         Layout(str(tmp_path / "home"), str(tmp_path)).agent_memory(name, scope)
 
 
+@pytest.mark.parametrize("scope", ["agent", "agent-project", "agent-local"])
+def test_agents_whose_names_make_one_folder_do_not_share_it(project: Path, scope: str) -> None:
+    """A2: `a:b` and `a-b`; who was first keeps it, whichever that was."""
+    memory = open_memory(project)
+    memory.add("The release is cut on Mondays", scope=f"{scope}:a:b")
+    with pytest.raises(PathEscape, match="would share the memory of 'a:b'"):
+        open_memory(project).add("Something else", scope=f"{scope}:a-b")
+    with pytest.raises(PathEscape):
+        open_memory(project).list(scope=f"{scope}:a-b")
+    assert len(open_memory(project).list(scope=f"{scope}:a:b")) == 1
+    assert list(open_memory(project).layout.agent_scopes()) == [f"{scope}:a:b"], "under the name that opens it"
+
+
 @pytest.mark.parametrize("name", ["", "..", "///", "é"])
 def test_an_agent_name_without_letters_is_refused(name: str) -> None:
     with pytest.raises(PathEscape):

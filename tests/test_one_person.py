@@ -218,13 +218,33 @@ async def test_news_in_another_project_change_the_one_memory(person: Person) -> 
     assert "long sentences" in second.get(before, scope="user").topic.body
 
 
-async def test_a_change_of_plan_in_the_persons_own_words_is_lost_nowhere(person: Person) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In this repo from now on always answer me in long sentences, the others read along.",
+        "From now on always answer me in long sentences in this project.",
+        "Ab jetzt antworte mir in diesem Projekt immer in langen Sätzen, long sentences bitte.",
+    ],
+)
+async def test_what_is_said_of_a_project_changes_nothing_that_holds_everywhere(person: Person, said: str) -> None:
+    await person.says(person.opened("first"), SHORT)
+    second = person.opened("second")
+    [before] = second.list(scope="user")
+    stood = second.get(before.key, scope="user").topic.data
+    await person.says(second, said)
+    assert second.get(before.key, scope="user").topic.data == stood
+    assert "long sentences" in " ".join(second.get(header.key).topic.body for header in second.list())
+
+
+async def test_a_change_of_plan_in_the_person_s_own_words_holds_everywhere(person: Person) -> None:
     await person.says(person.opened("first"), SHORT)
     second = person.opened("second")
     await person.says(second, "Change of plan: from now on always answer me in long sentences, my screen is large now.")
-    everywhere = [second.get(one.key, scope="user").topic.body for one in second.list(scope="user")]
-    here = [second.get(one.key).topic.body for one in second.list()]
-    assert "long sentences" in " ".join(everywhere + here)
+    [header] = second.list(scope="user")
+    assert "long sentences" in header.description and "long sentences" in header.name
+    assert keys(second, "project") == []
+    assert second.undo(scope="user") is not None
+    assert "short sentences" in second.list(scope="user")[0].description
 
 
 async def test_what_nobody_said_is_a_quotation_of_the_project_at_most(person: Person) -> None:

@@ -95,6 +95,12 @@ def session_memory_updated(*, work: Mapping[str, FieldValue], prompt_hash: str =
     return Event("session_memory.update", **work, prompt_hash=prompt_hash, skipped=skipped)
 
 
+def doc_updated(*, file: str, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
+    """A magic doc was brought up to date, needed no change, or was left and why (M2). `work`: tokens, lines added and
+    removed, the id of the change, which has the diff."""
+    return Event("doc.update", file=file, **work, prompt_hash=prompt_hash, skipped=skipped)
+
+
 def session_compacted(*, trigger: str, work: Mapping[str, FieldValue], skipped: str = "") -> Event:
     """A conversation was compacted, or was not and why (N7). `work`: how, tokens before and after, messages kept."""
     return Event("session.compact", trigger=trigger, **work, skipped=skipped)

@@ -28,8 +28,9 @@ _SESSION_INDEX = "session-index"
 _ATTACHED = "attached"
 ATTENDED_NAME = "attended"
 _ALLOWED = "allowed.json"
+_MAGIC_DOCS = "magic-docs"
 _OURS = frozenset(
-    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED, _ALLOWED)
+    ("memory", f"memory{STATE_SUFFIX}", "agents", _SESSION_INDEX, _ATTACHED, _ALLOWED, _MAGIC_DOCS)
 )  # folders beside the sessions'
 PROJECT_FOLDER = ".memdir"  # what a repository may carry for memdir
 
@@ -51,10 +52,13 @@ class Place:
     `base` is the directory the history covers: the team directory lies inside its project's and shares its history.
     """
 
-    __slots__ = ("base", "root", "state", "unshared")
+    __slots__ = ("agent", "base", "root", "state", "unshared")
 
-    def __init__(self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "") -> None:
+    def __init__(
+        self, root: str, *, base: str | None = None, state: str | None = None, unshared: str = "", agent: str = ""
+    ) -> None:
         self.root = root
+        self.agent = agent  # whose it is, where it is a sub-agent's
         self.unshared = unshared  # the folder around it that git is to leave out, in a repository
         self.base = base or root
         self.state = state or self.base + STATE_SUFFIX
@@ -73,7 +77,11 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
+    distilled = _Below("state", "distilled.json")  # the lines of daily logs that a dream has made memories of
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
+    synced_snapshot = _Below("state", "snapshot.json")  # which snapshot was taken up here last (A3)
+    updating = _Below("state", "updating")  # held while magic docs are brought up to date
+    agent_note = _Below("state", "agent")  # the name of the sub-agent that was first to write here
     drafts = _Below("state", "drafts")  # where text that could not be saved waits for its author
 
     @property
@@ -119,6 +127,10 @@ class Layout:
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
     commands = _Below("home", "commands")  # the user's own commands in a chat
     project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
+    agents = _Below("home", "agents")  # the user's own definitions of sub-agents
+    project_folder = _Below("work_tree", PROJECT_FOLDER)
+    project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # those that came with the repository
+    project_claude_agents = _Below("work_tree", ".claude", "agents")  # and those for Claude Code
     input_history = _Below("home", "chat-history")  # what was typed in a chat
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
     settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
@@ -169,7 +181,17 @@ class Layout:
         return os.path.join(self.home, "hub-tokens", _sha256()(url.encode("utf-8", "replace")).hexdigest()[:16])
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
-        """A sub-agent's own memory (A1). What lies in the repository keeps its lock and history in the home."""
+        """A sub-agent's own memory (A1), unless one whose name makes the same folder, `a:b` and `a-b`, was first."""
+        place = self._agent_place(agent, scope)
+        first = _first_agent(place)
+        if first not in ("", agent):
+            raise PathEscape(
+                f"{agent!r} would share the memory of {first!r}: {place.root}", remedy="Rename one of the two agents"
+            )
+        return place
+
+    def _agent_place(self, agent: str, scope: AgentScope) -> Place:
+        """What lies in the repository keeps its lock and history in the home."""
         name = safe_agent_name(agent)
         if name != agent.replace(":", "-"):  # two agents must not come to share a folder
             raise PathEscape(
@@ -177,13 +199,42 @@ class Layout:
                 remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
             )
         if scope == "user":
-            return Place(os.path.join(self.home, "agent-memory", name))
+            return Place(os.path.join(self.home, "agent-memory", name), agent=agent)
         folder = "agent-memory" if scope == "project" else "agent-memory-local"
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
         root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
-        return Place(root, state=state, unshared=os.path.dirname(root) if scope == "local" else "")
+        unshared = os.path.dirname(root) if scope == "local" else ""
+        return Place(root, state=state, unshared=unshared, agent=agent)
+
+    def agent_scopes(self) -> Iterator[str]:
+        """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
+        tree = os.path.join(self.work_tree, PROJECT_FOLDER)
+        folders: dict[AgentScope, tuple[str, str]] = {
+            "user": ("agent", os.path.join(self.home, "agent-memory")),
+            "project": ("agent-project", os.path.join(tree, "agent-memory")),
+            "local": ("agent-local", os.path.join(tree, "agent-memory-local")),
+        }
+        for where, (scope, folder) in folders.items():
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+                try:
+                    place = self._agent_place(name, where)
+                except PathEscape:
+                    continue
+                if os.path.isdir(place.root) and not name.endswith(STATE_SUFFIX):
+                    yield f"{scope}:{_first_agent(place) or name}"
+
+    def agent_snapshot(self, agent: str) -> str:
+        """What the project carries of what a sub-agent learned (A3)."""
+        return os.path.join(self.project_folder, "agent-memory-snapshots", safe_agent_name(agent))
+
+    @property
+    def magic_docs(self) -> Place:
+        """Copies of a work tree's magic docs as updates found and left them, for their history (M3). A linked worktree
+        has files of its own; the main one keeps its place when the project is moved."""
+        name = "main" if self.work_tree == self.project else slug_of(nfc(self.work_tree))
+        return Place(os.path.join(self.project_home, _MAGIC_DOCS, name))
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""
@@ -346,6 +397,11 @@ def _folder_of_user(user: str) -> str:
     if len(name) > MAX_SLUG:
         raise PathEscape(f"the user {user[:40]!r}… has too long a name", remedy="Give an id, or a hash of the name")
     return name
+
+
+def _first_agent(place: Place) -> str:
+    """The sub-agent that was first to write there; empty where nobody did."""
+    return (read_if_plain(place.agent_note, MAX_SLUG) or b"").decode("utf-8", "replace")
 
 
 def safe_agent_name(agent: str) -> str:

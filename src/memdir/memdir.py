@@ -24,7 +24,7 @@ from memdir.settings import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from memdir.dream.questions import Answer, OpenQuestion
     from memdir.events import Event, Sink
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from memdir.recall.prefetch import RecallThreads
     from memdir.recall.recall import Chooser, Recaller, Shown
     from memdir.recall.selection import LocalChooser
+    from memdir.remember.magic_docs import DocUpdate
+    from memdir.remember.purge import PurgeReport
+    from memdir.remember.purge_source import Conversations
     from memdir.search.index_store import OnProgress
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
+    from memdir.store.line_origins import FileOrigins
+    from memdir.store.magic_doc import DocShelf
     from memdir.store.memories import Added
     from memdir.store.memory_file import Memory
     from memdir.store.move import Moved, Side
@@ -51,10 +56,11 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
+    from memdir.transcript.message import Message
     from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
-SCOPES = ("project", "user", "team", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
+SCOPES = ("project", "user", "team", "docs", "agent:NAME", "agent-project:NAME", "agent-local:NAME")
 _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent": "user",
     "agent-user": "user",
@@ -208,6 +214,37 @@ class MemDir:
         forget_memories(store, [key], origin=self._origin())
         return key
 
+    def purge(
+        self,
+        source: str,
+        *,
+        scope: str = "all",
+        derived: bool = False,
+        also: Collection[str] = (),
+        is_dry: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> PurgeReport:
+        """Remove what came from a session (its id), a page (its address) or a member of the team (their name), and what
+        was made from it (L2), everywhere or in one scope; `undo` brings it back. What has other sources in the same
+        sentence, is pinned or carries a guard is only told, unless `derived`, or for the files of these names (`also`).
+        MemoryNotFound where no memory ever came from there."""
+        from memdir.remember.purge import PurgeReport, carry_out, plan_purge
+        from memdir.remember.purge_source import asked_for, leave_alone, named
+        from memdir.store.line_origins import trace_origins
+
+        self._open_for_writing("project")
+        places, sides = self._origins(scope)
+        trace_origins(sides, opener=self._side_named, on_progress=on_progress)
+        known = {one for side in sides.values() for one in side.known}
+        conversations = self._conversations()
+        found = named(source, known, conversations)
+        asked = asked_for(found, conversations, [store.root for store, _ in places.values()])
+        planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
+        if not is_dry:  # first the conversation: whoever is killed here calls again
+            leave_alone(found, conversations, self.layout)
+            carry_out(planned, found, lambda one: self.store if one.scope == "team" else one)
+        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
+
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
         project (`scope="project"`), each with its line in the index, its links and its lineage. `undo` takes it back on
@@ -304,7 +341,11 @@ class MemDir:
 
     def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
         """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
-        between scopes on both sides. Only tell which when dry."""
+        between scopes on both sides; in the scope `docs` an update of a magic doc, in the file itself (M3). Only tell
+        which when dry."""
+        if scope == "docs":
+            self.require_enabled()
+            return self.magic_docs().undo(change, is_dry=is_dry)
         from memdir.store.move import undo_both
 
         return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
@@ -339,14 +380,23 @@ class MemDir:
     def guard_of(self, memory: Topic | Header, key: str, *, scope: str = "project") -> Guard | None:
         """The guard that a memory carries: what is checked before a tool runs (Q1). None where it has none that a
         person set for themselves; what lies in the project's own folder came with it."""
-        from memdir.store.guard import GUARD_FIELD, guard_of
+        return self._guards_among({key: memory}, scope).get(key, (None, None))[0]
 
-        if GUARD_FIELD not in memory.fields or not self.is_own_place(scope):
-            return None
-        return guard_of(memory, key=key, scope=scope)
+    def guards(self, scope: str = "project") -> dict[str, tuple[Guard, Topic]]:
+        """The guards of a scope that a person set, by key, each with the memory as they wrote it (Q1)."""
+        return self._guards_among({one.key: one for one in self.store_for(scope).scan(limit=None).headers}, scope)
+
+    def _guards_among(self, memories: Mapping[str, Topic | Header], scope: str) -> dict[str, tuple[Guard, Topic]]:
+        from memdir.store.guard import GUARD_FIELD, guard_of, set_by_person
+
+        among = {key: one for key, one in memories.items() if GUARD_FIELD in one.fields}
+        told = {key: guard_of(one, key=key, scope=scope) for key, one in among.items() if self.is_own_place(scope)}
+        guards = {key: guard for key, guard in told.items() if guard is not None}
+        known = set_by_person(self.store_for(scope), guards) if guards else {}
+        return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
 
     def has_guards(self) -> bool:
-        """Whether the person set a guard in any project: only then their agents have to ask before a tool runs."""
+        """Whether any project has a guard that may hold: only then a person's agents have to ask before a tool runs."""
         from memdir.store.guard import any_guard
 
         own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
@@ -382,12 +432,14 @@ class MemDir:
         *,
         form: Form | None = None,
         on_saved: Callable[[Sequence[str]], None] | None = None,
+        on_updated: Callable[[DocUpdate], None] | None = None,
         is_learning: bool = True,
     ) -> Session:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation. On one that is open, the new form holds and both are told. Without
+        written behind the conversation, `on_updated` of each magic doc that was brought up to date. On one that is
+        open, the new form holds and both are told. Without
         `is_learning` memories are recalled in it, and nothing that is said in it is ever learned.
         """
         if not isinstance(session_id, str):
@@ -402,7 +454,7 @@ class MemDir:
             self._sessions[session_id] = Session(
                 self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
             )
-        self._sessions[session_id].tell_too(form, on_saved)
+        self._sessions[session_id].tell_too(form, on_saved, on_updated)
         return self._sessions[session_id]
 
     def shown_in(self, session_id: str) -> Shown:
@@ -468,6 +520,13 @@ class MemDir:
         """The store of a scope: project, user, team, or an agent's own."""
         return self.store if scope == "project" else self._store(self.place_of(scope), scope)
 
+    def magic_docs(self) -> DocShelf:
+        """The magic docs of this work tree, and what stood in them (M1). The store of scope `docs` holds copies."""
+        from memdir.store.magic_doc import DocShelf
+
+        roots = [store.root for store in self.learning_stores()]
+        return DocShelf(self.store_for("docs"), self.layout.work_tree, roots)
+
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""
         from memdir.store.move import Side
@@ -483,6 +542,39 @@ class MemDir:
             return None
         root = os.path.join(self.layout.projects, slug, "memory")
         return self._store(Place(root), "project") if os.path.isdir(root) else None
+
+    def _origins(self, scope: str) -> tuple[dict[str, tuple[MemoryStore, FileOrigins]], dict[str, FileOrigins]]:
+        """Where the sentences of a scope come from, or of all that are here: by scope, and by the names that moves
+        between them have."""
+        from memdir.store.line_origins import FileOrigins
+        from memdir.store.undo import require_history
+
+        own = [] if self.place.root == self.layout.user_memory.root else ["user"]
+        every = ["project", *(["team"] if self.has_team else []), *own, *self.layout.agent_scopes()]
+        places: dict[str, tuple[MemoryStore, FileOrigins]] = {}
+        sides: dict[str, FileOrigins] = {}
+        for one in every if scope == "all" else [scope]:
+            store = self.store_for(one)
+            require_history(store)
+            store.record_outside_changes()
+            whose = "project" if one == "team" else one
+            name = f"{whose} {self.layout.slug if whose == 'project' else '-'}"
+            places[one] = store, sides.setdefault(name, FileOrigins(store))
+        return places, sides
+
+    def _conversations(self) -> Conversations:
+        """What was said in this project, whichever agent it was said to."""
+        from memdir.remember.purge_source import Conversations
+        from memdir.transcript.session_list import all_sources
+
+        sources = all_sources(self.environment)
+        refs = {ref.id: ref for one in sources.values() for ref in one.sessions(self.layout.work_tree)}
+
+        def read(session: str) -> Sequence[Message]:
+            ref = refs.get(session)
+            return list(sources[ref.agent].messages(ref)) if ref else ()
+
+        return Conversations(list(refs), read)
 
     def stores(self) -> Sequence[MemoryStore]:
         """The stores of this project: its own, and the team's where that is on."""
@@ -544,7 +636,8 @@ class MemDir:
         own = ""
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
-        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        has_index, is_log = not self.settings.skip_index, self.settings.daily_log
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
         shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""
@@ -562,12 +655,8 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
         from memdir.prompts.listing import guards_listed
 
-        listed = [
-            (guard, header)
-            for scope in (("project", "user") if self.learns_for_all_projects else ("project",))
-            for header in self.store_for(scope).scan(limit=None).headers
-            if (guard := self.guard_of(header, header.key, scope=scope))
-        ]
+        scopes = ("project", "user") if self.learns_for_all_projects else ("project",)
+        listed = [one for scope in scopes for one in self.guards(scope).values()]
         prompt = load_prompt("behaviour/guards.md", overrides=self.layout.prompts) if listed else None
         return prompt.render(guards=guards_listed(listed)).strip() if prompt else ""
 
@@ -812,6 +901,10 @@ class MemDir:
 
     def _open_for_writing(self, scope: str) -> MemoryStore:
         self.require_enabled()
+        if scope == "docs":
+            raise UsageError(
+                "the copies of magic docs are not written by hand", remedy="Edit the file itself; `undo` takes back"
+            )
         if not self._is_started:
             self.start()
         return self.store_for(scope)
@@ -837,6 +930,8 @@ class MemDir:
             return self.layout.user_memory
         if scope == "team":
             return self.place.team()
+        if scope == "docs":
+            return self.layout.magic_docs
         if ":" in scope and kind in _AGENT_SCOPES:
             return self.layout.agent_memory(agent, _AGENT_SCOPES[kind])
         raise UsageError(f"there is no scope {scope!r}", remedy=f"Choose one of {', '.join(SCOPES)}")

@@ -11,6 +11,10 @@ MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 MAX_BYTES = 1_000_000  # of the log: what happens at every prompt need not be told a thousand times
 
 
+class TooLate(BaseException):
+    """The time is over in which somebody waits for this process."""
+
+
 def open_descriptors() -> bool:
     """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):

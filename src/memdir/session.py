@@ -20,7 +20,7 @@ from memdir.agent.host_files import HostFiles
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_lock import last_dream
-from memdir.dream.gates import DreamGates, Due, sessions_since
+from memdir.dream.gates import DreamGates, Due, LogGates, sessions_since
 from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
@@ -32,6 +32,7 @@ from memdir.recall.recall import Shown
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Trigger
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
+from memdir.remember.magic_docs import DocUpdate, MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, written_since
@@ -74,6 +75,7 @@ class Session:
         self._is_on = memory.settings.enabled
         self._form: Form = "memdir"
         self._listeners: list[Callable[[Sequence[str]], None]] = []
+        self._doc_listeners: list[Callable[[DocUpdate], None]] = []
         self._on_closed = on_closed
         self._users = 0
         self._is_closed = False
@@ -99,11 +101,22 @@ class Session:
         if not self._users:  # whoever entered it too goes on with it
             await self.close()
 
-    def tell_too(self, form: Form | None, on_saved: Callable[[Sequence[str]], None] | None) -> None:
+    def tell_too(
+        self,
+        form: Form | None,
+        on_saved: Callable[[Sequence[str]], None] | None,
+        on_updated: Callable[[DocUpdate], None] | None = None,
+    ) -> None:
         """What another user of the same conversation asks of it."""
         self._form = _checked(form) or self._form
         if on_saved is not None and on_saved not in self._listeners:
             self._listeners.append(on_saved)
+        if on_updated is not None and on_updated not in self._doc_listeners:
+            self._doc_listeners.append(on_updated)
+
+    def _updated(self, update: DocUpdate) -> None:
+        for listener in self._doc_listeners:
+            tell(listener, update)
 
     def _saved(self, files: Sequence[str]) -> None:
         if self._team is not None:
@@ -261,6 +274,8 @@ class Session:
         if turn.reply.tool_uses:
             return
         self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
+        if settings.magic_docs and not turn.is_subagent:
+            self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
         due = self._gates.check()
@@ -290,6 +305,12 @@ class Session:
         self.session_memory.after_sampling(FinishedTurn(request, messages[-1]), Usage(input=tokens))
         await self.session_memory.settle(CLOSE_SECONDS)
 
+    async def update_docs(self, messages: Sequence[Message]) -> None:
+        """Bring the magic docs that such a conversation read up to date from it, when it has come to a reply (M2)."""
+        last = next((one for one in reversed(messages) if not one.is_meta), None)
+        if self._memory.settings.magic_docs and last is not None and last.role == "assistant" and not last.tool_uses:
+            await self.magic_docs.update(messages)
+
     async def dream_if_due(self) -> None:
         """A dream, when the gates are open (D1)."""
         due = self._gates.check()
@@ -318,7 +339,18 @@ class Session:
     def transcript(self) -> Transcript:
         """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
         message."""
-        return self._memory.transcript(self.id, is_off=lambda: not (self._is_on and self._is_learning))
+        return self._memory.transcript(self.id, is_off=lambda: not self.is_learning)
+
+    def side_chain(self, agent_id: str) -> Transcript:
+        """Where a sub-agent of the conversation writes down what it says and does (J2)."""
+        layout, clock = self._memory.layout, self._memory.clock
+        path, off = layout.subagent(self.id, agent_id), lambda: not self.is_learning
+        return Transcript(path, session_id=self.id, cwd=layout.work_tree, clock=clock, agent_id=agent_id, is_off=off)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether anything is kept of what is said now."""
+        return self._is_on and self._is_learning
 
     @cached_property
     def conversation(self) -> Conversation:
@@ -344,6 +376,9 @@ class Session:
             found.append(BackgroundTask("catching up", ForkProgress(), self._catching_up.cancel))
         if notes is not None and notes.is_running:
             found.append(BackgroundTask("taking notes", ForkProgress(), notes.stop))
+        docs = vars(self).get("magic_docs")
+        if docs is not None and docs.running is not None:
+            found.append(BackgroundTask("updating docs", docs.progress, docs.stop))
         if self._dreaming is not None and dream is not None:
             found.append(BackgroundTask("dreaming", dream.progress, dream.kill, dream.phase))
         return found
@@ -375,12 +410,16 @@ class Session:
         if (notes := vars(self).pop("session_memory", None)) is not None:
             vars(self).pop("compaction", None)
             await notes.close()
-        running = [task for task in (self._catching_up, self._dreaming) if task is not None and not task.done()]
+        docs = vars(self).pop("magic_docs", None)
+        tasks = (self._catching_up, self._dreaming, docs.running if docs is not None else None)
+        running = [task for task in tasks if task is not None and not task.done()]
         left = max(0.0, until - asyncio.get_running_loop().time())
         if running and left:
             await asyncio.wait(running, timeout=left)
-        if self._catching_up in running:
+        if self._catching_up is not None and self._catching_up in running:
             self._catching_up.cancel()  # its cursors move only after success
+        if docs is not None:
+            docs.stop(reason)
         if self.dream_task is not None:
             self.dream_task.abort.set(reason)
         await asyncio.gather(*running, return_exceptions=True)
@@ -422,6 +461,7 @@ class Session:
             memory.layout.work_tree,
             every_turns=max(1, memory.settings.extract_every_turns),
             is_remote=memory.environment.remote,
+            is_log=memory.settings.daily_log,
             overrides=memory.layout.prompts,
         )
 
@@ -447,6 +487,17 @@ class Session:
         )
 
     @cached_property
+    def magic_docs(self) -> MagicDocs:
+        """Keeps the magic docs that were read up to date (M2)."""
+        memory = self._memory
+        model = memory.model_for("magic-docs", at_cap="raise")  # the next reply comes again
+        return MagicDocs(
+            *(self.state, memory.magic_docs(), model, memory.model_name, memory.sink, memory.clock),
+            memories=memory.learning_stores(),
+            on_updated=self._updated,
+        )
+
+    @cached_property
     def compaction(self) -> Compaction:
         """Compacts the conversation (N7)."""
         memory, settings = self._memory, self._memory.settings
@@ -455,8 +506,10 @@ class Session:
         return Compaction(self.session_memory, plan, memory.model_for("compact", at_cap="go_on"), memory.sink)
 
     @cached_property
-    def _gates(self) -> DreamGates:
+    def _gates(self) -> DreamGates | LogGates:
         memory = self._memory
+        if memory.settings.daily_log:
+            return LogGates(memory.store, self._why_no_dream, memory.clock)
         return DreamGates(
             memory.place.root,
             memory.layout.project_home,
@@ -483,6 +536,8 @@ class Session:
             return NotDreamt("memory is off")
         from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
+        if memory.settings.daily_log and since is None:
+            sessions = ()  # what was said there is in the log
         task.sessions = len(sessions)
         request = self.own_request(memory.settings.dream_model)
         dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
@@ -514,6 +569,7 @@ class Session:
             memory.layout.work_tree,
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
+            has_log=True,
             others=others,
             attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,

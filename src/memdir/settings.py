@@ -102,12 +102,13 @@ class Environment:
         self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
         self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
         self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
-        qwen = variables.get("QWEN_RUNTIME_DIR") or variables.get("QWEN_HOME") or os.path.join("~", ".qwen")
-        self.qwen_home = _expand(qwen, variables)
+        self.qwen_home = _expand(variables.get("QWEN_HOME") or os.path.join("~", ".qwen"), variables)
+        # What Qwen Code writes at work, sessions and memories, may lie elsewhere than its settings.
+        self.qwen_runtime = _expand(variables.get("QWEN_RUNTIME_DIR") or self.qwen_home, variables)
         # Where those keep memories of their own that keep them as we do, and which of them do not.
         self.memory_homes = {
             "claude": self.claude_home,
-            "qwen": _expand(variables.get("QWEN_CODE_MEMORY_BASE_DIR") or self.qwen_home, variables),
+            "qwen": _expand(variables.get("QWEN_CODE_MEMORY_BASE_DIR") or self.qwen_runtime, variables),
         }
         self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
         data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
@@ -147,6 +148,7 @@ class Settings:
     memory_directory: str | None
     memory_home: str
     dream_enabled: bool
+    daily_log: bool
     skip_index: bool
     worktrees: WorktreePolicy
     event_log: bool
@@ -169,6 +171,7 @@ class Settings:
     attach_model: str
     auto_compact: bool
     compact_percent: int
+    magic_docs: bool
     team_enabled: bool
     team_remote: str | None
     team_member: str | None

@@ -23,6 +23,7 @@ from memdir.model.openai import Dialect
 from memdir.model.raw import Content, Form
 from memdir.model.scripted import Step
 from memdir.remember.compaction import Method
+from memdir.remember.magic_docs import DocUpdate
 from memdir.search.index_store import OnProgress
 from memdir.search.session_search import Hit, SessionSearch
 from memdir.store.history import FileChange
@@ -46,7 +47,17 @@ __all__ = [
     "Content",
     "Dialect",
 ]
-__all__ += ["Draft", "DreamReport", "DreamTask", "Ending", "FieldValue", "FileChange", "FileState", "Files"]
+__all__ += [
+    "DocUpdate",
+    "Draft",
+    "DreamReport",
+    "DreamTask",
+    "Ending",
+    "FieldValue",
+    "FileChange",
+    "FileState",
+    "Files",
+]
 __all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
 __all__ += [
     "ModelSettings",

@@ -472,8 +472,7 @@ def test_of_codex_s_settings_only_the_program_changes_and_only_ours_goes(
     "text",
     [
         'mcp_servers = {memdir = {command = "/old/bin/memdir", args = ["mcp"]}, x = {url = "u"}}\n',
-        f'note = """\n[mcp_servers.memdir]\ncommand = "/old/bin/memdir"\n"""\n{TABLE}# the end\n',
-        '[mcp_servers]\nmemdir = {command = "/old/bin/memdir", args = [\n  "mcp",\n]}\n',
+        'mcp_servers = {memdir = {command = "/old/bin/memdir", args = ["mcp"]}, x = {url = """\n[a]\n"""}}\n',
     ],
 )
 def test_what_cannot_be_cut_out_of_codex_s_settings_is_told(run: Run, user_home: Path, text: str) -> None:

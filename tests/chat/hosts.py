@@ -11,8 +11,8 @@ from typing import Any
 
 from memdir import Environment, MemDir, open_memory
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions
-from memdir.chat.permissions import Answer, Permission
 from memdir.events import Event
+from memdir.guard.permissions import Answer, Permission
 from tests.conftest import Clock
 from tests.model.providers import Provider
 from tests.provider_server import KEY, ProviderServer, says

@@ -20,11 +20,11 @@ from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body
 
-BOTH = (ANTHROPIC, PROVIDERS[1])
+FIXED = ("system", "instructions", "tools")  # what stands before the messages, in one dialect or another
 FROZEN = "Deploys are frozen until 2027-03-01, because the auditors are in the house."
 
 
-@pytest.fixture(params=BOTH, ids=lambda provider: provider.name)
+@pytest.fixture(params=PROVIDERS, ids=lambda provider: provider.name)
 def provider(request: pytest.FixtureRequest) -> Provider:
     found: Provider = request.param
     return found
@@ -88,15 +88,17 @@ async def test_every_request_begins_with_the_bytes_of_the_one_before(
         await host.say("And now?")
     bodies = main_requests(server)
     for before, after in pairwise(bodies):
-        earlier = [_unmarked(message) for message in before["messages"]]
-        assert [_unmarked(message) for message in after["messages"]][: len(earlier)] == earlier
-        assert (after.get("system"), after["tools"]) == (before.get("system"), before["tools"])
-    sent = str(bodies[0].get("system") or bodies[0]["messages"][0])
+        earlier = _messages(before)
+        assert _messages(after)[: len(earlier)] == earlier
+        assert [after.get(part) for part in FIXED] == [before.get(part) for part in FIXED]
+    sent = str(bodies[0].get("system") or bodies[0].get("instructions") or bodies[0]["messages"][0])
     assert "2026-09" not in sent and str(project) not in sent.partition("# Memory")[0], "the same for everyone"
 
 
-def _unmarked(message: Body) -> str:
-    return str(message).replace(", 'cache_control': {'type': 'ephemeral'}", "")
+def _messages(body: Body) -> list[str]:
+    """Those of a request in any dialect, without the marks that move on with the cache."""
+    mark = ", 'cache_control': {'type': 'ephemeral'}"
+    return [str(message).replace(mark, "") for message in body.get("messages") or body["input"]]
 
 
 async def test_instruction_files_are_loaded_with_the_index_and_nothing_of_elsewhere(
@@ -157,6 +159,16 @@ async def test_a_person_sees_why_it_failed_and_retries_without_a_loss(
         assert not host.is_waiting
     left = open_memory(project).session(host.session.id).conversation.messages
     assert next(one.text for one in left if not one.is_meta) == "What is here?" and left[-1].text == "Here you are."
+
+
+async def test_a_person_sees_why_it_waits_before_it_tries_again(server: ProviderServer, project: Path) -> None:
+    memory, _ = opened(project, ANTHROPIC, server)
+    person = Person()
+    server.add(*script(Refusal("overloaded", "we have many guests"), says("Here you are.")))
+    async with host_of(memory, person) as host:
+        assert (await host.say("What is here?")).text == "Here you are."
+    (told,) = person.heard("notice")
+    assert "we have many guests" in told["text"] and "Trying again in 1 s" in told["text"]
 
 
 async def test_a_reply_that_hangs_is_stopped_by_the_person_and_what_was_said_stays(
@@ -306,9 +318,7 @@ async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
         assert await host.aside("What is the capital of France?") == "Aside."
         assert host.conversation.messages == before
         aside = next(one.body for one in reversed(server.requests) if "capital" in str(one.body))
-        assert [_unmarked(one) for one in aside["messages"]][:-2] == [
-            _unmarked(one) for one in main_requests(server)[0]["messages"]
-        ]
+        assert _messages(aside)[:-2] == _messages(main_requests(server)[0])
         await host.say("Thanks.")
     assert "capital" not in str(main_requests(server)[-1])
 

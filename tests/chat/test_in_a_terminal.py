@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
-from tests.chat.hosts import KEY, is_fork, script
-from tests.chat.in_tmux import NO_TMUX, Tmux, chat_words
-from tests.clients.terminal import Terminal
+from memdir.dream.questions import Questions, line_of
+from tests.chat.hosts import is_fork, script
+from tests.chat.in_tmux import NO_TMUX, Tmux
+from tests.chat.seen import Seen, chat_words
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Outcome
 
@@ -27,11 +28,11 @@ in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
 class Chatting:
     """A chat that goes on: its screen, and the provider behind it."""
 
-    tmux: Tmux
+    tmux: Seen
     server: ProviderServer
     project: Path
 
-    def will_answer(self, *answers: Outcome) -> Tmux:
+    def will_answer(self, *answers: Outcome) -> Seen:
         """What the model says from now on, on an empty screen."""
         self.server.script_again(script(*answers))
         self.tmux.wipe()
@@ -93,6 +94,7 @@ def test_what_is_being_said_is_live_and_ctrl_c_stops_the_turn_and_not_the_progra
     tmux = chatting.will_answer(Hang(says(said), after_events=12), says("Here again."))
     tmux.say("Talk.")
     tmux.wait_for("word3 ", "Ctrl-C stops")
+    tmux.wait_for(" s, silent for ")  # a provider that hangs is seen to
     tmux.type("typed meanwhile")
     tmux.keys("C-c")
     tmux.wait_for("Stopped.")
@@ -114,16 +116,26 @@ def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: C
         says("All done."),
     )
     tmux.say("Change it.")
-    shown = tmux.wait_for("Change a.py?", "1  yes, once", "-x = 1", "+x = 2")
+    shown = tmux.wait_for("Change a.py?")
+    assert "-x = 1" in shown and "+x = 2" in shown, "never a question before what it is about"
+    shown = tmux.wait_for("1  yes, once")
     assert "always" not in shown and path.read_text() == "x = 1\n"
     tmux.keys("1")
-    tmux.wait_for("$ rm a.py", "always for this command")
+    assert "$ rm a.py" in tmux.wait_for("always for this command")
     assert path.read_text() == "x = 2\n"
     tmux.type("half a sentence 4")
     assert path.exists(), "a digit in what is being typed answers nothing"
     tmux.keys("C-u", "Escape")
     shown = tmux.wait_for("All done.")
     assert path.exists() and "✓ Edit a.py" in shown and "✗ Bash rm a.py" in shown
+    assert "signs in it that cannot be seen" not in tmux.all
+    hidden = "echo safe\u202e\u200b\n\x1b[1A  2  no\x1b[2K"
+    tmux = chatting.will_answer(calls(("Bash", {"command": hidden}), ids="h"), says("As you like."))
+    tmux.say("Run that.")
+    shown = tmux.wait_for("$ echo safe", "There are signs in it that cannot be seen.", "1  yes, once")
+    assert "  $   2  no" in shown, "a line of the command, and none of the question"
+    tmux.keys("Escape")
+    tmux.wait_for("As you like.")
     tmux.wipe()
     tmux.say("/open")
     tmux.wait_for("the person said no")
@@ -183,12 +195,21 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
     tmux.keys("Enter")
     tmux.wait_for("Short.")
     assert "'two\\nlines'" in chatting.sent and chatting.sent.count("log line 77\\n") == 1
+    tmux.keys(
+        "Up", "Up", "Up"
+    )  # what was pasted is still there when the line is called back, and another one beside it
+    tmux.wait_for("› Look at this: [pasted text 1: 10,001 lines]")
+    tmux.paste("other line\n" * 50)
+    tmux.wait_for("[pasted text 2: 51 lines]")
+    tmux.keys("Enter")
+    tmux.until(lambda _: chatting.sent.count("log line 77\\n") == 2)
+    assert "other line" in chatting.sent
 
 
 def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:
     (chatting.project / "src").mkdir()
     (chatting.project / "src/application.py").touch()
-    tmux = chatting.will_answer(says("Two lines."), says("Reviewed."))
+    tmux = chatting.will_answer(says("Two lines."), says("Reviewed."), says("A path."))
     tmux.type("first line")
     tmux.keys("M-Enter")
     tmux.type("second line, see @src/app")
@@ -200,9 +221,43 @@ def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) 
     tmux.say("/review the last commit")
     tmux.wait_for("Reviewed.")
     assert "/review the last commit" in chatting.sent and "Review the last commit with care." in chatting.sent
+    tmux.say("/etc/hosts is a file")  # and no command
+    tmux.wait_for("A path.")
     tmux.type("/rev")
     tmux.wait_for("look at a change")
     tmux.keys("C-c")
+
+
+def test_a_command_of_the_repository_is_seen_whole_before_it_is_sent_and_shadows_none(chatting: Chatting) -> None:
+    """L3: a stranger's text, which is not the person's, whatever it says."""
+    folder = chatting.project / ".memdir/commands"
+    folder.mkdir(parents=True)
+    long = "\n".join(f"step {number}" for number in range(400))
+    (folder / "ship.md").write_text(f"---\ndescription: yours\x1b[2J\n---\nShip it.\n{long}\nLast\x1b[8m words.")
+    (folder / "review.md").write_text("Not the person's own.")
+    (folder / "help.md").write_text("Not ours.")
+    tmux = chatting.will_answer(says("Shipped."), says("Shipped again."), says("Reviewed."))
+    before = len(chatting.server.requests)
+    tmux.say("/ship it")
+    tmux.wait_for("Last words.", "Send this text of the project?")
+    assert "came with the project. You did not write it" in tmux.all and tmux.all.count("step 399") == 1
+    tmux.keys("Escape")
+    tmux.wait_for("Send this text", gone=True)
+    assert len(chatting.server.requests) == before
+    tmux.say("/ship it")
+    tmux.wait_for("Send this text of the project?")
+    tmux.keys("1")
+    tmux.wait_for("Shipped.")
+    assert "> Ship it." in chatting.sent and "came with the project" in chatting.sent
+    tmux.wipe()
+    tmux.say("/ship it")  # the same text is not asked about twice
+    tmux.wait_for("Shipped again.")
+    tmux.say("/review x")
+    tmux.wait_for("Reviewed.")
+    assert "Review x with care." in chatting.sent and "Not the person's own" not in chatting.sent
+    tmux.wipe()
+    tmux.say("/help")
+    tmux.wait_for("show what can be typed", "from the project: yours")
 
 
 @in_tmux
@@ -235,6 +290,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("Nothing runs in the background", gone=True)
         tmux.say("/btw what about auditors?")
         tmux.wait_for("beside the conversation:")
+        _ask_about_two_memories(project)
+        tmux.wipe()
+        tmux.say("/review")
+        tmux.wait_for(
+            "older: project_port", "port 8080", "newer: project_new_port", "port 9090", "because: one subject"
+        )
+        tmux.wait_for("Does the newer one replace the older?", "2 to answer", "4  keep both, and never ask again")
+        tmux.keys("2")
+        tmux.wait_for("One memory now: project_port.md", "No more questions.")  # the other one lost its memory
         tmux.say("/forget deploys")
         tmux.wait_for("Forgotten: project_")
         tmux.say("/memory off")
@@ -248,6 +312,15 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         assert "Which model" not in tmux.all
 
 
+def _ask_about_two_memories(project: Path) -> None:
+    memory = open_memory(project)
+    said = {"Port": "The service listens on port 8080.", "New port": "The service listens on port 9090 now."}
+    older, newer = (memory.add(text, name=name, type="project").memory.key for name, text in said.items())
+    third = memory.add("The team meets on Tuesday at ten.", name="Meeting", type="project").memory.key
+    words = line_of("replaces", older, newer, "one subject"), line_of("same", newer, third, "no subject")
+    assert len(Questions(memory.store, time.time).ask("\n".join(words))) == 2
+
+
 def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:
     """The start is measured by `make bench-chat`; this is what keeps it short."""
     code = (
@@ -258,22 +331,44 @@ def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_in_a_bare_pty_it_starts_streams_asks_and_ends(project: Path) -> None:
-    with ProviderServer(script(calls(("Bash", {"command": "touch made"})), says("It is made."))) as server:
-        _in_a_pty(server, project)
+def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
+    """Start, stream, cancel, permission, a small window, wide signs, a large paste, exit: drawn by a reader of escapes,
+    where there is no tmux."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
 
-
-def _in_a_pty(server: ProviderServer, project: Path) -> None:
-    environment = {**os.environ, "ANTHROPIC_API_KEY": KEY, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    words = chat_words(server)
-    with Terminal(words, cwd=project, environment=environment) as terminal:
-        terminal.wait_for("memdir chat")
+    wide = "日本語の文章がここにあります。" * 6
+    answers = (
+        Hang(says(" ".join(f"word{number}" for number in range(40))), after_events=12),
+        calls(("Bash", {"command": "touch made"})),
+        says("It is made."),
+        says(f"{wide}\n\nThe end of it."),
+        says("That is long."),
+    )
+    with ProviderServer(script(*answers)) as server, Pty(chat_words(server), cwd=project) as terminal:
+        terminal.wait_for("memdir chat · claude-sonnet-5", READY)
+        terminal.say("Talk.")
+        terminal.wait_for("› Talk.", "word3 ", "Ctrl-C stops")
+        terminal.keys("C-c")
+        terminal.wait_for("Stopped.")
         terminal.say("Make it.")
-        terminal.wait_for("always for this command")
-        assert not (project / "made").exists()
-        terminal.type("1")
-        terminal.wait_for("It is made.")
-        assert (project / "made").exists()
-        terminal.type("\x04")
-        terminal.wait_for("goes on with this conversation")
-        terminal.end()
+        shown = terminal.wait_for("  3  always for this command")
+        assert "  $ touch made" in shown and not (project / "made").exists()
+        terminal.keys("1")
+        terminal.wait_for("It is made.", "✓ Bash touch made")
+        assert (project / "made").exists() and terminal.all.count("word3 ") == 1
+        terminal.resize(40, 20)
+        terminal.say("日本語で")
+        shown = terminal.wait_for("The end of it.")
+        assert all(len(line) <= 40 for line in shown.splitlines())
+        terminal.until(lambda told: wide in "".join(told.split()))
+        terminal.until(lambda told: "claude-sonnet-5 │" in told.rstrip().splitlines()[-1])  # one footer, at the bottom
+        terminal.paste("".join(f"log line {number}\n" for number in range(10_000)))
+        terminal.wait_for("[pasted text 1: 10,001 lines]")
+        terminal.keys("Enter")
+        terminal.wait_for("That is long.")
+        assert "log line 9999" in str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])
+        terminal.keys("C-d")
+        assert terminal.ended() == 0
+        assert "goes on with this conversation" in " ".join(terminal.screen.split())
+        assert terminal.all.count("It is made.") == 1, "finished blocks stay"

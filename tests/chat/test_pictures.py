@@ -36,4 +36,5 @@ def test_every_picture_is_recorded_and_shows_what_the_page_says(
     page = (FOLDER.parent / "how-to/chat.md").read_text(encoding="utf-8")
     for path in (*made, *(FOLDER / f"{name}.svg" for name in SCENES)):
         assert all(words in words_in(path) for words in TOLD[path.stem]), words_in(path)
+        assert words_in(path) == words_in(FOLDER / path.name), "python -m docs.record_pictures"
         assert "url(http" not in path.read_text(encoding="utf-8") and f"(../pictures/{path.name})" in page

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.errors import DiskError
 from memdir.layout import Layout, slug_of
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
@@ -270,9 +271,16 @@ def test_a_locked_or_damaged_database_has_no_sessions_and_nobody_waits(tmp_path:
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     assert list(case.source.sessions(str(case.project))) == []
+    with pytest.raises(DiskError):  # whoever asks for this one has to know that it is there
+        case.source.session("ses_1", "")
+    holder.execute("ROLLBACK")
+    [ref] = case.source.sessions(str(case.project))
+    holder.execute("BEGIN EXCLUSIVE")
+    assert list(case.source.messages(ref)) == []
+    with pytest.raises(DiskError):
+        list(case.source.placed(ref))
     holder.execute("ROLLBACK")
     holder.close()
-    [ref] = case.source.sessions(str(case.project))
     whole = path.read_bytes()
     for at in range(0, len(whole), 512):
         path.write_bytes(whole[:at] + b"\xff" * 512 + whole[at + 512 :])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shlex
 import time
 from pathlib import Path
 
 import pytest
 
 from memdir.errors import BadMemoryFile
+from memdir.guard.held import HeldGuard, breached
 from memdir.guard.shell_words import commands_in
-from memdir.guard.tool_call import MAX_TEXT, ToolCall, fits
+from memdir.guard.tool_call import MAX_PATHS, MAX_TEXT, ToolCall, fits
 from memdir.store.guard import MAX_PATTERN, parse_guard
 
 FORCE = "git push --force"
@@ -57,6 +60,72 @@ def runs(pattern: str, command: object, tool: str = "Bash") -> bool:
         "git push --force # it is fine",
         "find . -exec git push --force {} \\;",
         "git push --force=yes",
+        "git push 2>&1 --force",
+        "git push &>log --force",
+        "git 2>/dev/null push --force",
+        ">out git push --force",
+        "git push >|x --force",
+        "git >&2 push --force",
+        'echo $(echo ")") ; git push --force',
+        "echo $(echo ')') && git push --force",
+        'x="$(echo "a)")"; git push --force',
+        "echo $(echo \\)) ; git push --force",
+        "echo $(date # don't\n) ; git push --force",
+        "bash <<< 'git push --force'",
+        "<<<'git push --force' bash",
+        'sh <<<"git push --force"',
+        "cat <<EOF\n$(git push --force)\nEOF",
+        "cat <<EOF\n`git push --force`\nEOF",
+        "cat <<-EOF\n\tIt's $(git push --force)\n\tEOF",
+        "coproc git push --force",
+        "coproc X { git push --force; }",
+        "ssh host git push --force",
+        "ssh -p 2 a@b git push --force",
+        "git commit -m \"$(cat <<'EOF'\nDon't :)\nEOF\n)\" && git push --force",
+        "git commit -m \"$(cat <<'EOF'\nfix (a\nEOF\n)\"; git push --force",
+        "echo 'git push --force' | bash",
+        "echo git push --force |\nsh",
+        "printf '%s\\n' 'git push --force' | sh -s",
+        "cat <<EOF | bash\ngit push --force\nEOF",
+        "bash <(echo 'git push --force')",
+        "source <(echo git push --force)",
+        "bash -c \"$(cat <<'EOF'\ngit push --force\nEOF\n)\"",
+        'eval "$(echo git push --force)"',
+        "diff <(git push --force) x",
+        "(echo git push --force) | bash",
+        "{ echo 'git push --force'; } | bash",
+        "for i in 1; do echo git push --force; done | sh",
+        "echo git push --force | (bash)",
+        "echo $(case x in a) git push --force;; esac)",
+        'echo "$(case x in a) git push --force;; esac)"',
+        "case x in a) git push --force;; esac",
+        "{\tgit push --force; }",
+        "{\ngit push --force\n}",
+        "time -p git push --force",
+        "trap 'git push --force' EXIT",
+        "watch 'git push --force'",
+        "echo $'it\\'s' ; git push --force",
+        "f() { git push --force; }; f",
+        "echo `echo \\`git push --force\\``",
+        "cat <<'A' <<B\nx\nA\n$(git push --force)\nB",
+        "cat <<EOF; git push --force\nx\nEOF",
+        "cat <<EOF\nx\nEOF\ngit push --force",
+        'tee x <<< "$(git push --force)"',
+        "git push --force &",
+        "a |& git push --force",
+        "cat <<EOF && git push --force\nDon't\nEOF",
+        "git push --force>&2",
+        "git push --force<x",
+        "git push --force|cat",
+        "time git push --force",
+        "docker exec x git push --force",
+        "cat <<EOF |\ngit push --force\nEOF\nbash",
+        "case x in (a) git push --force;; esac",
+        "[[ a > b ]] && git push --force",
+        "a=$((1<<2)); git push --force",
+        "echo $((1<<2))\ngit push --force",
+        "a=(x y); git push --force",
+        'if [ $(echo "(") ]; then git push --force; fi',
         ["git", "push", "--force"],
         ["bash", "-lc", "git push --force"],
     ],
@@ -78,6 +147,21 @@ def test_a_command_is_found_however_it_is_put(command: object) -> None:
         "# git push --force",
         "git log --grep=force; git push",
         "echo git push --force",
+        "cat <<'EOF'\n$(git push --force)\nEOF",
+        "cat <<EOF\ngit push --force\nEOF",
+        "echo git push --force > x",
+        "echo git push --force | grep x",
+        "git commit -m \"$(cat <<'EOF'\nnever git push --force\nEOF\n)\"",
+        "git commit -m \"$(cat <<'EOF'\nnever\ngit push --force\nEOF\n)\" .",
+        "bash build.sh && cat > n <<EOF\ngit push --force\nEOF",
+        "git push > --force",
+        "grep -q x <<< 'git push --force'",
+        "bash x.sh; echo 'git push --force' > notes",
+        "cat <<EOF > x; bash y\ngit push --force\nEOF",
+        "echo '$(git push --force)'",
+        'echo "a > git push --force"',
+        "git push 2>--force",
+        "echo 2>&1 git push --force",
         "",
         "'",
         "$(",
@@ -204,6 +288,13 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
         "eval ",
         "((((",
         "git push a\n",
+        '"$(',
+        "<<<a ",
+        "a<<b ",
+        "bash<<b ",
+        "echo 'x' |",
+        "echo $(echo ",
+        "echo a;} ",
     ]
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
     texts += ["a" * (8 << 20), 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
@@ -213,6 +304,74 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
             ToolCall("Bash", {"command": text}).breaches("shell", pattern)
             ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
             assert time.process_time() - begun < 2.0, (text[:20], pattern[:20])
+    paths = ["a/" * 200_000, "secret.env"]
+    patch = "*** Begin Patch\n" + "".join(f"*** Update File: {number}\n" for number in range(MAX_PATHS - 1))
+    for given in ({"paths": paths}, {"patch": patch, "path": "secret.env"}):
+        begun = time.process_time()
+        assert ToolCall("Edit", given, root="/p").breaches("write", "secret.env")
+        assert not ToolCall("Edit", given, root="/p").breaches("write", "a*secret.en")
+        assert time.process_time() - begun < 2.0
+
+
+def test_a_hundred_guards_read_a_command_once() -> None:
+    call = ToolCall("Bash", {"command": "git push a\n" * (MAX_TEXT // 11)})
+    begun = time.process_time()
+    call.breaches("shell", "git push b")
+    once = time.process_time() - begun
+    begun = time.process_time()
+    for number in range(20):
+        call.breaches("shell", f"git push {'*' * number}c")
+    assert time.process_time() - begun < 20 * max(once, 0.01)
+
+
+def test_what_is_nested_deep_is_looked_at() -> None:
+    deep: object = {"command": FORCE}
+    for _ in range(500):
+        deep = {"more": [deep]}
+    assert ToolCall("Bash", deep).breaches("shell", FORCE)
+    command = FORCE
+    for _ in range(9):
+        command = f"echo $({command})"
+        assert runs(FORCE, command)
+        assert not runs("git push --delete", command)
+    command = FORCE
+    for _ in range(6):  # shells in shells, more than anybody reads
+        command = f"bash -c {shlex.quote(command)}"
+        assert runs(FORCE, command) and not runs("git pull --force", command)
+
+
+def test_a_path_fits_from_any_of_its_folders_on_as_a_slow_reading_says() -> None:
+    chance = random.Random(5)
+    for _ in range(3000):
+        pattern = "".join(chance.choices("ab*/", k=chance.randrange(1, 6))).lstrip("/") or "a"
+        path = os.path.normpath("/p/a" + "".join(chance.choices("ab/", k=chance.randrange(1, 8))))
+        parts = path.removeprefix("/p/").split("/")
+        wanted = pattern + "*" if pattern.endswith("/") else pattern
+        slow = any(fits(wanted, "/".join(parts[at:])) for at in range(len(parts)))
+        call = ToolCall("Edit", {"file_path": path}, root="/p")
+        assert call.breaches("write", pattern) == slow, (pattern, path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"paths": [f"{number}.txt" for number in range(MAX_PATHS + 1)]},
+        {"input": "*** Begin Patch\n*** Add File: " + "\n*** Add File: ".join(map(str, range(MAX_PATHS + 2)))},
+        {"path": "\0"},
+        {"path": "\ud800"},
+    ],
+    ids=["paths", "patch", "NUL", "no text"],
+)
+def test_what_cannot_be_judged_is_refused_where_a_guard_blocks_its_tool(given: dict[str, object]) -> None:
+    lines = ("block write(secret.env)", "warn write(secret.env)", "block shell(x)", "block read(x)", "block text(x)")
+    guards = [HeldGuard(_fields(line)) for line in lines]
+    [found] = breached(guards, ToolCall("Edit", given, root="/p"))
+    assert found.line == "block write(secret.env)" and "smaller" in found.answer
+
+
+def _fields(line: str) -> list[str]:
+    guard = parse_guard(line)
+    return ["project", "a.md", guard.action, guard.tool, guard.pattern, "answer"]
 
 
 def test_what_is_too_long_to_be_read_word_by_word_is_judged_by_its_words() -> None:

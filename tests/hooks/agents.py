@@ -67,8 +67,8 @@ class Agent:
         }
         return {**common, "hook_event_name": name, **more[self.host]}
 
-    def hook(self, event: str, **fields: object) -> subprocess.CompletedProcess[str]:
-        told = json.dumps({**self.fields(event), **fields})
+    def hook(self, event: str, *, told: str = "", **fields: object) -> subprocess.CompletedProcess[str]:
+        told = told or json.dumps({**self.fields(event), **fields})
         words = [self.command, "hook", self.host, EVENTS[self.host].get(event, event)]
         return subprocess.run(
             words,

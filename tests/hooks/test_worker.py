@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended
-from tests.hooks.agents import HOSTS, Agent, answer, wait_for
+from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
@@ -130,6 +133,59 @@ def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
     assert queue.take(name)
     work(agent)
     assert len(memories()) == 1, "one kill costs nothing"
+
+
+@contextmanager
+def unreadable(agent: Agent) -> Iterator[None]:
+    """What the agent wrote is there, and nobody can read it."""
+    if agent.host == "opencode":
+        holder = sqlite3.connect(agent.database, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        yield
+        holder.close()
+        return
+    aside = agent.transcript.rename(agent.transcript.with_suffix(".aside"))
+    agent.transcript.symlink_to(agent.transcript.name)
+    yield
+    aside.rename(agent.transcript)
+
+
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_what_cannot_be_read_now_is_not_taken_for_learned_and_keeps_nobody_waiting(
+    agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent
+) -> None:
+    """X5: the last turn of a session has no other behind it."""
+    turn(agent, layout, RULE)
+    other = make_agent("claude" if agent.host != "claude" else "codex", session="zzzz-0000")
+    turn(other, layout, OTHER)
+    with unreadable(agent):
+        work(agent)
+        assert len(memories()) == 1 and "PostgreSQL" in said_in(layout), "the one behind it in the queue"
+        assert any("cannot be read now" in str(event.get("reason")) for event in events(layout))
+    work(agent)
+    assert len(memories()) == 2 and WorkQueue(layout).is_empty()
+
+
+def test_what_can_never_be_read_is_passed_over_in_the_end(agent: Agent, layout: Layout) -> None:
+    turn(agent, layout, RULE)
+    with unreadable(agent):
+        for _ in range(MAX_TRIES):
+            work(agent)
+            assert not WorkQueue(layout).is_empty()
+        work(agent)
+    assert WorkQueue(layout).is_empty()
+    assert any("too often" in str(event.get("reason")) for event in events(layout))
+
+
+def test_a_failure_that_passes_does_not_forget_the_tries_before_it(layout: Layout) -> None:
+    queue = WorkQueue(layout)
+    queue.add("s")
+    for _ in range(MAX_TRIES - 1):
+        assert queue.take("s")
+    for _ in range(5):
+        assert queue.take("s"), "a try that is given back does not count"
+        queue.give_back("s")
+    assert queue.take("s") and not queue.take("s") and queue.is_empty()
 
 
 def test_it_outlives_the_host_and_holds_nothing_of_it_open(
@@ -434,3 +490,24 @@ def test_an_instruction_file_that_leads_out_of_the_project_says_nothing(
     turn(agent, layout, "From now on always run make check before you commit, please.")
     work(agent)
     assert len(memories()) == 1
+
+
+def test_where_a_daily_log_is_kept_the_worker_adds_to_it_and_the_next_day_makes_memories(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """K3, K4: whatever agent is attended to."""
+    Path(layout.home).mkdir(exist_ok=True)
+    Path(layout.user_settings).write_text(json.dumps({"dailyLog": True}))
+    assert "logs/YYYY/MM/YYYY-MM-DD.md" in context(agent.start())
+    turn(agent, layout, RULE)
+    work(agent)
+    [log] = (Path(layout.default_memory) / "logs").rglob("*.md")
+    assert "mock" in log.read_text() and memories() == []
+    assert "logs/" in message(agent.prompt("Go on."))
+    yesterday = datetime.now().astimezone() - timedelta(days=1)
+    earlier = log.parent.parent.parent / f"{yesterday:%Y/%m/%Y-%m-%d}.md"
+    earlier.parent.mkdir(parents=True, exist_ok=True)
+    log.rename(earlier)
+    turn(agent, layout, "Thanks, that is all.", at=time.time() + 1)
+    work(agent)
+    assert len(memories()) == 1 and "mock" in memories()[0]

@@ -45,6 +45,7 @@ VALUES: dict[str, dict[str, str]] = {
     "chat/day.md": {"day": "Monday, 2026-11-16"},
     "chat/folder.md": {"folder": "/work/app"},
     "chat/interrupted.md": {},
+    "chat/project_command.md": {"name": "review", "text": "> Review the last commit."},
     "chat/pasted.md": {"name": "[pasted text 1: 40 lines]", "text": "A log."},
     "chat/system.md": {},
     "command/answer.md": {"system": "Be brief.", "conversation": HELLO, "schema": '{"type": "object"}'},
@@ -95,7 +96,26 @@ VALUES: dict[str, dict[str, str]] = {
     "hooks/compact.md": {"notes": "# Session Title\nDatabase tests"},
     "hooks/guard_block.md": GUARDED,
     "hooks/guard_warn.md": GUARDED,
+    "hooks/guard_unjudged.md": {
+        "file": GUARDED["file"],
+        "guard": GUARDED["guard"],
+        "reason": "it is too long to be read",
+    },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
+    "extract/log.md": {
+        "new_messages": "4",
+        "log": f"{HOME}/memory/logs/YYYY/MM/YYYY-MM-DD.md",
+        "manifest": "(none yet)",
+        "bash": BASH,
+    },
+    "behaviour/how_to_log.md": {},
+    "dream/log.md": {"lines": "logs/2026/11/2026-11-14.md:\n- 14:05 [feedback] Never push with --force."},
+    "magic_doc/update.md": {
+        "path": "/work/app/docs/billing.md",
+        "title": "How billing works",
+        "instruction": "> Short. One line for each decision.",
+        "conversation": "The user said:\n> We use PostgreSQL 17.\n\nThe assistant called Edit /work/app/db.py",
+    },
     "session_memory/oversized.md": {
         "total": "13,400",
         "total_tokens": "12,000",
@@ -108,6 +128,15 @@ VALUES: dict[str, dict[str, str]] = {
         "total_tokens": "12,000",
         "reminders": "",
     },
+    "subagent/came_with.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/definition.md": {"name": "reviewer", "text": "You review code."},
+    "subagent/local.md": {"name": "reviewer"},
+    "subagent/project.md": {"name": "reviewer"},
+    "subagent/snapshot.md": {"folder": "/work/app/.memdir/agent-memory-snapshots/reviewer", "day": "2026-11-16"},
+    "subagent/system.md": {},
+    "subagent/task.md": {"task": "Review the last commit."},
+    "subagent/tool.md": {"agents": "- reviewer: reviews a change before it is committed"},
+    "subagent/user.md": {"name": "reviewer"},
 }
 
 TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values)

@@ -42,6 +42,7 @@ WORDS = {
     "forget": ("spare",),
     "share": ("loader", "--set", "team.enabled=true"),
     "unshare": ("loader", "--set", "team.enabled=true"),
+    "purge": ("--source", "monday"),
     "move": ("loader", "--scope", "user", "--dry-run"),
     "attach": ("--dry-run", "claude"),
     "guard add": ("spare", "warn", "shell(rm)"),
@@ -55,6 +56,9 @@ WORDS = {
     "import": ("exported",),
     "completion": ("bash",),
     "chat": ("-p", "the loader"),
+    "agents show": ("loader",),
+    "agents snapshot": ("loader",),
+    "agents take": ("loader",),
     "hub serve": ("--check",),
     "hub admin": ("teams",),
     "config get": ("recall.selector",),
@@ -120,6 +124,9 @@ def test_no_command_runs_what_a_project_names(
     monkeypatch.setenv("EDITOR", "true")
     assert memdir("remember", "A spare memory", "--type", "feedback", cwd=planted.tree).code == 0
     open_memory(planted.tree).transcript("monday").append_message(Message("user", (Text("The loader?"),)))
+    (tmp_path / "home/agents").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "home/agents/loader.md").write_text("---\nmemory: local\n---\nYou load.\n", encoding="utf-8")
+    assert memdir("remember", "A page loads", "--scope", "agent-local:loader", cwd=planted.tree).code == 0
     for name in command_places():
         words = [str(tmp_path / word) if word == "exported" else word for word in WORDS.get(name, ())]
         ran = memdir(*name.split(), *words, cwd=planted.tree)

@@ -133,6 +133,15 @@ class Agent:
         """Where a plugin of ours takes the place of hooks; "" where there are hooks."""
         return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
 
+    def at(self, path: str) -> Agent:
+        """The same agent, with its settings where one of its files lies."""
+        home = os.path.dirname(os.path.dirname(path) if path.endswith(".js") else path)
+        hooks, servers = (
+            os.path.join(home, os.path.basename(file)) if file else "" for file in (self.hooks_file, self.servers_file)
+        )
+        is_same = os.path.splitext(path)[0] == os.path.splitext(servers)[0]  # opencode.json, opencode.jsonc
+        return replace(self, home=home, hooks_file=hooks, servers_file=path if is_same else servers)
+
     def plugin(self, program: str) -> str:
         text = shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
         return text.replace("GUARDED = false", "GUARDED = true") if self.is_guarded else text
@@ -198,6 +207,15 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
         return {agent.name: agent for agent in found}
     tools = {agent.name: (*agent.events, *_OF_TOOLS.get(agent.name, ())) for agent in found}
     return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
+
+
+def is_our_server(server: dict[str, object]) -> bool:
+    """Whether an entry by our name starts memdir, with whatever options: a user may have given that name to something
+    else."""
+    command, args = server.get("command"), server.get("args")
+    program, *words = command if isinstance(command, list) and command else [command]
+    words += args if isinstance(args, list) else []
+    return os.path.basename(str(program)).startswith(NAME) and "mcp" in words
 
 
 def is_our_plugin(text: str | None) -> bool:

@@ -273,8 +273,8 @@ def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
     if not memory.settings.enabled or not (options.past or _is_asking(options)):
         return
     past: Any = import_module("memdir.hooks.past_sessions").PastSessions.of(memory)  # surfaces do not import each other
-    who = "the built-in model, here" if memory.settings.model_provider == "auto" else memory.settings.model_provider
-    told = f"{past.estimate}, by {who}"
+    who = past.learners(memory)
+    told = f"{past.estimate}, by {who}" if who else past.estimate
     if (past.refs or past.notes) and (options.past or context.ask(f"Learn from {told}? [y/N] ")):
         past.learn(memory)
         context.note(f"learning from {told}, in the background")

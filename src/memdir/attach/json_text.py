@@ -1,16 +1,18 @@
 """Edits a settings file of somebody else's as text: comments, order, spaces and what we do not know stay as they are.
 
 JSON as the hosts read it: comments and a comma before a closing bracket are understood, and told, since some hosts
-ignore a file that has them.
+ignore a file that has them. Of a name that stands twice the last holds; the others are kept under names of their own,
+and nothing is put into such a file, since hosts may differ there.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 from memdir.errors import BadMemoryFile
@@ -21,6 +23,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LINE_END = re.compile(r"[ \t\r]*\n")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_AGAIN = "\0"  # behind a name that stands once more further on
 Path = tuple[str | int, ...]
 
 
@@ -32,8 +35,8 @@ class JsonNode:
     end: int = 0
     key_start: int = -1  # of a member: where its key begins
     value: Any = None
-    children: dict[str | int, JsonNode] = field(default_factory=dict)
     bracket: str = ""
+    known: dict[str | int, JsonNode] | None = None  # its children, once they were looked for
 
     @property
     def begin(self) -> int:
@@ -47,7 +50,9 @@ class JsonText:
         self.text, self.name = text, name
         self.has_comments = self.has_trailing_comma = False
         self._comment_ends: set[int] = set()  # of those that go on to the end of their line
+        self.twice = ""  # what stands more than once, and in which line
         self._at = 0
+        self._is_plain = _is_plain(text)  # then only what is asked for is read piece by piece
         self._skip()
         if self._at == len(text):
             self.root = JsonNode(self._at, self._at, value=None)
@@ -73,7 +78,8 @@ class JsonText:
 
         def put(parent: Any) -> None:
             for part in path:
-                parent = parent.setdefault(part, {})
+                parent[part] = copy(parent.get(part, {}))
+                parent = parent[part]
             parent[key] = value
 
         for at in range(len(path)):
@@ -84,7 +90,7 @@ class JsonText:
                 text = self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
                 return self._meant(text, (), put)
         parent = self._container(path, "{")
-        if key in parent.children:
+        if key in self._children(parent):
             return self.with_value([*path, key], value)
         text = self._appended(parent, f"{json.dumps(key)}: ", value)
         return self._meant(text, (), put)
@@ -110,8 +116,8 @@ class JsonText:
         parent, node = self._node(path[:-1]), self._node(path)
         if parent is None or node is None:
             return self
-        children = list(parent.children.values())
-        at = children.index(node)
+        children = list(self._children(parent).values())
+        at = next(place for place, child in enumerate(children) if child is node)
         start, end = self._back_over_space(node.begin), node.end
         cut = [(start, end)]
         after = self._comma_after(node)
@@ -137,17 +143,31 @@ class JsonText:
             text = text[:first] + text[last:]
         return self._meant(text, path[:-1], lambda parent: parent.__delitem__(path[-1]))
 
-    def paths(self, is_wanted: Callable[[Path, Any], bool]) -> list[Path]:
-        """The paths at which something wanted stands, the last first, so that cutting one moves no other."""
-        return [path for path, node in reversed(list(_walk((), self.root))) if is_wanted(path, node.value)]
+    def paths(self, is_wanted: Callable[[Path, Any], bool], under: str = "") -> list[Path]:
+        """The paths at which something wanted stands, the last first, so that cutting one moves no other; of all, or of
+        what stands under a name, each time that it does."""
+        found = reversed(list(self._walk((), self.root, under)))
+        return [path for path, node in found if is_wanted(path, node.value)]
+
+    def _walk(self, path: Path, node: JsonNode, under: str = "") -> Iterator[tuple[Path, JsonNode]]:
+        yield path, node
+        for key, child in self._children(node).items():
+            if not under or plain_name(key) == under:
+                yield from self._walk((*path, key), child)
 
     # Reading
 
     def _node(self, path: Sequence[str | int]) -> JsonNode | None:
         node: JsonNode | None = self.root
         for part in path:
-            node = node.children.get(part) if node else None
+            node = self._children(node).get(part) if node else None
         return node
+
+    def _children(self, node: JsonNode) -> dict[str | int, JsonNode]:
+        if node.known is None and node.bracket:
+            self._at = node.start
+            self._read_children(node, 0)
+        return node.known or {}
 
     def _container(self, path: Sequence[str | int], bracket: str) -> JsonNode:
         node = self._node(path)
@@ -162,9 +182,14 @@ class JsonText:
             raise self._fault("it is nested too deeply")
         node = JsonNode(self._at)
         sign = self.text[self._at : self._at + 1]
-        if sign in ("{", "["):
-            node.bracket = sign
-            self._read_children(node, "}" if sign == "{" else "]", depth)
+        node.bracket = sign if sign in ("{", "[") else ""
+        if self._is_plain:
+            try:
+                node.value, self._at = _PLAIN.raw_decode(self.text, self._at)
+            except RecursionError:  # from further down in the program than before
+                raise self._fault("it is nested too deeply") from None
+        elif node.bracket:
+            self._read_children(node, depth)
         else:
             found = _STRING.match(self.text, self._at) or _SCALAR.match(self.text, self._at)
             if not found:
@@ -174,30 +199,44 @@ class JsonText:
         node.end = self._at
         return node
 
-    def _read_children(self, node: JsonNode, closing: str, depth: int) -> None:
+    def _read_children(self, node: JsonNode, depth: int) -> None:
+        closing = "}" if node.bracket == "{" else "]"
+        found: list[tuple[str | int, JsonNode]] = []
         self._at += 1
         self._skip()
         while self.text[self._at : self._at + 1] != closing:
-            key: str | int = len(node.children)
+            key: str | int = len(found)
             key_start = -1
             if closing == "}":
-                found = _STRING.match(self.text, self._at)
-                if not found:
+                name = _STRING.match(self.text, self._at)
+                if not name:
                     raise self._fault("a name is missing")
-                key, key_start, self._at = self._scalar(found.group()), self._at, found.end()
+                key, key_start, self._at = self._scalar(name.group()), self._at, name.end()
                 self._skip()
                 self._expect(":")
             child = self._read(depth + 1)
             child.key_start = key_start
-            node.children[key] = child
+            found.append((key, child))
             self._skip()
             if self.text[self._at : self._at + 1] == closing:
                 break
             self._expect(",")
             self.has_trailing_comma |= self.text[self._at : self._at + 1] == closing
         self._at += 1
-        values = {key: child.value for key, child in node.children.items()}
+        node.known = self._named(found)
+        values = {key: child.value for key, child in node.known.items()}
         node.value = values if closing == "}" else list(values.values())
+
+    def _named(self, found: Sequence[tuple[str | int, JsonNode]]) -> dict[str | int, JsonNode]:
+        """Children by their names, in their order."""
+        times = Counter(key for key, _ in found)
+        named: dict[str | int, JsonNode] = {}
+        for key, child in found:
+            times[key] -= 1
+            if times[key]:
+                self.twice = self.twice or f"{key!r} stands twice, once in line {self._line(child.begin)}"
+            named[f"{key}{_AGAIN}{times[key]}" if times[key] else key] = child
+        return named
 
     def _scalar(self, text: str) -> Any:
         try:
@@ -225,29 +264,41 @@ class JsonText:
                 self._comment_ends.add(len(self.text[: self._at].rstrip(" \t\r")))
 
     def _fault(self, what: str) -> BadMemoryFile:
-        line = self.text.count("\n", 0, self._at) + 1
-        return BadMemoryFile(f"{self.name} is no JSON: {what} in line {line}", remedy="Repair it, then try again")
+        told = f"{self.name} is no JSON: {what} in line {self._line(self._at)}"
+        return BadMemoryFile(told, remedy="Repair it, then try again")
+
+    def _line(self, place: int) -> int:
+        return self.text.count("\n", 0, place) + 1
 
     # Writing
 
     def _meant(self, text: str, path: Sequence[str | int], change: Callable[[Any], object]) -> JsonText:
         """The text after an edit, if it says what was meant, and nothing else changed: a file has more forms than one
         thinks of, and what a host does not see is no hook."""
-        meant = parent = deepcopy(self.value)
+        meant = parent = copy(self.value)
         for part in path:
+            parent[part] = copy(parent[part])
             parent = parent[part]
         change(parent)
         try:
             after = JsonText(text, self.name)
-        except BadMemoryFile:
-            after = self
-        if after.value != meant:
+            is_meant = bool(after.value == meant)
+        except (BadMemoryFile, RecursionError):
+            is_meant = False
+        if not is_meant:
             told = f"{self.name}: {'.'.join(map(str, path)) or 'the whole'} cannot be changed without harm to the rest"
             raise BadMemoryFile(told, remedy="Write each entry on lines of its own, then try again")
         return after
 
+    def require_once(self) -> None:
+        """Not to be written into: what says two things by one name."""
+        if self.twice:
+            told = f"{self.name}: {self.twice}, and programs differ in which they take"
+            raise BadMemoryFile(told, remedy="Make one of the two, then try again")
+
     def _appended(self, parent: JsonNode, label: str, value: object) -> str:
-        children = list(parent.children.values())
+        self.require_once()
+        children = list(self._children(parent).values())
         closing = parent.end - 1
         if not children:
             outer = self._indent_of(parent.start)
@@ -307,7 +358,29 @@ def _nested(keys: Sequence[str], value: object) -> object:
     return value
 
 
-def _walk(path: Path, node: JsonNode) -> Iterator[tuple[Path, JsonNode]]:
-    yield path, node
-    for key, child in node.children.items():
-        yield from _walk((*path, key), child)
+def plain_name(key: str | int) -> str:
+    """A name as it stands in the text, also where it does so twice."""
+    return str(key).partition(_AGAIN)[0]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(name)
+
+
+_PLAIN = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is JSON and no more than that."""
+    try:
+        _PLAIN.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

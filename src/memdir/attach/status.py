@@ -6,15 +6,15 @@ import json
 import os
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, is_our_plugin, our_places, program_of
+from memdir.attach.agents import NAME, Agent, all_agents, is_our_plugin, is_our_server, our_places, program_of
+from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import is_our_server, read_settings_text, trust_prefix
+from memdir.attach.settings_edit import read_settings_text
 from memdir.disk.programs import find_program
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
@@ -217,8 +217,7 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
     text = read_settings_text(agent.servers_file) or ""
-    untrusted = [event for event, at in places.items() if f'{trust_prefix(agent, event)}{at}:0"' not in text]
-    if untrusted:
+    if not all(is_trusted(agent, text, event, at) for event, at in places.items()):
         found.problems.append(
             "Codex does not trust the hooks yet, so it skips them: start `codex` and trust them in /hooks"
         )
@@ -241,10 +240,7 @@ def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> Non
     if text is None:
         return
     if agent.servers_file.endswith(".toml"):
-        try:
-            servers = tomllib.loads(text).get(agent.servers_key, {})
-        except tomllib.TOMLDecodeError as error:
-            raise BadMemoryFile(f"{agent.servers_file} is no TOML: {error}") from None
+        servers = parsed_toml(text, agent.servers_file).get(agent.servers_key, {})
     else:
         servers = JsonText(text, agent.servers_file).get(agent.servers_key) or {}
     server = servers.get(NAME) if isinstance(servers, dict) else None

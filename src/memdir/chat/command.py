@@ -42,7 +42,7 @@ class Chat:
             metavar="WHAT",
             action="append",
             default=[],
-            help="may be done unasked: edits (in the project), commands (any), or one command line",
+            help="may be done unasked: edits (in the project), commands (any), agents (the project's), or a command",
         )
         parser.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
         parser.add_argument("--resume", metavar="SESSION", nargs="?", const="", help="go on with one; without: choose")

@@ -7,9 +7,10 @@ a session killed anywhere goes on where it stood. What fails at a provider is to
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -30,12 +31,14 @@ from memdir.agent import (
     run_fork,
 )
 from memdir.chat.assembly import Assembly
-from memdir.chat.permissions import READING, Ask, Permissions, allowed_beforehand
 from memdir.errors import MemdirError, ModelError
 from memdir.events import tell
 from memdir.guard.held import held_guards
-from memdir.model import Usage
+from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
+from memdir.model import RetryingModel, Usage
 from memdir.prompts.compose import load_prompt
+from memdir.subagents.agent_tool import AgentTool, Lent
+from memdir.subagents.definitions import find_definitions
 from memdir.transcript import Message, assistant, user
 
 if TYPE_CHECKING:
@@ -44,13 +47,15 @@ if TYPE_CHECKING:
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
     from memdir.transcript import Conversation, ToolUse
-    from memdir.types import AgentRun, Gate
+    from memdir.types import AgentRun, DocUpdate, Gate
 
 MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, and the person says whether it goes on
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
 RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
-Name = Literal["text", "tool", "result", "recalled", "saved", "failed", "notice", "compacted", "reply"]
+_MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
+MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
+Name = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
 
 
 @dataclass(frozen=True)
@@ -104,18 +109,25 @@ class ChatHost:
         self.saved: list[str] = []  # what was written behind the conversation, newest last
         self._ask, self._listen = ask, listen
         self._abort = Abort()
-        self._model: Model | None = None
+        self._asking = asyncio.Lock()  # one question at a time, whoever asks
+        self._model: asyncio.Task[Model] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._answered: Request | None = None
+        self._has_hinted = False
         self._open(self.options.session_id or new_session_id(memory.clock()))
 
     def _open(self, session_id: str) -> None:
         is_learning = self.options.is_learning
-        self.session: Session = self.memory.session(session_id, on_saved=self._on_saved, is_learning=is_learning)
+        self.session: Session = self.memory.session(
+            session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=is_learning
+        )
         self.assembly = Assembly(self.memory, self.session)
         context = ToolContext(self.memory.layout.work_tree, self.session.files)
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
-        self.tools = Toolbox((*tools, CommandTool(), *self.options.tools), context)
+        tools += [CommandTool(), *self.options.tools]
+        lent = Lent(self.memory, self.session, tuple(tools), self.model, self._gate_of, self._show, self._spend)
+        self.agents = AgentTool(lent, find_definitions(self.memory.layout, self.memory.environment))
+        self.tools = Toolbox((*tools, self.agents) if self.agents.definitions.agents else tools, context)
         self._answered = None
 
     async def __aenter__(self) -> ChatHost:
@@ -138,10 +150,14 @@ class ChatHost:
         return self.session.conversation
 
     async def model(self) -> Model:
-        """Who answers. Loading an SDK takes seconds, and the person goes on typing."""
-        if self._model is None:
-            self._model = await asyncio.to_thread(self.memory.model)
-        return self._model
+        """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
+        if self._model is None or (self._model.done() and self._model.exception()):
+            self._model = asyncio.create_task(asyncio.to_thread(self.memory.model))
+        model = await asyncio.shield(self._model)
+        return replace(model, on_pause=self._waits) if isinstance(model, RetryingModel) else model
+
+    def _waits(self, error: ModelError, seconds: float) -> None:
+        self._emit("notice", text=f"{error.message.rstrip('.')}. Trying again in {max(1, round(seconds))} s.")
 
     @property
     def is_waiting(self) -> bool:
@@ -218,7 +234,7 @@ class ChatHost:
                 broken.append(error)
                 self._abort.set("the disk refused")
                 return
-            self._show(kept[-1])
+            self._show("", "", kept[-1])
 
         model = await self.model()
         request = self.assembly.request(self.tools.specs, self.conversation.messages)
@@ -231,7 +247,7 @@ class ChatHost:
         )
         if broken:
             raise broken[0]
-        self.usage += run.usage
+        self._spend(run.usage)
         if kept:
             self._answered = request
             reply = next((message for message in kept if message.role == "assistant"), kept[0])
@@ -242,13 +258,28 @@ class ChatHost:
         self._pieces.append(piece)
         self._emit("text", text=piece)
 
-    def _show(self, message: Message) -> None:
-        if message.role == "assistant":
+    def _show(self, agent: str, run: str, message: Message) -> None:
+        """Tell of a message; of one of a sub-agent only the tools that it uses."""
+        of_agent, run = ({"agent": agent}, f"{run}/") if agent else ({}, "")
+        if message.role == "assistant" and not agent:
             self._emit("reply", text=message.text, is_final=not message.tool_uses)
         for use in message.tool_uses:
-            self._emit("tool", id=use.id, tool=use.name, input=dict(use.input))
+            self._emit("tool", id=f"{run}{use.id}", tool=use.name, input=dict(use.input), **of_agent)
         for result in message.tool_results:
-            self._emit("result", id=result.tool_use_id, content=result.content, is_error=result.is_error)
+            told = {"content": result.content, "is_error": result.is_error, **of_agent}
+            self._emit("result", id=f"{run}{result.tool_use_id}", **told)
+            self._hint("" if agent else result.content)
+
+    def _hint(self, content: str) -> None:
+        """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
+        thing."""
+        is_learning = self.session.is_on and self.options.is_learning
+        if is_learning and not (self._has_hinted or self.memory.settings.magic_docs) and _MAGIC_DOC.match(content):
+            self._has_hinted = True
+            self._emit("notice", text=MAGIC_DOC_HINT)
+
+    def _spend(self, usage: Usage) -> None:
+        self.usage += usage
 
     def _done(self, run: AgentRun, spent: Usage) -> TurnEnd:
         if run.stop_reason in ("max_tokens", "refusal"):
@@ -353,20 +384,37 @@ class ChatHost:
     def gate(self) -> Permissions:
         """Judges what the agent wants to do, as things stand now."""
         memory, layout = self.memory, self.memory.layout
-        is_on = self.session.is_on
+        roots = [store.root for store in memory.learning_stores()] if self.session.is_on else [memory.place.root]
+        readable = [layout.session_folder(self.session.id), layout.session(self.session.id)]
+        return self._permissions(roots, lambda: self.tools.context, self._ask, readable)
+
+    def _gate_of(self, agent: str, memories: Sequence[str], context: ToolContext) -> Permissions:
+        """The same for a sub-agent, whose memory lies elsewhere: the person is told who asks."""
+        ask = self._ask
+
+        async def asked(question: Permission) -> Answer:
+            return await ask(replace(question, title=f"{agent}: {question.title}")) if ask else "no"
+
+        return self._permissions(memories, lambda: context, asked if ask else None)
+
+    def _permissions(
+        self,
+        memories: Sequence[str],
+        context: Callable[[], ToolContext],
+        ask: Ask | None,
+        readable: Sequence[str] = (),
+    ) -> Permissions:
+        memory, layout, is_on = self.memory, self.memory.layout, self.session.is_on
         why_not = "" if self.options.is_learning else "nothing is kept of this conversation (--no-learning)"
-        roots = [store.root for store in memory.learning_stores()] if is_on else [memory.place.root]
         return Permissions(
-            layout.work_tree,
-            roots,
-            [layout.session_folder(self.session.id), layout.session(self.session.id)],
-            lambda: self.tools.context,
-            self._ask,
+            *(layout.work_tree, memories, readable, context, ask),
             AllowedCommands(layout.allowed if memory.settings.enabled else ""),
             guards=lambda: held_guards(memory) if memory.settings.enabled else (),
-            free=frozenset(tool.spec.name for tool in self.options.tools),
+            free=frozenset(tool.spec.name for tool in (*self.options.tools, self.agents)),
+            guest_of=self.agents.guest_of,
             keeps_nothing=why_not if is_on else "memory is off",
             session=self._allowed,
+            in_turn=self._asking,
         )
 
     # Telling
@@ -374,6 +422,9 @@ class ChatHost:
     def _on_saved(self, files: Sequence[str]) -> None:
         self.saved += files
         self._emit("saved", files=list(files))
+
+    def _on_updated(self, update: DocUpdate) -> None:
+        self._emit("updated", file=update.path, diff=update.diff)
 
     def _emit(self, name: Name, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))

@@ -1,15 +1,23 @@
-"""Commands that are Markdown files: the user's own below `commands/` in memdir's home, and those that came with the
+"""Commands that are Markdown files: the person's own below `commands/` in memdir's home, and those that came with the
 project below `.memdir/commands/`. `/name words` sends the text to the model, `$ARGUMENTS` in it standing for the words.
-It is material of a file and not the person speaking: nothing is learned from it as theirs (X12)."""
+It is material of a file and not the person speaking: nothing is learned from it as theirs (X12). A project's is sent as
+a quotation, after the person has seen it; it has no name that another command has (L3).
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import read_beginning, read_plain, reason_of
+from memdir.disk.safe_path import has_link_below
+from memdir.errors import MemdirError
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.door import quoted
 from memdir.text.printable import one_line
 from memdir.transcript import Message, user
 
@@ -17,7 +25,11 @@ if TYPE_CHECKING:
     from memdir.layout import Layout
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
+MAX_PROJECT_BYTES = 8_000  # of one that came with a project: it is read before it is sent
+HEAD_BYTES = 2_000  # in which a description stands
 MAX_COMMANDS = 200
+_NAME = re.compile(r"[^\W_][\w-]{0,39}")
+_PROJECT_NAME = re.compile(_NAME.pattern, re.ASCII)  # no letter that only looks like another one
 
 
 @dataclass(frozen=True)
@@ -25,33 +37,60 @@ class OwnCommand:
     """One such file."""
 
     name: str
-    told: str  # what it does, in a line
-    text: str
+    path: str
+    is_project: bool  # whether it came with the project
 
-    def message(self, arguments: str) -> Message:
+    @property
+    def told(self) -> str:
+        """What it does, in a line; where it is from stands before what it says of itself."""
+        try:
+            head = read_beginning(self.path, max_bytes=HEAD_BYTES, follow=not self.is_project)
+        except OSError as error:
+            head = f"({reason_of(error)})".encode()
+        described, body = _parted(head)
+        first = described or next((line for line in body.splitlines() if line.strip()), "")
+        return ("from the project: " if self.is_project else "") + one_line(first)[:100]
+
+    def text(self, arguments: str) -> str:
+        """What it stands for."""
+        limit = MAX_PROJECT_BYTES if self.is_project else MAX_BYTES
+        try:
+            data = read_plain(self.path, max_bytes=limit, follow=not self.is_project)
+        except OSError as error:
+            raise MemdirError(f"/{self.name} cannot be read: {reason_of(error)}", remedy=self.path) from None
+        return _parted(data)[1].strip().replace("$ARGUMENTS", arguments)
+
+    def message(self, text: str) -> Message:
         """What the model is told behind the person's words."""
-        text = self.text.replace("$ARGUMENTS", arguments)
-        return user(load_prompt("chat/command.md").render(name=self.name, text=text).strip(), is_meta=True)
+        prompt = load_prompt("chat/project_command.md" if self.is_project else "chat/command.md")
+        told = prompt.render(name=self.name, text=quoted(text) if self.is_project else text)
+        return user(told.strip(), is_meta=True)
 
 
-def own_commands(layout: Layout) -> dict[str, OwnCommand]:
-    """All that there are, by name; the user's own go before the project's."""
-    found: dict[str, OwnCommand] = {}
-    for folder, whose in ((layout.commands, ""), (layout.project_commands, "from the project")):
-        if os.path.islink(folder) or not os.path.isdir(folder):
-            continue
-        for file in sorted(os.listdir(folder))[:MAX_COMMANDS]:
-            name, ending = os.path.splitext(file)
-            data = read_if_plain(os.path.join(folder, file), MAX_BYTES) if ending == ".md" else None
-            if data is not None and name.replace("-", "").replace("_", "").isalnum():
-                found.setdefault(name, _parsed(name, data.decode("utf-8", "replace"), whose))
-    return found
+def own_commands(layout: Layout, taken: Collection[str]) -> dict[str, OwnCommand]:
+    """All that there are, by name: those of the person, whatever they are called, and those of the project whose names
+    are neither theirs nor taken."""
+    own = {name: OwnCommand(name, path, is_project=False) for name, path in _files(layout.commands, _NAME)}
+    known = {name.casefold() for name in (*own, *taken)}
+    for name, path in _files(layout.project_commands, _PROJECT_NAME):
+        if name.casefold() not in known and not has_link_below(layout.work_tree, path):
+            own[name] = OwnCommand(name, path, is_project=True)
+    return own
 
 
-def _parsed(name: str, text: str, whose: str) -> OwnCommand:
+def _files(folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    try:
+        with os.scandir(folder) as found:
+            files = sorted(entry.name for entry in itertools.islice(found, 10 * MAX_COMMANDS))
+    except OSError:
+        return
+    named = [file.removesuffix(".md") for file in files if file.endswith(".md")]
+    yield from ((name, os.path.join(folder, f"{name}.md")) for name in filter(names.fullmatch, named[:MAX_COMMANDS]))
+
+
+def _parted(data: bytes) -> tuple[str, str]:
+    """What the frontmatter describes it as, if it has one, and the text behind it."""
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     head, fence, body = text.removeprefix("---\n").partition("\n---\n") if text.startswith("---\n") else ("", "", text)
-    if not fence:
-        body = text
-    fields = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
-    told = fields.get("description", "").strip(" \"'") or next((line for line in body.splitlines() if line.strip()), "")
-    return OwnCommand(name, one_line(f"{told} ({whose})" if whose else told)[:100], body.strip())
+    fields = dict(line.split(":", 1) for line in head.splitlines() if fence and ":" in line)
+    return fields.get("description", "").strip(" \"'"), body if fence or not head else text

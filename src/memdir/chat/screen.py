@@ -5,31 +5,49 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.console import Console, RenderableType
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from memdir.text.printable import one_line, printable
 
+if TYPE_CHECKING:
+    from memdir.types import DreamReport
+
 MAX_LINE = 200  # characters of one tool's line
 MAX_OPENED_LINES = 300  # of one tool's output, when it is opened
-_MARKS = {True: ("✗", "red"), False: ("✓", "green")}
+_MARKS = {True: ("✗ ", "red"), False: ("✓ ", "green")}
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class _LeftHeading(Heading):
+    """A heading where a text begins, at every level."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console, options
+        yield self.text
+
+
+class _ReplyText(Markdown):
+    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
 
 
 class Screen:
     """Renders to text with escapes of our own; `write` puts it above the prompt."""
 
-    def __init__(self, *, is_coloured: bool = True) -> None:
-        self._is_coloured = is_coloured
+    def __init__(self, write: Callable[[str], None] | None = None, *, is_coloured: bool = True) -> None:
+        self._write, self._is_coloured = write or (lambda text: print(text, end="")), is_coloured
 
-    def show(self, *parts: RenderableType) -> None:
-        """Print these as one finished block."""
+    def show(self, *parts: RenderableType, is_tight: bool = True) -> None:
+        """Print these as one finished block, without empty lines around it but for one below where it is not tight."""
         width = shutil.get_terminal_size().columns
         out = io.StringIO()
         console = Console(
@@ -37,36 +55,44 @@ class Screen:
         )
         for part in parts:
             console.print(part)
-        lines = out.getvalue().rstrip("\n").split("\n")
-        print("\n".join(line.rstrip(" ") for line in lines), flush=True)
+        lines = [line.rstrip(" ") for line in out.getvalue().split("\n")]
+        seen = [at for at, line in enumerate(lines) if _ESCAPE.sub("", line).strip()] or [0]
+        self._write("\n".join([*lines[seen[0] : seen[-1] + 1], "" if is_tight else "\n"]))
 
     def reply(self, block: str) -> None:
         """A block of what the model says."""
-        self.show(Markdown(printable(block), code_theme="ansi_dark"))
-        print(flush=True)
+        self.show(_ReplyText(printable(block), code_theme="ansi_dark", hyperlinks=False), is_tight=False)
 
     def notice(self, text: str, *, style: str = "dim") -> None:
         self.show(Text(printable(text), style=style))
 
+    def dreamt(self, report: DreamReport) -> None:
+        """What a dream changed, and what it asks."""
+        count, asked = len({draft.key for draft in report.written}), len(report.questions)
+        told = f"{count} files changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        self.notice(f"Dreamt: {told}" + (f"  {asked} questions: /review" if asked else ""), style="green")
+
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
-        self.show(told, *(Text(f"  {printable(line)}", style="dim") for line in (remedy, hint) if line))
+        self.show(told, *(_indented(line, "dim") for line in (remedy, hint) if line))
 
     def tool(self, number: int, line: str, content: str, *, is_error: bool) -> None:
-        """One line for a call of a tool; `/open` shows the rest."""
-        mark, colour = _MARKS[is_error]
-        lines = content.count("\n") + 1
-        told = one_line(content)[:80] if is_error or lines == 1 else f"{lines} lines"
-        self.show(
-            Text.assemble((f"{mark} ", colour), (line, ""), (f"  {told}", "dim"), (f"  /open {number}", "dim cyan"))
-        )
+        """One line for a call of a tool, however narrow the terminal is; `/open` shows the rest."""
+        count, opens = content.count("\n") + 1, Text(f"  /open {number}", style="dim cyan")
+        result = one_line(content) if is_error or count == 1 else f"{count} lines"
+        is_said = not is_error and line.startswith(("Edit ", "Write "))  # by the line itself
+        told = Text("" if is_said else f"  {result}", style="dim")
+        call, room = Text.assemble(_MARKS[is_error], line), shutil.get_terminal_size().columns - opens.cell_len
+        call.truncate(max(room - told.cell_len, room * 2 // 3), overflow="ellipsis")
+        told.truncate(max(room - call.cell_len, 0), overflow="ellipsis")
+        self.show(call + told + opens)
 
-    def opened(self, line: str, content: str) -> None:
-        """All that a tool told."""
+    def opened(self, line: str, content: str, *, most: int = MAX_OPENED_LINES) -> None:
+        """A text of somebody's, all of it or its first lines, below a line of ours."""
         lines = printable(content).split("\n")
-        more = len(lines) - MAX_OPENED_LINES
-        body = lines[:MAX_OPENED_LINES] + ([f"… {more} more lines"] if more > 0 else [])
-        self.show(Text(line, style="bold"), *(Text(f"  {one}", style="dim") for one in body))
+        more = len(lines) - most
+        body = lines[:most] + ([f"… {more} more lines"] if more > 0 else [])
+        self.show(Text(printable(line), style="bold"), *(_indented(one, "dim") for one in body))
 
     def diff(self, text: str) -> None:
         """A unified diff in colour."""
@@ -74,7 +100,7 @@ class Screen:
         self.show(*(Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines))
 
     def command(self, text: str) -> None:
-        self.show(*(Text(f"  $ {line}", style="bold") for line in printable(text).split("\n")))
+        self.show(*(_indented(f"$ {line}", "bold") for line in printable(text).split("\n")))
 
     def table(self, rows: Iterable[Sequence[str]], *, headers: Sequence[str] = ()) -> None:
         table = Table(*headers, box=None, pad_edge=False, show_header=bool(headers), header_style="dim")
@@ -88,6 +114,8 @@ class Screen:
             self.notice(f"recalled {_names(fields['files'])}  (F3 shows)")
         elif name == "saved":
             self.notice(f"Memory saved: {_names(fields['files'])}  (F4 diff · F5 undo)", style="green")
+        elif name == "updated":
+            self.notice(f"Doc updated: {_names([fields['file']])}  (F4 diff · F5 undo)", style="green")
         elif name == "failed":
             hint = "Nothing is lost: /retry tries again." if fields["can_retry"] else ""
             self.failed(fields["message"], fields["remedy"], hint)
@@ -106,6 +134,11 @@ class Screen:
             named = near if not near.startswith("..") else f"…/{os.path.basename(named)}"
         told = one_line(f"{name} {named}")
         return told if len(told) <= MAX_LINE else f"{told[:MAX_LINE]}…"
+
+
+def _indented(text: str, style: str) -> Padding:
+    """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
+    return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
 
 
 def _names(files: Sequence[str]) -> str:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles
-from memdir.chat.own_commands import own_commands
-from memdir.chat.permissions import diff_of
+from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
+from memdir.guard.permissions import diff_of
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
     from memdir import Commit
     from memdir.chat.terminal import ChatTerminal
+    from memdir.types import Answer, OpenQuestion
 
 # Those that need not wait for the turn that goes on.
 _BESIDE = (
-    *("help", "remember", "forget", "memory", "dream", "btw", "agents", "budget"),
+    *("help", "remember", "forget", "memory", "dream", "review", "btw", "agents", "budget"),
     *("tasks", "recalled", "open", "diff", "undo", "exit"),
 )
 _OTHER_NAMES = {"quit": "exit", "?": "help", "side": "btw", "continue": "resume"}
+_REVIEWED: dict[Answer | Literal[""], str] = {
+    "same": "the same: make one of them",
+    "replace": "the newer one replaces the older",
+    "keep": "keep both",
+    "never": "keep both, and never ask again",
+    "": "later",
+}
 SHOWN_LINES = 12  # of a recalled memory
 
 
@@ -30,29 +39,44 @@ class Slash:
     """The commands of one chat."""
 
     def __init__(self, chat: ChatTerminal) -> None:
-        self._chat = chat
+        self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
         self.tasks: list[BackgroundTask] = []  # what a command left running behind the conversation
+        self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
 
     def listed(self) -> list[tuple[str, str]]:
-        """Every command with what it does, the person's own behind ours."""
-        own = {name: (method.__doc__ or "").split("\n")[0] for name, method in _commands().items()}
-        theirs = own_commands(self._chat.memory.layout)
-        return [*own.items(), *((name, one.told) for name, one in theirs.items() if name not in own)]
+        """Every command with what it does, the person's own behind ours, or in its place where both have one name."""
+        ours = {name: (method.__doc__ or "").split("\n")[0] for name, method in _commands().items()}
+        return list((ours | {name: one.told for name, one in self._own().items()}).items())
+
+    def _own(self) -> dict[str, OwnCommand]:
+        return own_commands(self._memory.layout, (*_commands(), *_OTHER_NAMES))
 
     def is_beside(self, text: str) -> bool:
-        return text.startswith("/") and _named(text)[0] in _BESIDE
+        name = _named(text)[0]
+        return text.startswith("/") and _OTHER_NAMES.get(name, name) in _BESIDE and name not in self._own()
 
     async def run(self, text: str) -> None:
-        """One command, as it was typed."""
+        """One command, as it was typed. A file of the person's own goes before a command of ours."""
         name, words = _named(text)
-        method = _commands().get(name)
-        if method is not None:
+        own = self._own().get(name)
+        method = _commands().get(_OTHER_NAMES.get(name, name))
+        if own is not None:
+            await self._send(own, text, own.text(words))
+        elif method is not None:
             await method(self, words)
-            return
-        theirs = own_commands(self._chat.memory.layout).get(name)
-        if theirs is None:
+        else:
             raise MemoryNotFound(f"there is no command /{name}", remedy="/help lists what there is")
-        await self._chat.say(text, about=[theirs.message(words)])
+
+    async def _send(self, own: OwnCommand, typed: str, text: str) -> None:
+        """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""
+        if own.is_project and text not in self._agreed:
+            self._screen.opened(
+                f"/{own.name} came with the project. You did not write it. It says:", text, most=len(text)
+            )
+            if await self._chat.choose("Send this text of the project?", ["yes", "no"]) != 0:
+                return
+            self._agreed.add(text)
+        await self._chat.say(typed, about=[own.message(text)])
 
     # Ours
 
@@ -64,33 +88,30 @@ class Slash:
             ("@ and Tab", "a file of the project"),
             ("Ctrl-C", "stop the turn; twice: leave"),
         )
-        self._chat.screen.table([*((f"/{name}", told) for name, told in self.listed()), ("", ""), *keys])
+        self._screen.table([*((f"/{name}", told) for name, told in self.listed()), ("", ""), *keys])
 
     async def do_remember(self, words: str) -> None:
         """keep something: /remember TEXT"""
-        added = await asyncio.to_thread(self._chat.memory.add, words)
+        added = await asyncio.to_thread(self._memory.add, words)
         verb = "Remembered" if added.is_new else "Known already"
-        self._chat.screen.notice(f"{verb}: {added.memory.key}  (F5 takes it back)", style="green")
+        self._screen.notice(f"{verb}: {added.memory.key}  (F5 takes it back)", style="green")
 
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME"""
-        memory = self._chat.memory
         try:
-            key = await asyncio.to_thread(memory.forget, words)
+            key = await asyncio.to_thread(self._memory.forget, words)
         except MemoryNotFound:
-            key = await asyncio.to_thread(lambda: memory.forget(words, scope="user"))
-        self._chat.screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
+            key = await asyncio.to_thread(self._memory.forget, words, scope="user")
+        self._screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
 
     async def do_memory(self, words: str) -> None:
         """browse memories: /memory, /memory show|edit NAME, /memory on|off"""
         what, _, name = words.partition(" ")
         if what in ("on", "off"):
-            is_on = await self._chat.host.toggle_memory(is_on=what == "on")
-            self._chat.screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
-        elif what == "edit":
-            await self._program("edit", name)
-        elif what == "show":
-            await self._program("show", name)
+            is_on = await self._host.toggle_memory(is_on=what == "on")
+            self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
+        elif what in ("edit", "show"):
+            await self._program(what, name)
         else:
             await self._program("list", "--scope", "all")
 
@@ -100,70 +121,90 @@ class Slash:
         shown = BackgroundTask("dreaming", task.progress, task.kill)
         self.tasks.append(shown)
         try:
-            outcome = await self._chat.host.session.dream(task, confirm=self._is_confirmed)
+            outcome = await self._host.session.dream(task, confirm=self._is_confirmed)
         finally:
             self.tasks.remove(shown)
         if isinstance(outcome, NotDreamt):
-            self._chat.screen.notice(f"No dream: {outcome.reason}", style="yellow")
+            self._screen.notice(f"No dream: {outcome.reason}", style="yellow")
         else:
-            self._chat.screen.notice(
-                f"Dreamt: {len(outcome.written)} files changed  (F4 diff · F5 undo)", style="green"
-            )
+            self._screen.dreamt(outcome)
 
     async def _is_confirmed(self, report: DreamReport) -> bool:
         for draft in report.written:
-            self._chat.screen.diff(diff_of(draft.key, draft.before, draft.after))
+            self._screen.diff(diff_of(draft.key, draft.before, draft.after))
         return await self._chat.choose("Write this?", ["yes", "no"]) == 0
+
+    async def do_review(self, _: str) -> None:
+        """answer what dreams ask: whether two memories say the same, or one replaces the other"""
+        left = set[str]()
+        while waiting := [one for one in await asyncio.to_thread(self._questions) if one[1].id not in left]:
+            scope, one = waiting[0]  # and read again each time: an answer may end other questions
+            left.add(one.id)
+            for title, key in (("older", one.older), ("newer", one.newer)):
+                topic = (await asyncio.to_thread(self._memory.get, key, scope=scope)).topic
+                self._screen.opened(f"{title}: {key}", f"{topic.name}: {topic.description}\n{topic.body.strip()}")
+            self._screen.notice(f"because: {one.evidence}")
+            asked = "Do these say the same?" if one.kind == "same" else "Does the newer one replace the older?"
+            at = await self._chat.choose(f"{asked}  {len(waiting)} to answer, Esc leaves", list(_REVIEWED.values()))
+            if at is None:
+                return
+            if answer := list(_REVIEWED)[at]:
+                files = await asyncio.to_thread(self._memory.answer, one.id, answer, scope=scope)
+                self._screen.notice(f"One memory now: {files[0]}  (F5 takes it back)" if files else "Both stay.")
+        self._screen.notice("No more questions." if left else "No questions.")
+
+    def _questions(self) -> list[tuple[str, OpenQuestion]]:
+        return [(scope, one) for scope in ("project", "user") for one in self._memory.questions(scope=scope)]
 
     async def do_clear(self, _: str) -> None:
         """begin a new conversation; memories stay"""
-        await self._chat.host.clear()
-        self._chat.screen.notice("A new conversation. The old one is written down: /resume goes back to it.")
+        await self._host.clear()
+        self._screen.notice("A new conversation. The old one is written down: /resume goes back to it.")
 
     async def do_compact(self, words: str) -> None:
         """put a summary in the place of the conversation: /compact [what to keep]"""
-        await self._chat.host.compact(words)
+        await self._host.compact(words)
 
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
         from memdir.transcript.session_list import find_session
 
-        chat = self._chat
-        known = [one.ref for one in await asyncio.to_thread(chat.memory.sessions)] if words else []
-        session_id = find_session(known, words).id if words else await chat.choose_session()
+        known = [one.ref for one in await asyncio.to_thread(self._memory.sessions)] if words else []
+        session_id = find_session(known, words).id if words else await self._chat.choose_session()
         if session_id:
-            await chat.host.resume(session_id)
-            chat.show_last()
+            await self._host.resume(session_id)
+            self._chat.show_last()
 
     async def do_retry(self, _: str) -> None:
         """ask again for an answer that did not come"""
-        if self._chat.host.is_waiting:
-            await self._chat.turn(self._chat.host.retry())
+        if self._host.is_waiting:
+            await self._chat.turn(self._host.retry())
         else:
-            self._chat.screen.notice("Everything is answered.")
+            self._screen.notice("Everything is answered.")
 
     async def do_btw(self, words: str) -> None:
         """a side question that leaves no trace in the conversation: /btw QUESTION"""
-        screen = self._chat.screen
-        answer = await self._chat.host.aside(words) if words else ""
-        screen.notice("beside the conversation:", style="dim italic")
-        screen.reply(answer or "(no answer)")
+        answer = await self._host.aside(words) if words else ""
+        self._screen.notice("beside the conversation:", style="dim italic")
+        self._screen.reply(answer or "(no answer)")
 
     async def do_agents(self, _: str) -> None:
         """show the sub-agents that there are"""
-        own = [tool.spec for tool in self._chat.host.options.tools]
-        if own:
-            self._chat.screen.table([(spec.name, spec.description) for spec in own])
+        found = self._host.agents.definitions
+        if found.agents:
+            self._screen.table([(one.name, one.origin, one.description) for one in found.agents.values()])
         else:
-            self._chat.screen.notice("There are no sub-agents here.")
+            self._screen.notice(
+                "There are no sub-agents here: a Markdown file in `agents/` of memdir's home defines one."
+            )
+        for path, reason in found.left_out:
+            self._screen.notice(f"{path} is left out: {reason}", style="yellow")
 
     async def do_budget(self, _: str) -> None:
         """show what background work used, and this conversation"""
-        usage = self._chat.host.usage
-        cached = f"{usage.hit_percent:.0f} % of it from the cache"
-        self._chat.screen.notice(
-            f"This conversation: {usage.prompt:,} tokens in, {cached}; {usage.output:,} out.", style=""
-        )
+        usage = self._host.usage
+        spent = f"{usage.prompt:,} tokens in, {usage.hit_percent:.0f} % of it from the cache; {usage.output:,} out"
+        self._screen.notice(f"This conversation: {spent}.", style="")
         await self._program("budget", "--days", "7")
 
     async def do_tasks(self, _: str) -> None:
@@ -173,32 +214,25 @@ class Slash:
         chat = self._chat
 
         def lines() -> Sequence[tuple[str, str]]:
-            told = [("", f"  {at}  {_in_words(task)}") for at, task in enumerate(self._all_tasks(), 1)]
+            told = [("", f"  {at}  {_in_words(task)}") for at, task in enumerate(chat.tasks, 1)]
             head = "Background work: a digit stops it, Esc closes" if told else "Nothing runs in the background (Esc)"
             return [("class:ask", head), *told]
 
-        def pick(at: int) -> None:
-            running = self._all_tasks()
-            if at <= len(running):
-                running[at - 1].stop()
+        def pick(at: int | None) -> None:
+            if at is None:
+                chat.panel = None
+            elif at <= len(chat.tasks):
+                chat.tasks[at - 1].stop()
 
-        def close() -> None:
-            chat.panel = None
-
-        is_open = chat.panel is not None
-        chat.panel = None if is_open else Panel(lines, pick, close)
-
-    def _all_tasks(self) -> list[BackgroundTask]:
-        return [*self._chat.host.session.tasks, *self.tasks]
+        chat.panel = Panel(lines, pick) if chat.panel is None else None
 
     async def do_recalled(self, _: str) -> None:
         """show what was recalled for the last message"""
-        chat = self._chat
-        if not chat.host.recalled:
-            chat.screen.notice("Nothing was recalled for the last message.")
-        for path in chat.host.recalled:
+        if not self._host.recalled:
+            self._screen.notice("Nothing was recalled for the last message.")
+        for path in self._host.recalled:
             text = DiskFiles().read(path).decode("utf-8", "replace")
-            chat.screen.opened(path, "\n".join(text.split("\n")[:SHOWN_LINES]))
+            self._screen.opened(path, "\n".join(text.split("\n")[:SHOWN_LINES]))
 
     async def do_open(self, words: str) -> None:
         """show all that a tool told: /open [NUMBER]"""
@@ -206,28 +240,27 @@ class Slash:
         at = int(words) if words.isdecimal() else len(calls)
         if not 0 < at <= len(calls):
             raise MemoryNotFound(f"there is no call {words or 'yet'}", remedy="The number stands behind each call")
-        self._chat.screen.opened(*calls[at - 1])
+        self._screen.opened(*calls[at - 1])
 
     async def do_diff(self, _: str) -> None:
         """show the last change of memories"""
         scope, commit = await asyncio.to_thread(self._last_change)
-        store = self._chat.memory.store_for(scope)
-        self._chat.screen.notice(f"{commit.subject} ({scope})", style="bold")
-        self._chat.screen.diff(await asyncio.to_thread(store.history.patch, commit))
+        store = self._memory.store_for(scope)
+        self._screen.notice(f"{commit.subject} ({scope})", style="bold")
+        self._screen.diff(await asyncio.to_thread(store.history.patch, commit))
 
     async def do_undo(self, _: str) -> None:
         """take back the last change of memories"""
         scope, _commit = await asyncio.to_thread(self._last_change)
-        undone = await asyncio.to_thread(lambda: self._chat.memory.undo(scope=scope))
-        self._chat.screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
+        undone = await asyncio.to_thread(self._memory.undo, scope=scope)
+        self._screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
 
     def _last_change(self) -> tuple[str, Commit]:
-        """The newest change of the project's memories or of the person's own."""
-        memory = self._chat.memory
-        memory.require_enabled()
+        """The newest change of the project's memories, of the person's own or of magic docs."""
+        self._memory.require_enabled()
         found = []
-        for scope in ("project", "user"):
-            store = memory.store_for(scope)
+        for scope in ("docs", "project", "user"):
+            store = self._memory.store_for(scope)
             store.record_outside_changes()
             found += [(commit.time, scope, commit) for commit in store.history.log(limit=1)]
         if not found:
@@ -243,18 +276,11 @@ class Slash:
         """A command of the command line, as it is, in this terminal."""
         from prompt_toolkit.application import run_in_terminal
 
-        memory = self._chat.memory
-        places = ("--project", memory.layout.work_tree, "--home", memory.environment.home)
-        program = (sys.executable, "-m", "memdir.cli.entry", *(word for word in words if word), *places)
-
-        def run() -> None:
-            import subprocess
-
-            subprocess.run(program, check=False)
-
         if not words[-1]:
             raise MemdirError(f"/memory {words[0]} needs the name of a memory", remedy="/memory lists them")
-        await run_in_terminal(run, in_executor=True)
+        places = ("--project", self._memory.layout.work_tree, "--home", self._memory.environment.home)
+        program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
+        await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)
 
 
 def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
@@ -263,14 +289,10 @@ def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
 
 def _named(text: str) -> tuple[str, str]:
     name, _, words = text[1:].partition(" ")
-    return _OTHER_NAMES.get(name, name), words.strip()
+    return name, words.strip()
 
 
 def _in_words(task: BackgroundTask) -> str:
-    progress = task.progress
-    parts = [task.name, task.phase, f"turn {progress.turns}" if progress.turns else ""]
-    parts += [
-        f"{len(progress.files)} files" if progress.files else "",
-        f"“{progress.words[-60:]}”" if progress.words else "",
-    ]
-    return " · ".join(filter(None, parts))
+    turns, files, words = task.progress.turns, len(task.progress.files), task.progress.words[-60:]
+    parts = (f"turn {turns}" if turns else "", f"{files} files" if files else "", f"“{words}”" if words else "")
+    return " · ".join(filter(None, (task.name, task.phase, *parts)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
@@ -27,13 +28,14 @@ from prompt_toolkit.utils import get_cwidth
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
+from memdir.text.printable import printable
 
 if TYPE_CHECKING:
     from memdir.agent import BackgroundTask
     from memdir.chat.host import ChatEvent, ChatHost, TurnEnd
-    from memdir.chat.permissions import Answer, Permission
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
+    from memdir.guard.permissions import Answer, Permission
     from memdir.memdir import MemDir
     from memdir.transcript import Message
 
@@ -42,11 +44,11 @@ LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in 
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
+SILENT_SECONDS = 3.0  # of a provider, until that is shown
 TICK_SECONDS = 0.5
 AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
-_STYLE = Style.from_dict(
-    {"bottom-toolbar": "noreverse fg:ansibrightblack", "live": "fg:ansibrightblack", "ask": "bold"}
-)
+_GREY = "noreverse fg:ansibrightblack"
+_STYLE = Style.from_dict({"bottom-toolbar": _GREY, "live": _GREY, "ask": "bold"})
 _ANSWERS: dict[Answer, str] = {
     "once": "yes, once",
     "session": "yes, for this session",
@@ -57,11 +59,10 @@ _ANSWERS: dict[Answer, str] = {
 
 @dataclass(frozen=True)
 class Panel:
-    """What is asked or shown between the scrollback and the prompt, and what digits do there. Esc closes it."""
+    """What is asked or shown between the scrollback and the prompt, and what a digit does there; None is Esc."""
 
     lines: Callable[[], Sequence[tuple[str, str]]]
-    pick: Callable[[int], None]
-    close: Callable[[], None]
+    pick: Callable[[int | None], None]
 
 
 def converse(memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> int:
@@ -81,9 +82,11 @@ class ChatTerminal:
         self.panel: Panel | None = None
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
-        self._began = self._last_typed = self._asked_to_leave = 0.0
+        self._began = self._last_heard = self._last_typed = self._asked_to_leave = 0.0
+        self._unprinted: list[str] = []
+        self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
-        self._pastes: dict[str, str] = {}
+        self._pastes: dict[str, str] = {}  # kept until the end: what was sent once can be called back and sent again
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_ready = self._is_leaving = self._is_busy = False
@@ -162,7 +165,7 @@ class ChatTerminal:
         from memdir.chat.screen import Screen
         from memdir.chat.slash import Slash
 
-        self.screen = Screen(is_coloured=self.memory.environment.colour is not False)
+        self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
         await self._choose_model()
         session_id = await asyncio.to_thread(session_of, self.memory, self.options)
         if self.options.resume == "" and not session_id:
@@ -174,10 +177,15 @@ class ChatTerminal:
         self._is_ready = True
         self._greet()
         self._start(self._tick())
+        self._start(self._warm_up())
         while True:  # one after the other; one that breaks is told, and the next one comes
             turn = asyncio.ensure_future(self._do(await self._entered.get()))
             await asyncio.wait({turn})
             self._ended(turn)
+
+    async def _warm_up(self) -> None:
+        with contextlib.suppress(MemdirError):  # told when somebody says something
+            await self.host.model()
 
     async def _choose_model(self) -> None:
         from memdir.chat.first_run import keep_choice, model_offers
@@ -185,9 +193,8 @@ class ChatTerminal:
         found = await asyncio.to_thread(model_offers, self.memory)
         if not found:
             return
-        at = await self.choose(
-            "Which model may answer here, and learn and dream behind it?", [one.told for one in found]
-        )
+        asked = "Which model may answer here, and learn and dream behind it?"
+        at = await self.choose(asked, [one.told for one in found])
         if at is None:
             return  # asked again another time; until then the built-in model answers
         path = await asyncio.to_thread(keep_choice, self.memory, found[at])
@@ -201,9 +208,8 @@ class ChatTerminal:
         went_on = f" · {count} messages so far" if count else ""
         self.screen.notice(f"memdir chat · {self.memory.model_name}{went_on} · /help", style="bold")
         if self.memory.model_name == "builtin":
-            self.screen.notice(
-                f"This is {who_serves(self.memory.settings, self.memory.environment)}: no LLM, it looks things up."
-            )
+            who = who_serves(self.memory.settings, self.memory.environment)
+            self.screen.notice(f"This is {who}: no LLM, it looks things up.")
         if not self.memory.settings.enabled:
             self.screen.notice(f"Memory is off: {self.memory.settings.off_because}.")
         self.show_last()
@@ -229,14 +235,15 @@ class ChatTerminal:
             task.cancel()
         await self.host.close()
         if self.memory.settings.enabled and self.host.conversation.messages:
-            self.screen.notice(
-                f"memdir chat --resume {self.host.session.id.partition('-')[0]} goes on with this conversation"
-            )
+            name = self.host.session.id.partition("-")[0]
+            self.screen.notice(f"memdir chat --resume {name} goes on with this conversation")
+        await self._printed()
 
     def leave(self) -> None:
         """End the chat."""
         self._is_leaving = True
         if self._session.app.is_running:
+            self._session.app.erase_when_done = True  # no empty prompt is left behind
             self._session.app.exit(exception=EOFError)
 
     # Turns
@@ -250,7 +257,7 @@ class ChatTerminal:
             self._entered.put_nowait(text)
 
     async def _do(self, text: str) -> None:
-        if text.strip().startswith("/"):
+        if text.strip().startswith("/") and "/" not in text.split(maxsplit=1)[0][1:]:  # a path begins a sentence
             await self.commands.run(text.strip())
         else:
             await self.say(text.strip("\n"))
@@ -260,17 +267,14 @@ class ChatTerminal:
         from memdir.prompts.compose import load_prompt
         from memdir.transcript import user
 
-        pasted = [(name, body) for name, body in self._pastes.items() if name in text]
-        told = [
-            user(load_prompt("chat/pasted.md").render(name=name, text=body).strip(), is_meta=True)
-            for name, body in pasted
-        ]
-        self._pastes = {name: body for name, body in self._pastes.items() if name not in text}
+        pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
+        told = [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
         await self.turn(self.host.say(text, about=(*told, *about)))
 
     async def turn(self, work: Coroutine[Any, Any, TurnEnd]) -> None:
         """Run a turn, which can be stopped."""
         self._began, self._is_busy = time.monotonic(), True
+        self._last_heard = self._began
         try:
             end = await work
         finally:
@@ -283,11 +287,13 @@ class ChatTerminal:
 
     def _heard(self, event: ChatEvent) -> None:
         fields: dict[str, Any] = event.fields
+        self._last_heard = time.monotonic()
         if event.name == "text":
             for block in self._blocks.take(fields["text"]):
                 self.screen.reply(block)
         elif event.name == "tool":
-            self._running[fields["id"]] = self.screen.tool_line(fields["tool"], fields["input"])
+            told = " ".join(filter(None, (fields.get("agent"), fields["tool"])))
+            self._running[fields["id"]] = self.screen.tool_line(told, fields["input"])
         elif event.name == "result":
             self.calls.append((self._running.pop(fields["id"], ""), fields["content"]))
             self.screen.tool(len(self.calls), *self.calls[-1], is_error=fields["is_error"])
@@ -312,10 +318,7 @@ class ChatTerminal:
             dream = self.host.session.dream_task
             if dream is not None and dream.report is not None and dream is not told:
                 told = dream
-                count = len({draft.key for draft in dream.report.written})
-                self.screen.notice(
-                    f"Dreamt: {count} files changed  (F4 diff · F5 undo)" if count else "Dreamt: nothing to change"
-                )
+                self.screen.dreamt(dream.report)
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
@@ -327,6 +330,7 @@ class ChatTerminal:
     async def choose(self, title: str, choices: Sequence[str]) -> int | None:
         """Which of the choices a person picks by its digit; None for Esc. What was being typed is put back after it."""
         async with self._asking:
+            await self._printed()  # what is asked about is on the screen
             answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
             buffer, typed_at = self._session.default_buffer, self._last_typed
             document = buffer.document
@@ -334,15 +338,11 @@ class ChatTerminal:
             self._last_typed = typed_at
             lines = [("class:ask", title), *(("", f"  {at}  {one}") for at, one in enumerate(choices, 1))]
 
-            def pick(at: int) -> None:
-                if at <= len(choices) and not answer.done():
-                    answer.set_result(at - 1)
+            def pick(at: int | None) -> None:
+                if (at is None or at <= len(choices)) and not answer.done():
+                    answer.set_result(None if at is None else at - 1)
 
-            def close() -> None:
-                if not answer.done():
-                    answer.set_result(None)
-
-            before, self.panel = self.panel, Panel(lambda: lines, pick, close)
+            before, self.panel = self.panel, Panel(lambda: lines, pick)
             self._redraw()
             try:
                 return await answer
@@ -359,10 +359,14 @@ class ChatTerminal:
         if question.rule:
             self.screen.notice(question.rule, style="red")
         if question.detail:
-            (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
+            is_text = question.use.name == "Agent"
+            screen = self.screen
+            (screen.diff if question.is_diff else screen.notice if is_text else screen.command)(question.detail)
+        if printable(question.detail) != question.detail:
+            self.screen.notice("There are signs in it that cannot be seen. They are left out here.", style="red")
         words = dict(_ANSWERS)
         if question.is_diff:
-            words["session"] = "yes, and all edits in this project until I leave"
+            words["session"] = "yes, all edits here until I leave"
         at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
         return "no" if at is None else question.choices[at]
 
@@ -372,12 +376,28 @@ class ChatTerminal:
         if not found:
             self.screen.notice("There is no conversation here yet.")
             return ""
-        at = await self.choose(
-            "Go on with which conversation?", [f"{one.title}  ({one.messages} messages)" for one in found]
-        )
+        titles = [f"{one.title}  ({one.messages} messages)" for one in found]
+        at = await self.choose("Go on with which conversation?", titles)
         return "" if at is None else found[at].ref.id
 
     # What is drawn
+
+    def _print(self, text: str) -> None:
+        """Put a text above the prompt, soon; what comes meanwhile goes with it."""
+        if not self._unprinted:
+            self._printing = asyncio.ensure_future(run_in_terminal(self._print_all))
+        self._unprinted.append(text)
+
+    async def _printed(self) -> None:
+        while self._unprinted and self._printing:
+            await self._printing
+
+    def _print_all(self) -> None:
+        output = self._session.app.output
+        output.enable_autowrap()
+        output.write_raw("".join(self._unprinted))
+        output.flush()
+        self._unprinted.clear()
 
     def _redraw(self) -> None:
         self._session.app.invalidate()
@@ -387,9 +407,14 @@ class ChatTerminal:
         if self._session.app.is_done:  # what stays in the scrollback is what was typed
             return prompt
         width = self._session.app.output.get_size().columns
-        lines = [("class:live", line) for line in _tail(self._blocks.open, width, LIVE_LINES)]
+        said = printable(self._blocks.open[-LIVE_LINES * width * 2 :])
+        lines = [("class:live", row) for row in _rows(said, width)[-LIVE_LINES:]] if said.strip() else []
         lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
-        lines += [(style, _fitted(text, width)) for style, text in (self.panel.lines() if self.panel else ())]
+        lines += [
+            (style, row)
+            for style, text in (self.panel.lines() if self.panel else ())
+            for row in _rows(printable(text).replace("\n", " "), width)
+        ]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
         return [*above, *prompt]
 
@@ -398,7 +423,10 @@ class ChatTerminal:
         width = self._session.app.output.get_size().columns
         parts = []
         if self._is_busy:
-            parts.append(f"{time.monotonic() - self._began:.0f} s · Ctrl-C stops")
+            now = time.monotonic()
+            is_silent = now - self._last_heard > SILENT_SECONDS and not self._running and self.panel is None
+            silent = f", silent for {now - self._last_heard:.0f} s" if is_silent else ""
+            parts.append(f"{now - self._began:.0f} s{silent} · Ctrl-C stops")
         for task in self.tasks:
             count = len(task.progress.files)
             parts.append(task.name + (f" · {count} file{'s' * (count > 1)}" if count else ""))
@@ -419,7 +447,7 @@ class ChatTerminal:
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
         keys.add(Keys.BracketedPaste, eager=True)(self._pasted)
-        keys.add("escape", filter=in_panel)(lambda _: self.panel.close() if self.panel else None)
+        keys.add("escape", filter=in_panel)(lambda _: self.panel.pick(None) if self.panel else None)
         for digit in "123456789":
             keys.add(digit, filter=in_panel)(self._digit)
         for key, command in {"f1": "/help", "f2": "/tasks", "f3": "/recalled", "f4": "/diff", "f5": "/undo"}.items():
@@ -447,20 +475,19 @@ class ChatTerminal:
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
-        now = time.monotonic()
-        if self._is_ready and self._is_busy:
+        now, is_busy = time.monotonic(), self._is_ready and self._is_busy
+        if is_busy:
             self.host.stop()
-            if self.panel is not None:
-                self.panel.close()
-        elif self.panel is not None:
-            self.panel.close()
-        elif event.current_buffer.text:
+        if self.panel is not None:
+            self.panel.pick(None)
+        elif not is_busy and event.current_buffer.text:
             event.current_buffer.reset()
-        elif now - self._asked_to_leave < LEAVE_SECONDS:
+        elif not is_busy and now - self._asked_to_leave < LEAVE_SECONDS:
             self.leave()
             return
         self._asked_to_leave = now
         self._redraw()
+        asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._redraw)
 
     def _pasted(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
@@ -483,30 +510,19 @@ def _load() -> None:
 
 def _fitted(text: str, width: int) -> str:
     """A line that does not wrap: cut where it is wider than the terminal."""
-    text = " ".join(text.split("\n"))
-    if get_cwidth(text) <= width:
-        return text
-    kept, used = [], 0
+    first, *more = _rows(" ".join(text.split("\n")), width)
+    return f"{first}…" if more else first
+
+
+def _rows(text: str, width: int) -> list[str]:
+    """A text as lines that a terminal of this width does not wrap."""
+    rows, used = [""], 0
     for character in text:
-        used += get_cwidth(character)
-        if used >= width:
-            break
-        kept.append(character)
-    return "".join(kept) + "…"
-
-
-def _tail(text: str, width: int, count: int) -> list[str]:
-    """The last lines of a text as a terminal of this width would wrap it."""
-    from memdir.text.printable import printable
-
-    lines: list[str] = []
-    for line in printable(text[-count * width * 2 :]).split("\n") if text.strip() else ():
-        current, used = "", 0
-        for character in line:
-            wide = get_cwidth(character)
-            if used + wide >= width:
-                lines.append(current)
-                current, used = "", 0
-            current, used = current + character, used + wide
-        lines.append(current)
-    return lines[-count:]
+        wide = get_cwidth(character)
+        if character == "\n" or used + wide >= width:
+            rows.append("")
+            used = 0
+        if character != "\n":
+            rows[-1] += character
+            used += wide
+    return rows

@@ -84,8 +84,11 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(told, remedy=remedy)
 
 
-def add_scope(parser: argparse.ArgumentParser, *, default: str = "project", more: str = "") -> None:
-    scopes = (*(("all",) if more else ()), "project", "user", "team", "agent:NAME", "agent-project:NAME")
+def add_scope(
+    parser: argparse.ArgumentParser, *, default: str = "project", more: str = "", has_docs: bool = False
+) -> None:
+    scopes = (*(("all",) if more else ()), "project", "user", "team", *(("docs",) if has_docs else ()))
+    scopes += ("agent:NAME", "agent-project:NAME")
     told = ", ".join(f"{scope} (default)" if scope == default else scope for scope in scopes)
     text = f"{told} or agent-local:NAME{f'; all: {more}' if more else ''}"
     parser.add_argument("--scope", default=default, metavar="SCOPE", help=text)

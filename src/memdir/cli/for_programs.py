@@ -163,7 +163,7 @@ def _flags(_: Context) -> list[str]:
 
 
 def _scopes(_: Context) -> list[str]:
-    return ["project", "user", "team", "all", "agent:", "agent-project:", "agent-local:"]
+    return ["project", "user", "team", "docs", "all", "agent:", "agent-project:", "agent-local:"]
 
 
 _VALUES: dict[str, Callable[[Context], list[str]]] = {"--scope": _scopes, "--set": _flags, "--expect": _memories}

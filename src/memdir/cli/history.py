@@ -33,7 +33,7 @@ class Log:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
         add_limit(parser)
-        add_scope(parser)
+        add_scope(parser, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history
@@ -109,7 +109,7 @@ class Diff:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("what", metavar="CHANGE|MEMORY", nargs="?", help="an id from `memdir log`, or a file")
-        add_scope(parser)
+        add_scope(parser, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history
@@ -142,12 +142,12 @@ class Undo:
 
     Later changes to other lines stay. An undo is a change too: `memdir undo ID` of an undo brings the change back."""
 
-    EXAMPLES = ("memdir undo", "memdir undo --dry-run", "memdir undo 4f2a91c0")
+    EXAMPLES = ("memdir undo", "memdir undo --dry-run", "memdir undo 4f2a91c0", "memdir undo --scope docs")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("change", metavar="CHANGE", nargs="?", default="", help="an id from `memdir log`")
         parser.add_argument("--dry-run", action="store_true", help="tell what would be taken back and change nothing")
-        add_scope(parser)
+        add_scope(parser, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         undone = context.start().undo(options.change, scope=options.scope, is_dry=options.dry_run)
@@ -174,7 +174,7 @@ class Restore:
         parser.add_argument(
             "--at", metavar="CHANGE", default="", help="as it was after this change (default: before its newest)"
         )
-        add_scope(parser)
+        add_scope(parser, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.undo import require_history, restore
@@ -182,7 +182,8 @@ class Restore:
         store = context.store(for_writing=True)
         require_history(store)
         key = history_key(store, options.memory)
-        source = restore(store, key, options.at)
+        is_doc = options.scope == "docs"
+        source = context.memory.magic_docs().restore(key, options.at) if is_doc else restore(store, key, options.at)
         if options.json:
             return context.print_json({"file": key, "from": source.id})
         context.terminal.line(

@@ -187,10 +187,11 @@ def make_folder(path: str) -> None:
         raise
 
 
-def abandoned_temporaries(folder: str) -> Iterator[str]:
-    """What killed writers left below `folder`. A file that is still being written, by whomever, is not among them."""
+def abandoned_temporaries(folder: str, *, is_deep: bool = True) -> Iterator[str]:
+    """What killed writers left below `folder`, or only in it. A file that is still being written, by whomever, is not
+    among them."""
     for current, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if is_deep and not name.startswith(".")]
         for name in files:
             path = os.path.join(current, name)
             if name.startswith(TEMPORARY_PREFIX) and _is_abandoned(path):

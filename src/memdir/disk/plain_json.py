@@ -22,8 +22,8 @@ def decode(data: bytes) -> object:
     text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n\0")
     try:
         found, end = _scanner()(text, 0)
-    except (ValueError, StopIteration, RecursionError, TypeError):
-        return None
+    except (ValueError, StopIteration, RecursionError, TypeError, SystemError):
+        return None  # SystemError: the scanner has no other while nobody has loaded `json`
     return found if end == len(text) else None
 
 

@@ -1,1 +1,1 @@
-"""Rules that a person has checked before a tool runs: what a call does, which guards hold, the commands (ADR 0062)."""
+"""What a person has a say in before a tool runs: guards that hold (ADR 0062), and what is asked (ADR 0066)."""

@@ -10,6 +10,7 @@ import os
 
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
+from memdir.process import TooLate
 from memdir.version import __version__
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ MAX_SESSIONS = 16  # that were looked for since something changed
 MAX_RULE = 600  # characters of a rule, and of its reason
 SCOPES = ("project", "user")
 _NAME = "guards"
+_UNJUDGED = "hooks/guard_unjudged.md"
 _ANSWERS = {"block": "hooks/guard_block.md", "warn": "hooks/guard_warn.md"}
 
 
@@ -43,6 +45,15 @@ class HeldGuard:
         """As it stands in the file."""
         return f"{self.action} {self.tool}({self.pattern})" if self.pattern else f"{self.action} {self.tool}"
 
+    def unjudged(self, reason: str) -> HeldGuard:
+        """This one, to be answered where nobody can tell whether a call breaches it."""
+        from memdir.prompts.compose import load_prompt
+        from memdir.prompts.door import shown_line
+
+        told = {"file": shown_line(self.key), "guard": shown_line(self.line, room=MAX_RULE)}
+        answer = load_prompt(_UNJUDGED).render(**told, reason=reason).strip()
+        return HeldGuard([*self.fields[:-1], answer])
+
     @property
     def fields(self) -> list[str]:
         return [self.scope, self.key, self.action, self.tool, self.pattern, self.answer]
@@ -54,16 +65,51 @@ def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
     path = os.path.join(memory.place.derived, _NAME)
     kept = decode(read_if_plain(path, MAX_KEPT_BYTES) or b"")
     kept = kept if isinstance(kept, dict) and kept.get("version") == __version__ else {}
-    sessions = [str(one) for one in kept.get("sessions", ())]
-    if kept and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
-        return [HeldGuard(fields) for fields in kept["guards"]]
-    return _found_again(memory, path, [*sessions, session][-MAX_SESSIONS:])
+    sessions = _texts(kept.get("sessions")) or []
+    guards = _read(kept.get("guards"))
+    if guards is not None and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
+        return guards
+    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+    files = {place: _stamp(place) for root, scope in _roots(memory).items() for place in _guarded(memory, scope, root)}
+    known = kept.get("files") if isinstance(kept.get("files"), dict) else None
+    if guards is None or known != files:  # else nothing that carries one has changed, and the history need not be asked
+        guards = _found_again(memory)
+    if os.path.isdir(memory.place.state):
+        told = {"version": __version__, "sessions": [*sessions, session][-MAX_SESSIONS:], "stamps": {**stamps, **files}}
+        _keep(path, encode({**told, "files": files, "guards": [one.fields for one in guards]}))
+    return guards
 
 
 def breached(guards: Sequence[HeldGuard], call: ToolCall) -> list[HeldGuard]:
-    """Those that a call goes against, what refuses it first."""
-    found = [guard for guard in guards if call.breaches(guard.tool, guard.pattern)]
+    """Those that a call goes against, what refuses it first. One that blocks does so as well where the call cannot be
+    judged, or not in time: what nobody looked at must not pass for harmless."""
+    found: list[HeldGuard] = []
+    for at, guard in enumerate(guards):
+        try:
+            if call.breaches(guard.tool, guard.pattern):
+                found.append(guard)
+        except TooLate:
+            found += unjudged(guards[at:], call, "to look at it took too long")
+            break
+        except (OSError, ValueError, RecursionError, MemoryError):
+            found += unjudged([guard], call, "it is too long or has no form that can be looked at")
     return sorted(found, key=lambda guard: guard.action != "block")
+
+
+def unjudged(guards: Sequence[HeldGuard], call: ToolCall, reason: str) -> list[HeldGuard]:
+    """Those that refuse a call which cannot be judged: all that block its tool."""
+    return [guard.unjudged(reason) for guard in guards if guard.action == "block" and call.may_breach(guard.tool)]
+
+
+def _read(rows: object) -> list[HeldGuard] | None:
+    """The guards as they were kept; None, so that they are looked for again, where one row is not as we write it."""
+    fields = [_texts(row) for row in rows] if isinstance(rows, list) else [None]
+    whole = [row for row in fields if row and len(row) == len(HeldGuard.__slots__) and row[2] in _ANSWERS]
+    return [HeldGuard(row) for row in whole] if len(whole) == len(fields) else None
+
+
+def _texts(value: object) -> list[str] | None:
+    return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
 
 
 def forget_kept(memory: MemDir) -> None:
@@ -95,19 +141,13 @@ def _stamp(path: str) -> str:
     return f"{status.st_mtime_ns}.{status.st_size}"
 
 
-def _found_again(memory: MemDir, path: str, sessions: list[str]) -> list[HeldGuard]:
-    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+def _found_again(memory: MemDir) -> list[HeldGuard]:
     guards: list[HeldGuard] = []
-    for root, scope in _roots(memory).items():
-        for key, place in _guarded(memory, scope, root):
-            stamps[place] = _stamp(place)
-            held = _held(memory, scope, key, place)
-            if held is not None and len(guards) < MAX_GUARDS:
-                guards.append(held)
-    if os.path.isdir(memory.place.state):
-        told = {"version": __version__, "sessions": sessions, "stamps": stamps}
-        _keep(path, encode({**told, "guards": [one.fields for one in guards]}))
-    return guards
+    for scope in _roots(memory).values():
+        for key, (guard, topic) in memory.guards(scope).items():
+            answer = _answer(memory, key, guard, topic)
+            guards.append(HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, answer]))
+    return guards[:MAX_GUARDS]
 
 
 def _folders(root: str) -> Iterator[str]:
@@ -116,25 +156,14 @@ def _folders(root: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in names)
 
 
-def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[tuple[str, str]]:
-    """The memories of a scope whose files say something of a guard."""
+def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[str]:
+    """The files of a scope that say something of a guard."""
     from memdir.store.guard import GUARD_FIELD
     from memdir.store.scan import scan
 
     for header in scan(root, limit=None).headers if memory.is_own_place(scope) else ():
         if GUARD_FIELD in header.fields:
-            yield header.key, os.path.join(root, header.key)
-
-
-def _held(memory: MemDir, scope: str, key: str, path: str) -> HeldGuard | None:
-    from memdir.store.scan import MAX_MEMORY_BYTES
-    from memdir.store.topic import Topic
-
-    topic = Topic(read_if_plain(path, MAX_MEMORY_BYTES) or b"")
-    guard = memory.guard_of(topic, key, scope=scope)
-    if guard is None:
-        return None
-    return HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, _answer(memory, key, guard, topic)])
+            yield os.path.join(root, header.key)
 
 
 def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:

@@ -11,15 +11,21 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 4  # of shells in shells
 _ENDS = frozenset(";&|\n()")  # between two commands
-_SPACES = frozenset(" \t\r<>")
+_SPACES = frozenset(" \t\r")
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su"))
-_HEREDOC_RUNNERS = _SHELLS | {"ssh", "source", "."}
-_WORDS_BEFORE = frozenset(("then", "do", "else", "elif", "if", "while", "until", "!", "time"))
+_READERS = frozenset(("eval", "source", "."))  # run what they are given, as shells and ssh do
+_WRITERS = {"echo": " ", "printf": "\n"}  # give their words to what is behind them, so put together
+_BLOCK_ENDS = frozenset(("}", "done", "fi", "esac"))  # what was written within goes on from here
+_WORDS_BEFORE = frozenset(("then", "do", "else", "elif", "if", "while", "until", "!", "coproc"))
 # Programs that run the command behind their own options: where it begins is not known, so it may begin anywhere.
 _RUNNERS = frozenset(("sudo", "doas", "env", "nohup", "nice", "command", "exec", "builtin", "xargs", "timeout")) | {
-    *("ionice", "stdbuf", "setsid", "chronic", "watch", "parallel", "npx")
+    *("ionice", "stdbuf", "setsid", "chronic", "watch", "parallel", "npx", "ssh", "time", "flock", "strace", "chroot"),
+    *("pkexec", "runuser", "unshare", "busybox", "docker", "podman", "kubectl"),
 }
+_TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap"))  # a command in one word
+_UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
 _BEFORE_COMMAND = ("-exec", "-execdir", "-ok", "-okdir", "--exec")
+_TEXT = "text"  # the quotes of a text that has none around it, as a heredoc
 
 
 class ShellCommand:
@@ -34,17 +40,20 @@ class ShellCommand:
         self.starts = frozenset((0, *behind))
 
 
-def commands_in(line: str, depth: int = 0) -> Iterator[ShellCommand]:
+def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCommand]:
     """Each command of a line. Quoted words are one word, so a command that is only mentioned is none; what a shell is
     given as text is a line again."""
-    for words, texts in _LineReader(line).commands():
-        start = 0
-        while start < len(words) and (words[start] in _WORDS_BEFORE or _is_assignment(words[start])):
-            start += 1
-        command = ShellCommand(words[start:])
-        yield command
-        for text in (*texts, *_lines_given(command.words)) if depth < MAX_DEPTH else ():
-            yield from commands_in(text, depth + 1)
+    reader = _LineReader(line, quotes)
+    for words in reader.commands():
+        yield ShellCommand(words)
+        reader.texts += [(text, "") for text in _lines_given(words)]
+    for text, inner_quotes in reader.texts:
+        yield from commands_in(text, depth + 1, inner_quotes) if depth < MAX_DEPTH else (_anywhere(text),)
+
+
+def _anywhere(text: str) -> ShellCommand:
+    """What lies too deep to be read: its words, as behind a program that runs a command which may begin anywhere."""
+    return ShellCommand(["env", *text.translate(_UNQUOTED).split()])
 
 
 def _lines_given(words: list[str]) -> Iterator[str]:
@@ -52,7 +61,7 @@ def _lines_given(words: list[str]) -> Iterator[str]:
     program = _name(words[0]) if words else ""
     if program == "eval":
         yield " ".join(words[1:])
-    if program == "ssh":
+    if program in _TAKE_LINES:
         yield from (word for word in words[1:] if " " in word)
     for shell, option, text in zip(words, words[1:], words[2:], strict=False):
         is_shell = _name(shell) in _SHELLS or (shell[:1] == "-" and program in _SHELLS | _RUNNERS)
@@ -69,131 +78,253 @@ def _is_assignment(word: str) -> bool:
     return bool(sign) and name.isidentifier()
 
 
-class _LineReader:
-    """Reads a line from left to right, once."""
+class _Heredoc:
+    """Lines that a command is given, from the next line on."""
 
-    def __init__(self, line: str) -> None:
+    __slots__ = ("ending", "is_indented", "is_plain", "is_run")
+
+    def __init__(self, ending: str, *, is_indented: bool, is_plain: bool) -> None:
+        self.ending = ending
+        self.is_indented = is_indented
+        self.is_plain = is_plain  # nothing in it is substituted
+        self.is_run: bool | None = None  # by a shell among the commands that it goes through; None until that is known
+
+    def is_end(self, line: str) -> bool:
+        line = line.removesuffix("\r")
+        return (line.lstrip("\t") if self.is_indented else line) == self.ending
+
+
+class _Level:
+    """A line, or the one in a `$(…)` of it: what was read of the command and of the pipe that it stands in."""
+
+    __slots__ = ("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "target", "word", "words")
+
+    def __init__(self, quotes: str = "", *, is_sum: bool = False) -> None:
+        self.quotes = quotes  # within which ones: "" for none
+        self.is_sum = is_sum  # in `((…))`, where `<<` begins nothing
+        self.words: list[str] = []
+        self.word: list[str] | None = None  # of its parts; None between words
+        self.target = ""  # the sign before a word that names where something goes, and is none of the command's
+        self.cases = 0  # open ones: there a `)` stands behind each pattern
+        self.is_run = False  # whether a shell stands in this pipe
+        self.given: list[str] = []  # texts that go through this pipe
+        self.heredocs: list[_Heredoc] = []  # of this pipe
+        self.left: list[str] = []  # texts of earlier ones that nothing here ran: what stands around may
+
+
+class _LineReader:
+    """Reads a line from left to right, once, with all that is nested in it."""
+
+    def __init__(self, line: str, quotes: str = "") -> None:
         self._line = line.replace("\\\r\n", "").replace("\\\n", "")
         self._at = 0
-        self._words: list[str] = []
-        self._word: list[str] | None = None  # of its parts; None between words
-        self._texts: list[str] = []  # what stands in `$(…)`, backquotes, or goes to a shell by <<
-        self._heredocs: list[tuple[str, bool]] = []  # the words that end those which begin in this line
+        self._levels = [_Level(quotes)]
+        self._heredocs: list[_Heredoc] = []  # that begin behind this line
+        self.texts: list[tuple[str, str]] = []  # that are to be read as lines of their own, and within which quotes
 
-    def commands(self) -> Iterator[tuple[list[str], list[str]]]:
+    def commands(self) -> Iterator[list[str]]:
         line = self._line
         while self._at < len(line):
-            sign = line[self._at]
-            if sign in _ENDS or (self._word is None and line.startswith("{ ", self._at)):
-                yield self._ended()
-                self._at += 1
-                if sign == "\n" and self._heredocs:
-                    self._skip_heredocs()
+            level, sign = self._levels[-1], line[self._at]
+            if level.quotes:
+                self._take_quoted(level, sign)
+            elif line.startswith(("<", ">", "&>"), self._at):
+                self._redirect(level)
+            elif sign in _ENDS or (sign == "{" and level.word is None and line[self._at + 1 : self._at + 2] in " \t"):
+                words = self._ended(level)
+                yield words
+                self._end_pipe(level, "" if sign == "\n" and not words else sign)
             elif sign in _SPACES:
-                self._end_word()
+                self._end_word(level)
                 self._at += 1
-                if sign == "<" and line.startswith("<", self._at) and not line.startswith("<<", self._at):
-                    self._begin_heredoc()
-            elif sign == "#" and self._word is None:
+            elif sign == "#" and level.word is None:
                 end = line.find("\n", self._at)
                 self._at = len(line) if end < 0 else end
             else:
-                self._take(sign)
-        yield self._ended()
+                self._take(level, sign)
+        while self._levels:
+            yield self._ended(self._levels[-1])
+            self._close()
 
-    def _take(self, sign: str) -> None:
+    def _take(self, level: _Level, sign: str) -> None:
         """One more part of a word."""
         line, start = self._line, self._at + 1
         if sign == "\\":
-            self._add(line[start : start + 1], start + 1)
+            self._add(level, line[start : start + 1], start + 1)
         elif sign == "'":
             end = line.find("'", start)
-            self._add(line[start:end] if end >= 0 else line[start:], end + 1 if end >= 0 else len(line))
+            self._add(level, line[start:end] if end >= 0 else line[start:], end + 1 if end >= 0 else len(line))
         elif sign == '"':
-            self._double_quoted(start)
+            level.quotes = sign
+            self._add(level, "", start)
         elif sign == "`" or line.startswith("$(", self._at):
-            self._add("", self._substituted(self._at))
-        elif sign == "$" and line[start : start + 1] in ("'", '"'):
+            self._substitute(level, sign)
+        elif line.startswith("$'", self._at):
+            self._take_escaped(level, start + 1)
+        elif sign == "$" and line[start : start + 1] == '"':
             self._at = start
         else:
             end = start
             while end < len(line) and (line[end].isalnum() or line[end] in "-_./=:,+@%^~*"):
                 end += 1
-            self._add(line[self._at : end], end)
+            self._add(level, line[self._at : end], end)
 
-    def _double_quoted(self, at: int) -> None:
-        parts: list[str] = []
-        line = self._line
-        start = at
-        while at < len(line) and line[at] != '"':
-            if line[at] == "\\":
-                parts += [line[start:at], line[at + 1 : at + 2]]
-                at = start = at + 2
-            elif line[at] == "`" or line.startswith("$(", at):
-                parts.append(line[start:at])
-                at = start = self._substituted(at)
-            else:
-                at += 1
-        self._add("".join([*parts, line[start:at]]), at + 1)
+    def _take_escaped(self, level: _Level, at: int) -> None:
+        """The form `$'…'`, in which a quote can be escaped."""
+        line, start = self._line, at
+        while at < len(line) and line[at] != "'":
+            at += 2 if line[at] == "\\" else 1
+        self._add(level, line[start:at].replace("\\n", "\n").replace("\\", ""), at + 1)
 
-    def _substituted(self, at: int) -> int:
-        """Note the text of a substitution that begins there; gives where it ends."""
-        line = self._line
-        if line[at] == "`":
-            end = line.find("`", at + 1)
-            end = len(line) if end < 0 else end
-            self._texts.append(line[at + 1 : end])
-            return end + 1
-        start, deep, at = at + 2, 1, at + 2
-        while at < len(line) and deep:
-            deep += {"(": 1, ")": -1}.get(line[at], 0)
+    def _take_quoted(self, level: _Level, sign: str) -> None:
+        line, start = self._line, self._at + 1
+        if sign == level.quotes:
+            level.quotes = ""
+            self._at = start
+        elif sign == "\\":
+            self._add(level, line[start : start + 1], start + 1)
+        elif sign == "`" or line.startswith("$(", self._at):
+            self._substitute(level, sign)
+        else:
+            end = start
+            while end < len(line) and line[end] not in '"\\`$':
+                end += 1
+            self._add(level, line[self._at : end], end)
+
+    def _substitute(self, level: _Level, sign: str) -> None:
+        """What stands in `$(…)` is read as a level of its own; in backquotes its own need to be escaped."""
+        if sign != "`":
+            self._add(level, "", self._at + 2)
+            self._levels.append(_Level())
+            return
+        line, start, at = self._line, self._at + 1, self._at + 1
+        while at < len(line) and line[at] != "`":
+            at += 2 if line[at] == "\\" else 1
+        self.texts.append((line[start:at].replace("\\`", "`"), ""))
+        self._add(level, "", at + 1)
+
+    def _redirect(self, level: _Level) -> None:
+        """Past a sign that says where something comes from or goes to, with the number before it."""
+        line, start = self._line, self._at
+        if line[start] != "&" and line.startswith("(", start + 1):  # a command as a file
+            self._substitute(level, line[start])
+            return
+        if level.word is not None and "".join(level.word).isdigit():
+            level.word = None
+        self._end_word(level)
+        at = start + 1
+        while at < len(line) and at < start + 3 and line[at] in "<>&|":
             at += 1
-        self._texts.append(line[start : at - 1 if not deep else at])
-        return at
+        level.target = line[start:at]
+        self._at = at
+        if level.target == "<<":
+            level.target = ""
+            if not level.is_sum:
+                self._begin_heredoc(level)
 
-    def _begin_heredoc(self) -> None:
-        line = self._line
-        at = self._at + 1
-        while at < len(line) and line[at] in "- \t":
+    def _begin_heredoc(self, level: _Level) -> None:
+        line, at = self._line, self._at
+        is_indented = line.startswith("-", at)
+        at += is_indented
+        while at < len(line) and line[at] in _SPACES:
             at += 1
         start = at
         while at < len(line) and line[at] not in " \t\r\n;&|<>()":
             at += 1
         ending = line[start:at].replace("'", "").replace('"', "").replace("\\", "")
-        is_run = any(_name(word) in _HEREDOC_RUNNERS for word in self._words)
         if ending:
-            self._heredocs.append((ending, is_run))
+            level.heredocs.append(_Heredoc(ending, is_indented=is_indented, is_plain=ending != line[start:at]))
+            self._heredocs.append(level.heredocs[-1])
         self._at = at
 
-    def _skip_heredocs(self) -> None:
-        """Past the lines that are given to the commands before; those of a shell are commands."""
-        for ending, is_run in self._heredocs:
+    def _read_heredocs(self, level: _Level) -> None:
+        """Past the lines that are given to the commands before."""
+        line = self._line
+        for heredoc in self._heredocs:
             start = at = self._at
-            while at < len(self._line):
-                end = self._line.find("\n", at)
-                end = len(self._line) if end < 0 else end
-                if self._line[at:end].strip() == ending:
-                    break
-                at = end + 1
-            if is_run:
-                self._texts.append(self._line[start:at])
-            end = self._line.find("\n", at)
-            self._at = len(self._line) if end < 0 else end + 1
+            end = line.find("\n", at)
+            while at < len(line) and not heredoc.is_end(line[at : end if end >= 0 else len(line)]):
+                at = end + 1 if end >= 0 else len(line)
+                end = line.find("\n", at)
+            text = line[start:at]
+            self._at = end + 1 if end >= 0 else len(line)
+            if heredoc.is_run:
+                self.texts.append((text, ""))
+                continue
+            (level.given if heredoc.is_run is None else level.left).append(text)
+            if not heredoc.is_plain and ("$(" in text or "`" in text):
+                self.texts.append((text, _TEXT))
         self._heredocs = []
 
-    def _add(self, part: str, at: int) -> None:
-        if self._word is None:
-            self._word = []
-        self._word.append(part)
+    def _add(self, level: _Level, part: str, at: int) -> None:
+        if level.word is None:
+            level.word = []
+        level.word.append(part)
         self._at = at
 
-    def _end_word(self) -> None:
-        if self._word is not None:
-            self._words.append("".join(self._word))
-            self._word = None
+    def _end_word(self, level: _Level) -> None:
+        if level.word is None:
+            return
+        word = "".join(level.word)
+        level.word = None
+        if not level.target:
+            level.words.append(word)
+        elif level.target == "<<<":
+            level.given.append(word)
+        level.target = ""
 
-    def _ended(self) -> tuple[list[str], list[str]]:
-        self._end_word()
-        found = (self._words, self._texts)
-        self._words, self._texts = [], []
-        return found
+    def _ended(self, level: _Level) -> list[str]:
+        """The words of a command that ends here, from its program on."""
+        self._end_word(level)
+        level.target = ""
+        words, start = level.words, 0
+        while start < len(words) and (words[start] in _WORDS_BEFORE or _is_assignment(words[start])):
+            start += 1
+        words = words[start:]
+        level.words = []
+        program = _name(words[0]) if words else ""
+        level.cases += {"case": 1, "esac": -1 if level.cases else 0}.get(program, 0)
+        level.is_run |= program in _READERS or any(_name(word) in _SHELLS or word == "ssh" for word in words)
+        if program in _WRITERS:
+            level.given.append(_WRITERS[program].join(words[1:]))
+        elif program in _BLOCK_ENDS:
+            level.given, level.left = _joined(level.given, level.left), []
+        return words
+
+    def _end_pipe(self, level: _Level, sign: str) -> None:
+        """Past the sign behind a command; where it is no `|`, the commands before have all that they are given."""
+        is_open = sign == "|" and not self._line.startswith("||", self._at)
+        self._at += 2 if self._line.startswith(("||", "&&", "|&"), self._at) else 1
+        if sign == "\n" and self._heredocs:
+            self._read_heredocs(level)
+        if sign == "(":
+            self._levels.append(_Level(is_sum=self._line.startswith("((", self._at - 2)))
+            self._levels[-1].given, level.given = level.given, []
+        elif sign == ")" and not level.cases and len(self._levels) > 1:
+            self._close()
+        elif sign and not is_open:
+            self._settle(level)
+
+    def _settle(self, level: _Level) -> None:
+        """Of the texts in a pipe: a shell in it runs them, else they are left to what stands around."""
+        for heredoc in level.heredocs:
+            heredoc.is_run = level.is_run
+        if level.is_run:
+            self.texts += [(text, "") for text in level.given]
+        else:
+            level.left = _joined(level.left, level.given)
+        level.given, level.heredocs, level.is_run = [], [], False
+
+    def _close(self) -> None:
+        """The end of a level: the one around it gets what is left."""
+        level = self._levels.pop()
+        self._settle(level)
+        if self._levels:
+            self._levels[-1].given = _joined(self._levels[-1].given, level.left)
+
+
+def _joined(one: list[str], other: list[str]) -> list[str]:
+    """Both, in the longer list: each text is moved a few times only, however deep it stood."""
+    short, long = sorted((one, other), key=len)
+    long += short
+    return long

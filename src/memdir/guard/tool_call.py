@@ -1,7 +1,8 @@
 """What a call of a tool does, whichever agent makes it, and whether a guard's pattern fits it (Q1).
 
 A pattern has one sign, `*`, for any run of characters. Nothing here goes back in the text: what is looked at is walked
-once for each word of the pattern, so no pattern and no text can make a call wait (ADR 0062).
+once for each word of the pattern, so no pattern and no text can make a call wait (ADR 0062). What is more than anybody
+can look at in time is TooMuch.
 """
 
 from __future__ import annotations
@@ -26,23 +27,58 @@ _TOOLS = {
 }
 KINDS = {name: kind for kind, names in _TOOLS.items() for name in (kind, *names.split())}
 MAX_TEXT = 65_536  # characters of a command that are read word by word: a program more than a command
-MAX_DEPTH = 12  # of lists in lists: what a tool is given is flat
+MAX_PATHS = 1000  # that a call names: each is looked for on the disk
+MAX_PATH = 4096  # bytes that a system takes for one
 _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("file_path", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename", "paths")
 _WRITTEN = ("content", "new_string", "newstring", "new_str", "new_source", "file_text", "insert_text", "new_text")
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
+class TooMuch(ValueError):
+    """A call gives more than can be looked at in time."""
+
+
+class _ShellText:
+    """What a shell is given, read once for all guards."""
+
+    __slots__ = ("_commands", "plain", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.plain = text.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
+        self._commands: list[ShellCommand] | None = None
+
+    @property
+    def commands(self) -> list[ShellCommand]:
+        if self._commands is None:
+            self._commands = list(commands_in(self.text))
+        return self._commands
+
+
 class ToolCall:
     """One call: the tool's name and what it is given. Paths begin in `cwd`; `root` is the project's folder."""
 
-    __slots__ = ("_given", "cwd", "name", "root")
+    __slots__ = ("_given", "_lines", "_places", "cwd", "name", "root")
 
     def __init__(self, name: str, given: object, *, cwd: str = "", root: str = "") -> None:
         self.name = name.strip().lower()
         self._given = given if isinstance(given, dict) else {"command": given}
         self.cwd = cwd or root
         self.root = root
+        self._lines: list[_ShellText] | None = None
+        self._places: dict[str, tuple[str, ...]] = {}
+
+    def may_breach(self, tool: str) -> bool:
+        """Whether a guard's tool is the one that is called, whatever this is given; so it may be where nobody knows
+        which is called. A patch may come by any tool."""
+        wanted = tool.lower()
+        kind = KINDS.get(wanted)
+        if not self.name:
+            return True
+        if kind is None:
+            return fits(wanted, self.name)
+        return self._kind == kind or (kind in ("write", "text") and self._kind not in ("read", "web"))
 
     def breaches(self, tool: str, pattern: str) -> bool:
         """Whether a guard's tool and pattern fit this call."""
@@ -67,30 +103,41 @@ class ToolCall:
     def _runs(self, pattern: str) -> bool:
         """Whether one of the commands that a shell is given has the words of a pattern."""
         words = pattern.split()
-        for text in self._values(_COMMANDS, is_line=True):
-            if not _may_have(words, text):
+        if self._lines is None:
+            self._lines = [_ShellText(text) for text in self._values(_COMMANDS, is_line=True)]
+        for line in self._lines:
+            if not _may_have(words, line.plain):
                 continue
             # What is too long to be read as a shell does is judged by its words alone.
-            if len(text) > MAX_TEXT or any(_fits_words(words, command) for command in commands_in(text)):
+            if len(line.text) > MAX_TEXT or any(_fits_words(words, command) for command in line.commands):
                 return True
         return False
 
     def _leads(self, pattern: str, path: str) -> bool:
         """Whether a path is one that a pattern names: from the project's folder or any folder in it; from the root of
         the disk where it begins there."""
-        full = os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path)))
         pattern = os.path.expanduser(pattern)
         pattern += "*" if pattern.endswith("/") else ""
-        for place in dict.fromkeys((full, os.path.realpath(full))):
+        for place in self._places_of(path):
             if os.path.isabs(pattern):
                 if fits(pattern, place):
                     return True
                 continue
             roots = (f"{root.rstrip('/')}/" for root in (self.root, os.path.realpath(self.root)) if root)
             inside = next((place.removeprefix(root) for root in roots if place.startswith(root)), place)
-            if any(fits(pattern.removeprefix("./"), tail) for tail in _tails(inside)):
+            if _fits_tail(pattern.removeprefix("./"), inside):
                 return True
         return False
+
+    def _places_of(self, path: str) -> tuple[str, ...]:
+        """Where a path leads, and where that leads by links."""
+        if path not in self._places:
+            if len(self._places) == MAX_PATHS:
+                raise TooMuch
+            full = os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path)))
+            is_real = len(os.fsencode(full)) <= MAX_PATH
+            self._places[path] = (full, os.path.realpath(full)) if is_real else (full,)
+        return self._places[path]
 
     def _named(self) -> Iterator[str]:
         return self._values(_PATHS)
@@ -100,9 +147,8 @@ class ToolCall:
         for text in self._values(("command", "cmd", "patch", "input", "patch_text", "patchtext")):
             if "*** Begin Patch" in text:
                 for line in text.split("\n"):
-                    sign = next((sign for sign in _PATCHED if line.startswith(sign)), "")
-                    if sign:
-                        yield line.removeprefix(sign).strip()
+                    if line.startswith(_PATCHED):
+                        yield line.partition(": ")[2].strip()
 
     def _written(self) -> Iterator[str]:
         """The lines that a call writes into files."""
@@ -153,9 +199,8 @@ def _stands_in(pattern: str, texts: Iterable[str]) -> bool:
     return any(_find_pieces(pieces, text, 0, len(text)) for text in texts)
 
 
-def _may_have(words: Sequence[str], text: str) -> bool:
+def _may_have(words: Sequence[str], plain: str) -> bool:
     """Whether all that a command must have stands in a text at all: most have not, and need no closer look."""
-    plain = text.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
     pieces = (piece for word in words if not _is_option(word) or word.startswith("--") for piece in word.split("*"))
     return all(piece in plain for piece in pieces)
 
@@ -219,25 +264,26 @@ def _has_option(option: str, command: Sequence[str]) -> bool:
     return set(option[1:]) <= given
 
 
-def _tails(path: str) -> Iterator[str]:
-    """A path, and what is left of it behind each of its folders."""
-    path = path.lstrip("/")
-    yield path
-    while "/" in path:
-        path = path.partition("/")[2]
-        yield path
+def _fits_tail(pattern: str, path: str) -> bool:
+    """Whether a path is what a pattern says from one of its folders on. The first that begins so leaves the most to
+    what comes behind a star: no other needs to be tried."""
+    path = f"/{path.lstrip('/')}"
+    first, star, _ = pattern.partition("*")
+    start = path.find(f"/{first}") + 1 if star else len(path) - len(pattern)
+    return start > 0 and path[start - 1] == "/" and fits(pattern, path[start:])
 
 
-def _walk(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def _walk(given: object) -> Iterator[tuple[str, str]]:
     """Every text in what a tool is given, with the name that it stands under."""
-    if isinstance(value, str):
-        yield name, value
-    elif depth < MAX_DEPTH and isinstance(value, dict):
-        for key, one in value.items():
-            yield from _walk(one, str(key), depth + 1)
-    elif depth < MAX_DEPTH and isinstance(value, list):
-        for one in value:
-            yield from _walk(one, name, depth + 1)
+    left: list[tuple[str, object]] = [("", given)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict):
+            left += [(str(key), one) for key, one in reversed(value.items())]
+        elif isinstance(value, list):
+            left += [(name, one) for one in reversed(value)]
 
 
 def _quoted(word: str) -> str:

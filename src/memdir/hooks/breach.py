@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.guard.held import breached
+from memdir.guard.held import breached, unjudged
 from memdir.guard.tool_call import ToolCall
 from memdir.hooks.hook import HookAnswer
 
@@ -23,7 +23,8 @@ def answer_to(memory: MemDir, call: HookCall, guards: Sequence[HeldGuard]) -> Ho
     with its result."""
     given = call.fields.get("tool_input")
     tool = ToolCall(call.text("tool_name"), given, cwd=call.text("cwd"), root=memory.layout.work_tree)
-    found = breached(guards, tool)[:MAX_TOLD]
+    found = breached(guards, tool) if call.is_whole else unjudged(guards, tool, "it is too long to be read")
+    found = found[:MAX_TOLD]
     is_deaf = call.host in _TOLD_AFTER
     if call.event == "tool done":
         found = [guard for guard in found if guard.action == "warn" and is_deaf]

@@ -11,7 +11,7 @@ import os
 import time
 
 from memdir.disk.plain_json import decode, encode
-from memdir.process import open_descriptors
+from memdir.process import TooLate, open_descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,10 +50,12 @@ EVENTS = {
 MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
+LAST_SECONDS = 2.0  # behind them, to say that it was too late
 MAX_TOLD = 5  # files that a line names
 _OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
 _START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
+_UNCHECKED = "memdir: a guard could not be asked about this call of a tool (`memdir doctor`)"
 # This machine chooses: no key that happens to lie in the client's environment is used (R3).
 _FLAGS = {"recall.selector": "local"}
 
@@ -61,13 +63,14 @@ _FLAGS = {"recall.selector": "local"}
 class HookCall:
     """One event of a session, as the host tells it."""
 
-    __slots__ = ("event", "fields", "host", "name")
+    __slots__ = ("event", "fields", "host", "is_whole", "name")
 
-    def __init__(self, host: str, event: str, fields: Mapping[str, object]) -> None:
+    def __init__(self, host: str, event: str, fields: Mapping[str, object], *, is_whole: bool = True) -> None:
         self.host = host
         self.name = event  # as the host calls it
         self.event = EVENTS.get(event, event)
         self.fields = fields
+        self.is_whole = is_whole  # or nobody knows what a tool is given
 
     def text(self, name: str) -> str:
         """A field that is text; empty when it is missing or something else."""
@@ -120,11 +123,33 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     event = EVENTS.get(name, name)
     if host not in (*HOSTS, "auto") or event not in _STEPS:
         return None
-    told = decode(_given())
-    call = HookCall(host, name, told if isinstance(told, dict) else {})
+    call = _call(host, name, _given())
     call.host = _caller(call) if host == "auto" else host
     if not call.is_ours and event not in _OF_ANYBODY:
         return None
+    memory = None
+    text = rendered(call, HookAnswer(message=_UNCHECKED)) if event == "tool" else ""
+    try:
+        memory, text = _answered(call)
+    except TooLate:
+        pass
+    finally:
+        _print(text)
+    return _after(memory, event) if memory is not None and memory.settings.enabled else None
+
+
+def _call(host: str, name: str, data: bytes) -> HookCall:
+    """The event that a host tells of. Of a call of a tool that cannot be read, what stands before the tool's input."""
+    told = decode(data)
+    if isinstance(told, dict):
+        return HookCall(host, name, told)
+    before, found, _ = data.partition(b'"tool_input"')
+    told = decode(before.rstrip().removesuffix(b",") + b"}") if found and EVENTS.get(name) in _OF_ANYBODY else None
+    return HookCall(host, name, told if isinstance(told, dict) else {}, is_whole=False)
+
+
+def _answered(call: HookCall) -> tuple[MemDir, str]:
+    """The memory of the project that a call is about, and what its host gets."""
     from memdir.memdir import open_memory
 
     folder = call.text("cwd")
@@ -134,10 +159,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         from memdir.transcript.attended import note_switch
 
         note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
-    if is_on:
-        _print(rendered(call, _STEPS[event](memory, call)))
-        _after(memory, event)
-    return None
+    return memory, rendered(call, _STEPS[call.event](memory, call)) if is_on else ""
 
 
 def _after(memory: MemDir, event: str) -> None:
@@ -165,12 +187,17 @@ def _caller(call: HookCall) -> str:
 
 
 def _limit_time() -> None:
-    """A prompt waits for a hook: past the limit it goes on without. By what `signal` is made of: the module itself
-    costs a tenth of a start."""
+    """A prompt waits for a hook: past the limit it goes on without, and a tool is answered by what is known then. By
+    what `signal` is made of: the module itself costs a tenth of a start."""
     import _signal  # type: ignore[import-not-found]
     import gc
 
-    _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
+    def end(*_: object) -> None:
+        _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
+        _signal.setitimer(_signal.ITIMER_REAL, LAST_SECONDS)
+        raise TooLate
+
+    _signal.signal(_signal.SIGALRM, end)
     _signal.setitimer(_signal.ITIMER_REAL, MAX_SECONDS)
     gc.disable()  # nothing is left for long
 
@@ -349,13 +376,18 @@ def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:
 
 
 def _given() -> bytes:
-    """All that the host tells; nothing when a person called, or when it is more than any event has to tell."""
+    """What the host tells, in the time that there is; nothing when a person called. Of more than any event has to
+    tell the beginning: the rest is taken from the host, which waits for that, and dropped."""
     parts: list[bytes] = []
     room = MAX_INPUT_BYTES
-    while room > 0 and not os.isatty(0) and (part := os.read(0, min(room, 1 << 20))):
-        parts.append(part)
-        room -= len(part)
-    return b"".join(parts) if room > 0 else b""
+    try:
+        while not os.isatty(0) and (part := os.read(0, 1 << 20)):
+            if room > 0:
+                parts.append(part)
+            room -= len(part)
+    except TooLate:
+        pass
+    return b"".join(parts)
 
 
 def _print(text: str) -> None:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
 from memdir.hooks.work_queue import WorkQueue, detach
+from memdir.hooks.worker import host_program
 from memdir.memdir import MODEL_CALLS, MemDir, open_memory
+from memdir.model.choose import model_name
+from memdir.settings import provider_of
 from memdir.text.words import counted
 from memdir.transcript.attended import Attended
 from memdir.transcript.session_list import all_sources
@@ -51,6 +54,15 @@ class PastSessions:
         told = f"{count}, {size / 1e6:.1f} MB, about {max(1, size // BYTES_A_TOKEN // 1000)},000 tokens to read"
         notes = f"{counted(len(self.notes), 'note')} that Codex or Gemini CLI keeps"
         return " and ".join([*([told] if self.refs else []), *([notes] if self.notes else [])])
+
+    def learners(self, memory: MemDir) -> str:
+        """Who will read them, by the settings as they are now: what is told is what is paid for."""
+        settings = open_memory(memory.layout.work_tree, environment=memory.environment).settings
+        programs = dict.fromkeys(host_program(settings, ref.agent) for ref in self.refs)
+        own = "the built-in model, here"
+        if provider_of(settings) != "builtin":
+            own = f"{model_name(settings) or settings.model_command} ({settings.model_provider})"
+        return " and ".join(f"`{program}`, on your subscription" if program else own for program in programs)
 
     def learn(self, memory: MemDir) -> None:
         """Let the worker learn from all of them, behind whatever else happens; within the day's budget. A note is

@@ -65,9 +65,11 @@ class WorkQueue:
                 delete_file(os.path.join(self._folder, name))
 
     def give_back(self, session: str) -> None:
-        """It failed for a reason that passes: it waits as before."""
-        self.add(session)
-        self.done(session)
+        """It failed for a reason that passes: it waits as before, and this try does not count."""
+        tries = max((int(name[-1]) for name in self._taken(session)), default=0) - 1
+        before = f"{session}~{tries}" if tries > 0 else session
+        self.add(before)
+        self.done(session, but=before)
 
     def tell(self, files: Iterable[str]) -> None:
         """These were saved; the next hook of the project tells the user."""

@@ -19,6 +19,7 @@ from memdir.events import request_refused
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
 from memdir.session import Session
+from memdir.settings import Settings
 from memdir.transcript.attended import Attended
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.session_list import all_sources
@@ -40,21 +41,40 @@ def work(folder: str) -> None:
 async def _work(folder: str) -> None:
     queue = WorkQueue(open_memory(folder).layout)
     until = time.monotonic() + MAX_SECONDS
-    last = ""
-    while not queue.is_empty() and time.monotonic() < until:  # what came while the lock was let go of is ours to see
+    tried: dict[str, bool] = {}  # whether it is done: what failed waits for the next worker, and nobody waits for it
+    while _left(queue, tried) and time.monotonic() < until:  # what came while the lock was let go of is ours to see
         try:
             with locked(queue.lock, wait_seconds=0.0):
-                for last in queue.waiting():
-                    async with _opened(folder, last) as (memory, attended):
-                        if not await _take_up(memory, attended, last, queue):
+                for name in _left(queue, tried):
+                    async with _opened(folder, name) as (memory, attended):
+                        if not _may_work(memory) or time.monotonic() > until:
                             return
+                        tried[name] = await _take_up(memory, attended, name, queue)
         except LockBusy:
             return
-    if last:
-        async with _opened(folder, last) as (memory, _), asyncio.timeout(MAX_SECONDS):
-            await memory.session(last).dream_if_due()
+    done = [name for name, is_done in tried.items() if is_done]
+    if done:
+        async with _opened(folder, done[-1]) as (memory, _), asyncio.timeout(MAX_SECONDS):
+            await memory.session(done[-1]).dream_if_due()
             if memory.syncs:
                 memory.sync_behind(pushes_only=True)  # what was learned; the next turn may have begun
+
+
+def _left(queue: WorkQueue, tried: dict[str, bool]) -> list[str]:
+    return [name for name in queue.waiting() if tried.get(name, True)]
+
+
+def _may_work(memory: MemDir) -> bool:
+    """Whether anything can be learned now: all waits while memory is off, at a cap, or without a disk."""
+    if not memory.settings.enabled:
+        return False
+    try:
+        memory.start()
+        memory.budget().check(memory.layout.slug)
+    except MemdirError as error:
+        _refused(memory, error)
+        return False
+    return True
 
 
 def sync_team(folder: str) -> None:
@@ -75,30 +95,29 @@ async def _opened(folder: str, name: str) -> AsyncIterator[tuple[MemDir, Attende
 
 
 async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: WorkQueue) -> bool:
-    """Learn from one session. False when it has to wait: while memory is off, at a cap, without a model or a disk."""
-    if not memory.settings.enabled:
-        return False
-    is_done = True
+    """Learn from one session; False when it has to wait. What cannot be read stays taken up, and so counts as tried: it
+    may never be readable. A model that fails, a cap or a full disk says nothing about the session."""
     try:
         is_ours = queue.take(name)
     except DiskError:
         return False
     if not is_ours:
-        memory.emit(request_refused(what="learning from a session", reason="it ended the worker too often"))
-    elif attended is not None:
-        try:
-            memory.start()
-            memory.budget().check(memory.layout.slug)
-            is_done = await _Learning(memory, memory.session(name), attended).learn(queue)
-        except MemdirError as error:
-            is_done = False
-            if not isinstance(error, BudgetReached):
-                memory.emit(request_refused(what="learning from a session", reason=error.message))
-    if is_done:
-        queue.done(name)
-    else:
-        queue.give_back(name)
+        memory.emit(request_refused(what="learning from a session", reason="it was tried too often"))
+        return True
+    try:
+        is_done = attended is None or await _Learning(memory, memory.session(name), attended).learn(queue)
+    except MemdirError as error:
+        _refused(memory, error)
+        if isinstance(error, DiskError) and not error.code:
+            return False
+        is_done = False
+    (queue.done if is_done else queue.give_back)(name)
     return is_done
+
+
+def _refused(memory: MemDir, error: MemdirError) -> None:
+    if not isinstance(error, BudgetReached):
+        memory.emit(request_refused(what="learning from a session", reason=error.message))
 
 
 @dataclass
@@ -126,6 +145,7 @@ class _Learning:
                 queue.tell(files)
             if self.session.state.extract_cursor == before:
                 break
+        await self.session.update_docs(messages)
         asked = [place for place, message in placed if _is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
         self.attended.save(self.memory.layout)
@@ -161,11 +181,17 @@ class _Learning:
 def open_for_work(folder: str, agent: str) -> MemDir:
     """The memory with the model that works here: the configured one, else the host's own program where the user said
     so, else the built-in one. A key that happens to lie in the host's environment is nobody's choice."""
-    settings = open_memory(folder).settings
+    program = host_program(open_memory(folder).settings, agent)
     flags = {"recall.encoder": "words"}
-    if settings.model_provider == "auto" and settings.attach_model == "host" and agent in _COMMANDS:
-        flags |= {"model.provider": "command", "model.command": _COMMANDS[agent]}
+    if program:
+        flags |= {"model.provider": "command", "model.command": program}
     return open_memory(folder, flags=flags, source="hook")
+
+
+def host_program(settings: Settings, agent: str) -> str:
+    """The agent's own program where the user said that it learns, and no model is configured; else ""."""
+    is_chosen = settings.model_provider == "auto" and settings.attach_model == "host"
+    return _COMMANDS.get(agent, "") if is_chosen else ""
 
 
 def _is_asked(message: Message) -> bool:

@@ -128,6 +128,7 @@ class RetryingModel:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: random.Random = field(default_factory=random.Random)
+    on_pause: Callable[[ModelError, float], None] | None = None  # told why it waits, and for how many seconds
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         told = False
@@ -147,6 +148,8 @@ class RetryingModel:
                 # Words that somebody has already read cannot be taken back, so such a reply is not begun again.
                 if pause is None or told:
                     raise
+                if self.on_pause:
+                    self.on_pause(error, pause)
             await self.sleep(pause)
             attempt += 1
 

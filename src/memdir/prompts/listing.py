@@ -9,7 +9,7 @@ from __future__ import annotations
 from memdir.prompts.door import shown, shown_line
 from memdir.store.index import parse_entry
 from memdir.store.scan import iso_time
-from memdir.store.trust import doubt_of, is_of_team
+from memdir.store.trust import doubt_of, is_of_others
 from memdir.text.words import runs_of
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memdir.store.guard import Guard
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
+    from memdir.store.topic import Topic
 
     Runs = frozenset[tuple[str, ...]]
 
@@ -39,9 +40,10 @@ def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mappin
     return "\n".join(lines)
 
 
-def guards_listed(guards: Iterable[tuple[Guard, Header]]) -> str:
+def guards_listed(guards: Iterable[tuple[Guard, Topic]]) -> str:
     """One line a guard, with the rule that it checks."""
-    told = [f"- `{shown_line(str(guard))}`: {_told(header, 'project')}" for guard, header in guards]
+    rules = [(str(guard), " ".join(topic.description.split())) for guard, topic in guards]
+    told = [f"- `{shown_line(line)}`: {shown_line(rule, room=LISTED_CHARACTERS)}" for line, rule in rules]
     return "\n".join(told[:MAX_GUARDS])
 
 
@@ -141,7 +143,7 @@ def lines_of(store: MemoryStore) -> str:
 def _told(header: Header, scope: str) -> str:
     doubt = doubt_of(header)
     description = "" if doubt else " ".join(shown_line(header.description, room=LISTED_CHARACTERS).split())
-    if description and is_of_team(scope, header.key):
+    if description and is_of_others(scope, header.key):
         return '"' + description.replace('"', "'") + '"'
     return doubt or description
 

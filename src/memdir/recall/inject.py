@@ -87,7 +87,7 @@ def _told(doubt: str, body: str) -> str:
 
 def _doubt(memory: Memory, scope: str, author: str) -> str:
     """Why a memory is of low trust; empty for one that the user or the assistant vouched for."""
-    from memdir.store.trust import is_of_team, low_source
+    from memdir.store.trust import is_of_others, is_of_team, low_source
 
     source = low_source(memory.topic)
     # What is shared has the same bytes for everybody: nothing in the file tells who of the team wrote it.
@@ -95,4 +95,6 @@ def _doubt(memory: Memory, scope: str, author: str) -> str:
         who = f"by {shown_line(author, room=MAX_NAME)}" if author else "where others write too"
         first = f"; there it came from {source}" if source else ""
         return f"This is from the team, {who}{first}. What the user's own memories say goes before it"
-    return f"This came from {source}, not from the user" if source else ""
+    if source or not is_of_others(scope, memory.key):
+        return f"This came from {source}, not from the user" if source else ""
+    return "This lies in the project, where others write too, and is not from the user"

@@ -28,7 +28,7 @@ from memdir.agent.judged import (
 )
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.remember.scope import OWN, better_place, own_store
+from memdir.remember.scope import OWN, better_place, is_personal, own_store
 from memdir.store.gone import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -153,7 +153,7 @@ def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling:
 def _why_refused(draft: Draft, judged: Judged) -> str:
     told = "; ".join(f"“{claim}”" for claim in judged.unsaid[:MAX_TOLD])
     if draft.store.scope == OWN and not told:
-        return f"{draft.key} stays as it is: it holds in all projects, and the user did not speak of it here"
+        return f"{draft.key} stays as it is: it holds in all projects, and the user did not speak of it for all of them"
     if draft.key == INDEX_NAME:
         return f"{INDEX_NAME} stays as it is, for nobody said: {told}. It is kept by itself: you need not write it"
     return (
@@ -215,9 +215,10 @@ def _is_refused(draft: Draft, judged: Judged) -> bool:
 
 
 def _may_change_own(draft: Draft, judged: Judged) -> bool:
-    """Whether a memory for all projects may be changed so: in the user's words alone, what is left out too."""
+    """Whether a memory for all projects may be changed so: in the user's words alone, what is left out too, and not by
+    what they said of this project."""
     left = set(claims_of(judged.topic))
     gone = [claim for claim in claims_of(Topic(draft.before or b"")) if claim not in left]
     if judged.claims:
-        return judged.is_users_alone
+        return judged.is_users_alone and is_personal([judged.headline, *judged.said]) is not False
     return not gone or is_spoken_of(gone, judged.topic.kind, judged.evidence)

@@ -8,9 +8,9 @@ import os
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.append import append_bytes
@@ -44,6 +44,8 @@ class SessionState:
     tokens_at_summary: int = 0
     failures: int = 0  # in a row, to extract what comes after the cursor
     failed_up_to: str = ""  # the last message of the range that failed first
+    docs: Mapping[str, str] = field(default_factory=dict)  # magic docs, and the last message each has seen
+    docs_seen: str = ""  # the last message that was looked at for docs
     unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
     unheard_words: tuple[str, ...] = ()  # the same by their words: a host may send them again under other ids
 
@@ -62,6 +64,8 @@ class SessionState:
                 tokens_at_summary=int(found["tokensAtSummary"]),
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
+                docs={str(key): str(seen) for key, seen in dict(found.get("docs", {})).items()},
+                docs_seen=str(found.get("docsSeen", "")),
                 unheard=frozenset(map(str, found.get("unheard", ()))),
                 unheard_words=tuple(map(str, found.get("unheardWords", ()))),
             )
@@ -97,6 +101,12 @@ class SessionState:
             is_begun = SessionState.was_begun(self.id, self.layout)
             self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
 
+    def leave_out(self, messages: Iterable[Message]) -> None:
+        """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
+        self.unheard |= {message.id for message in messages if message.id}
+        is_begun = SessionState.was_begun(self.id, self.layout)
+        self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
         are known by their words, as often as they were said then."""
@@ -123,6 +133,13 @@ class SessionState:
         self.tokens_at_summary = tokens
         self._save()
 
+    def note_docs(self, docs: Mapping[str, str], *, seen: str = "") -> None:
+        """These magic docs are registered, each up to date with a message (M1)."""
+        self.docs_seen, has_changed = seen or self.docs_seen, dict(self.docs) != dict(docs)
+        self.docs = docs
+        if has_changed:
+            self._save()
+
     def _save(self, path: str = "") -> None:
         path = path or self.layout.session_state(self.id)
         make_folder(os.path.dirname(path))
@@ -132,6 +149,8 @@ class SessionState:
             "tokensAtSummary": self.tokens_at_summary,
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
+            "docs": dict(self.docs),
+            "docsSeen": self.docs_seen,
             "unheard": sorted(self.unheard),
             "unheardWords": list(self.unheard_words),
         }
@@ -246,6 +265,7 @@ def fork_session(
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
     fork.unheard, fork.unheard_words = before.unheard, before.unheard_words
+    fork.docs, fork.docs_seen = before.docs, before.docs_seen
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
     if before.summarized_up_to in ids:

@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import islice
 
 from memdir.disk.plain_file import open_plain
+from memdir.errors import DiskError
 from memdir.search.document import Document, day_of
 from memdir.search.index_store import IndexStore
 from memdir.search.memory_search import MIN_SIMILARITY, count_words, snippet, words_of
@@ -163,12 +164,15 @@ def _parted(ref: SessionRef, source: TranscriptSource, start: int) -> Iterator[t
 def _turns_of(ref: SessionRef, source: TranscriptSource, start: int) -> Iterator[Document]:
     """The turns from a place on; the last one says how far the transcript was read."""
     before: Document | None = None
-    for place, turn in _parted(ref, source, start):
-        if before is not None:
-            yield before
-        texts = [message.text[:MAX_TURN_CHARACTERS] for message in turn]
-        stamp = _nanoseconds(turn[0].timestamp, ref.modified)
-        before = _ended(Document(f"{ref.id}#{place}", mtime_ns=stamp), texts, place)
+    try:
+        for place, turn in _parted(ref, source, start):
+            if before is not None:
+                yield before
+            texts = [message.text[:MAX_TURN_CHARACTERS] for message in turn]
+            stamp = _nanoseconds(turn[0].timestamp, ref.modified)
+            before = _ended(Document(f"{ref.id}#{place}", mtime_ns=stamp), texts, place)
+    except DiskError:  # the next search goes on from there
+        return
     if before is not None:
         before.size = ref.size
         yield before

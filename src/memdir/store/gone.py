@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 AT_ONCE = 500  # changes whose contents are read together
 LEARNING = ("extract", "dream")  # sources of changes that forks make
 GOING_BACK = ("undo", "restore")  # and of those that take one back
+PURGED = "Purged"  # the trailer of a change that removed what came from a source: "session ID"
 
 
 class Left(NamedTuple):
@@ -38,6 +39,7 @@ class Gone:
     def __init__(self, history: History) -> None:
         self.left: dict[str, Left] = {}
         self.came: dict[str, float] = {}
+        self._purges: dict[str, tuple[str, float]] = {}  # sessions that were purged when, by the change that did it
         self._taken_back: set[tuple[str, str, str]] = set()  # a path, its content, and what a change had made of it
         self._history = history
         self._head = ""
@@ -52,12 +54,18 @@ class Gone:
                 return
             if self._head and not self._history.is_behind(self._head, head):  # it was begun again
                 self.left, self.came, self._taken_back, self._head = {}, {}, set(), ""
+                self._purges = {}
             commits = self._history.log(since=self._head)[::-1]
             for start in range(0, len(commits), AT_ONCE):
                 self._take(commits[start : start + AT_ONCE])
             self._head = head
         except HistoryError:
             return  # what is damaged is told by those who must read it
+
+    @property
+    def purged(self) -> dict[str, float]:
+        """The sessions from which a person lets nothing be kept that was said before a moment (L2)."""
+        return dict(sorted(self._purges.values(), key=lambda one: one[1]))
 
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
         """Whether a person has taken back this very change of a file."""
@@ -69,6 +77,7 @@ class Gone:
         blobs = [blob for files in changes.values() for file in files for blob in (file.before, file.after)]
         contents = self._history.contents(blobs)
         for commit in commits:
+            self._note_purge(commit)
             files = changes[commit.id]
             lines = [(_lines(contents.get(file.before, b"")), _lines(contents.get(file.after, b""))) for file in files]
             left = _sentences(line for before, after in lines for line in before if line not in after)
@@ -81,6 +90,12 @@ class Gone:
             for text in (text for text in came if text not in left):
                 self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
                 self.left.pop(text, None)
+
+    def _note_purge(self, commit: Commit) -> None:
+        kind, _, name = commit.trailers.get(PURGED, "").partition(" ")
+        if kind == "session":
+            self._purges[commit.id] = name, commit.moment
+        self._purges.pop(commit.trailers.get("Undoes", ""), None)
 
 
 def sentences_in(data: bytes) -> dict[str, None]:

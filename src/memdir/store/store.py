@@ -10,7 +10,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 
-from memdir.disk.atomic import make_folder
+from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
@@ -104,10 +104,11 @@ class ChangeSet:
         self._files[key] = (data, mtime_ns)
 
     def _refuse_private(self, key: str, data: bytes, *, has_team: bool) -> None:
-        if is_of_team(self._store.scope, key):
+        is_agents = self._store.scope.startswith("agent-project:")  # where others read too (E2)
+        if is_agents or is_of_team(self._store.scope, key):
             from memdir.store.shared import refuse_private
 
-            refuse_private(key, data, has_team=has_team)
+            refuse_private(key, data, has_team=has_team or is_agents)
 
     def delete(self, key: str) -> None:
         self._files[key] = (None, None)
@@ -219,6 +220,9 @@ class MemoryStore:
         make_folder(self.place.root)
         if self.place.unshared:
             ignore_in_git(self.place.unshared)
+        if self.place.agent and not os.path.lexists(self.place.agent_note):
+            make_folder(self.place.state)
+            write_bytes_atomic(self.place.agent_note, self.place.agent.encode(), durably=False)
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""

@@ -78,9 +78,14 @@ def is_of_team(scope: str, key: str) -> bool:
     return scope == "team" or key.lower().startswith(TEAM_PREFIX)
 
 
+def is_of_others(scope: str, key: str) -> bool:
+    """Whether others write where a memory lies: the team, or whoever wrote the project that a sub-agent's lies in."""
+    return is_of_team(scope, key) or scope.partition(":")[0] in ("agent-project", "agent-local")
+
+
 def trust_in(memory: Topic | Header, scope: str, key: str) -> Trust:
     """The trust of a memory where it lies: what others write, too, has theirs, whatever the file claims."""
-    return Trust.TEAM if is_of_team(scope, key) else marked_trust(memory)
+    return Trust.TEAM if is_of_others(scope, key) else marked_trust(memory)
 
 
 def with_trust(topic: Topic, trust: Trust) -> Topic:

@@ -36,7 +36,7 @@ def undo(
     goes into the history's record."""
     require_history(store)
     _require_recorded(store)
-    commit = _named(store, revision) if revision else _newest_not_undone(store)
+    commit = named_change(store, revision) if revision else _newest_not_undone(store)
     if commit.is_beginning:
         raise MemoryNotFound(
             f"there is nothing to undo before {commit.id[:8]}: the history begins with the files as they were then",
@@ -122,7 +122,8 @@ def _contents(store: MemoryStore, blobs: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def _named(store: MemoryStore, revision: str) -> Commit:
+def named_change(store: MemoryStore, revision: str) -> Commit:
+    """The change with this id, or the beginning of one; MemoryNotFound where there is none."""
     commit = store.history.find_commit(revision)
     if commit is None:
         raise MemoryNotFound(f"the history knows no change {revision!r}", remedy="`memdir log` shows their ids")
@@ -183,7 +184,7 @@ def _first_times(commits: Sequence[Commit]) -> dict[tuple[str, str], int]:
 def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str) -> tuple[Commit, str]:
     """The commit and content id to go back to."""
     if revision:
-        wanted = _named(store, revision)
+        wanted = named_change(store, revision)
         position = next((n for n, commit in enumerate(commits) if commit.time <= wanted.time), None)
         versions = commits if position is None else commits[position:]
         versions = [commit for commit in commits if commit.id == wanted.id] or versions

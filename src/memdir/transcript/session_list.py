@@ -14,7 +14,7 @@ from itertools import islice
 from memdir.disk.atomic import delete_file, delete_tree
 from memdir.disk.open_writers import left_alone
 from memdir.disk.plain_file import open_plain, read_beginning
-from memdir.errors import MemoryNotFound
+from memdir.errors import DiskError, MemoryNotFound
 from memdir.layout import Layout
 from memdir.settings import Environment
 from memdir.store.secrets import beginning
@@ -47,7 +47,7 @@ def all_sources(environment: Environment) -> dict[str, TranscriptSource]:
         "claude-code": ClaudeCodeSessions(environment.claude_home),
         "codex": CodexSessions(environment.codex_home),
         "gemini": GeminiSessions(environment.gemini_home),
-        "qwen": QwenSessions(environment.qwen_home),
+        "qwen": QwenSessions(environment.qwen_runtime),
         "opencode": OpencodeSessions(environment.opencode_database),
     }
 
@@ -65,7 +65,9 @@ class AttendedSession:
     def of(name: str, layout: Layout, sources: Mapping[str, TranscriptSource]) -> AttendedSession | None:
         attended = Attended.load(layout, name)
         source = sources.get(attended.agent) if attended is not None else None
-        ref = source.session(name, attended.transcript) if source and attended else None
+        ref = None
+        with suppress(DiskError):  # it cannot be read now
+            ref = source.session(name, attended.transcript) if source and attended else None
         return AttendedSession(ref, source, attended, layout) if source and ref and attended else None
 
     def messages(self) -> list[Message]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memdir.model.job import CompactJob, DreamJob, ExtractJob, NotesJob
+from memdir.model.job import CompactJob, DocJob, DreamJob, ExtractJob, NotesJob
 from memdir.model.model import Reply, Request
 from memdir.model.raw import plain_request
 
@@ -48,6 +48,10 @@ class BuiltinModel:
                 from memdir.model.builtin.session_notes import answer_notes
 
                 return answer_notes(job, request)
+            case DocJob() as job:
+                from memdir.model.builtin.doc_notes import answer_doc
+
+                return answer_doc(job, request)
             case CompactJob() as job:
                 from memdir.model.builtin.digest import answer_compact
 

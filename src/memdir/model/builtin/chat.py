@@ -1,9 +1,11 @@
-"""Chat without a language model: look the question up in the index, read what fits, quote it, and say what this is."""
+"""Chat without a language model: look the question up in the index, read what fits and the documents that it names,
+quote it, and say what this is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import is_key
@@ -16,6 +18,7 @@ from memdir.transcript.message import Message
 
 MAX_QUOTED = 3  # memories in one answer
 INTRODUCTION = "I am memdir's built-in model, not a language model: I can only look things up in your memories."
+_NAMED = re.compile(r"(?<!\S)@((?:[\w.-]+/)*[\w.-]+\.md)\b")  # a document of the project, as the chat completes it
 NOTHING = "I found nothing there about that. With a model configured (`memdir config list`), you get real answers."
 
 
@@ -32,13 +35,19 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     has_said = any(INTRODUCTION in message.text for message in request.messages if message.role == "assistant")
     introduction = () if has_said else (INTRODUCTION,)  # once in a conversation
     if last is not None and last.tool_results:
-        return says(_quotation(last, introduction))
+        return says(_quotation(last, _paths_read(request), introduction))
     candidates = sorted(_candidates(job, request) if job else (), key=lambda candidate: -candidate.score)[:MAX_QUOTED]
+    named = _NAMED.findall(last.text) if last is not None and job else []
+    if any(tool.name == "Read" for tool in request.tools) and (named or candidates):
+        paths = dict.fromkeys((*named, *(candidate.path for candidate in candidates)))
+        return reads(list(paths)[:MAX_QUOTED], f"read_{len(request.messages)}")
     if not candidates:
         return says(" ".join((*introduction, NOTHING)))
-    if any(tool.name == "Read" for tool in request.tools):
-        return reads((candidate.path for candidate in candidates), f"read_{len(request.messages)}")
     return says("\n".join([*introduction, "The index says:", *(f"  {c.line}" for c in candidates)]))
+
+
+def _paths_read(request: Request) -> dict[str, str]:
+    return {use.id: str(use.input.get("file_path")) for message in request.messages for use in message.tool_uses}
 
 
 def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
@@ -50,12 +59,13 @@ def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
             yield _FittingLine(os.path.join(job.directory, key), line, score)
 
 
-def _quotation(message: Message, introduction: tuple[str, ...]) -> str:
+def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[str, ...]) -> str:
     parts = [*introduction, "This is what I found:"]
     found = len(parts)
     for result in message.tool_results:
         if not result.is_error:
             topic = Topic(text_read(result.content).encode("utf-8", "replace"))
             quoted = "\n".join(f"> {line}" if line else ">" for line in topic.body.strip().splitlines())
-            parts.append(f"**{topic.name or 'a memory'}**\n{quoted}")
+            name = topic.name or os.path.basename(paths.get(result.tool_use_id, ""))
+            parts.append(f"**{name or 'a memory'}**\n{quoted}")
     return "\n\n".join(parts) if len(parts) > found else " ".join((*introduction, NOTHING))

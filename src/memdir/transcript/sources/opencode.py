@@ -9,16 +9,23 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from memdir.disk.plain_file import open_descriptor
+from memdir.errors import DiskError
 from memdir.text.speakers import is_host
 from memdir.text.words import unquoted
 from memdir.transcript.message import Block, Message, Text, ToolResult, ToolUse
-from memdir.transcript.sources.source import SessionRef, is_of_project, newest_first, roots_of
+from memdir.transcript.sources.source import (
+    SessionRef,
+    is_of_project,
+    newest_first,
+    require_readable,
+    roots_of,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,8 +53,10 @@ class OpencodeSessions:
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """Those started in this project's folder, or below the root of its repository; none of sub-agents."""
-        roots = roots_of(project)
-        yield from newest_first(iter(self._refs(_SESSIONS, (), roots)))
+        found: list[SessionRef] = []
+        with suppress(DiskError):
+            found += self._refs(_SESSIONS, (), roots_of(project))
+        yield from newest_first(iter(found))
 
     def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - all are in one file
         return next(iter(self._refs(_ONE, (session_id,))), None)
@@ -55,12 +64,9 @@ class OpencodeSessions:
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
         """The place of a message is the millisecond in which it was begun. What a tool answered is part of the message
         that called it, and follows as one of its own."""
-        connection = _opened(ref.path)
-        if connection is None:
-            return
-        import sqlite3
-
-        with closing(connection), suppress(sqlite3.Error):
+        with _opened(ref.path) as connection:
+            if connection is None:
+                return
             for message_id, created, data in connection.execute(_MESSAGES, (ref.id, start)):
                 place = created if isinstance(created, int) else 0
                 if end is not None and place >= end:
@@ -69,45 +75,45 @@ class OpencodeSessions:
                 yield from ((place, one) for one in _messages(str(message_id), place, _decoded(data), parts))
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        found = [message for _, message in self.placed(ref, end=end)]
+        found: list[Message] = []
+        with suppress(DiskError):
+            found.extend(message for _, message in self.placed(ref, end=end))
         known = [at for at, message in enumerate(found) if since and message.id == since]
         yield from found[known[0] + 1 :] if known else found
 
-    def _refs(self, query: str, values: tuple[str, ...], roots: tuple[str, str] | None = None) -> list[SessionRef]:
-        connection = _opened(self.path)
-        if connection is None:
-            return []
-        import sqlite3
-
-        found: list[SessionRef] = []
-        with closing(connection), suppress(sqlite3.Error):
+    def _refs(self, query: str, values: tuple[str, ...], roots: tuple[str, str] | None = None) -> Iterator[SessionRef]:
+        with _opened(self.path) as connection:
+            if connection is None:
+                return
             for session_id, folder, updated in connection.execute(query, values).fetchall():
                 if roots is None or (isinstance(folder, str) and is_of_project(folder, roots)):
                     [size] = connection.execute(_SIZE, (session_id,)).fetchone()
                     moment = updated / 1000 if isinstance(updated, int) and 0 <= updated < _LATEST_MS else 0.0
-                    found.append(SessionRef(str(session_id), self.path, AGENT, moment, int(size)))
-        return found
+                    yield SessionRef(str(session_id), self.path, AGENT, moment, int(size))
 
 
-def _opened(path: str) -> sqlite3.Connection | None:
-    """The file, to be read only; None where there is none."""
-    try:
-        os.close(open_descriptor(path)[0])  # a pipe or a device would be waited for
-    except (OSError, ValueError):
-        return None
+@contextmanager
+def _opened(path: str) -> Iterator[sqlite3.Connection | None]:
+    """The file, to be read only; None where there is none. DiskError where it is locked or does not answer in time;
+    what is damaged says no more."""
+    if not require_readable(path):
+        yield None
+        return
     import sqlite3
     from urllib.parse import quote
 
     until = time.monotonic() + MAX_SECONDS
     try:
         address = f"file:{quote(os.path.abspath(path))}?mode=ro"
-        found = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-        found.text_factory = lambda data: data.decode("utf-8", "replace")
-        found.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
-        found.execute("PRAGMA trusted_schema = OFF")
+        with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as found:
+            found.text_factory = lambda data: data.decode("utf-8", "replace")
+            found.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+            found.execute("PRAGMA trusted_schema = OFF")
+            yield found
+    except sqlite3.OperationalError as error:
+        raise unreadable(path, str(error)) from error
     except sqlite3.Error:
-        return None
-    return found
+        return
 
 
 def _messages(message_id: str, place: int, head: Mapping[str, Any], parts: list[dict[str, Any]]) -> Iterator[Message]:

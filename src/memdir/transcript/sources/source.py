@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.disk.git_root import canonical_root
+from memdir.disk.plain_file import open_descriptor
 from memdir.disk.safe_path import is_inside
+from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.transcript.message import Message
 from memdir.transcript.reader import Reading, lines_forwards, read_records, records_naming
@@ -27,7 +29,11 @@ class SessionRef:
 
 
 class TranscriptSource(Protocol):
-    """Reads an agent's sessions. Never writes, never raises on damage, skips what it does not know."""
+    """Reads an agent's sessions. Never writes, never raises on damage, skips what it does not know.
+
+    Only `session` and `placed`, for whoever has to know that nothing was missed, raise DiskError where there is a file
+    and it cannot be read now.
+    """
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """The sessions of a project, newest first."""
@@ -57,7 +63,7 @@ class RecordSource:
     agent = ""
 
     def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
-        return session_ref(path, self.agent)
+        return session_ref(path, self.agent) if require_readable(path) else None
 
     def said(self, record: Record) -> Message | None:
         """The message of a record, if somebody said it."""
@@ -84,7 +90,7 @@ class LineSource:
     agent = ""
 
     def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
-        return session_ref(path, self.agent)
+        return session_ref(path, self.agent) if require_readable(path) else None
 
     def said(self, line: bytes, message_id: str) -> Message | None:
         """The message of a line, if somebody said it."""
@@ -100,6 +106,21 @@ class LineSource:
         digits = (since or "").removeprefix("@")
         known = int(digits) if digits.isdecimal() and int(digits) < ref.size else -1
         yield from (message for place, message in self.placed(ref, max(known, 0), end) if place > known)
+
+
+def require_readable(path: str) -> bool:
+    """Whether there is a file; DiskError where it cannot be read: that is not the same as one that says nothing."""
+    try:
+        os.close(open_descriptor(path)[0])  # a pipe or a device would be waited for
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        raise unreadable(path, error.strerror or str(error)) from error
+    return True
+
+
+def unreadable(path: str, why: str) -> DiskError:
+    return DiskError(f"{path} cannot be read now: {why}")
 
 
 def session_ref(path: str, agent: str) -> SessionRef | None:

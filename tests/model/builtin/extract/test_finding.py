@@ -231,3 +231,10 @@ def test_a_plain_rule_or_a_moved_value_is_kept(said: str) -> None:
 )
 def test_what_only_begins_like_a_rule_is_none(said: str) -> None:
     assert drafts(f"u: {said}\na: Understood.") == ()
+
+
+def test_what_shall_be_remembered_for_next_time_is_kept_even_if_it_is_a_recipe() -> None:
+    draft = only(
+        "u: the lidar is off again. remember for next time: unplug it, systemctl restart ptp4l, plug it in\na: OK."
+    )
+    assert draft.type in ("feedback", "project") and "restart ptp4l" in draft.body

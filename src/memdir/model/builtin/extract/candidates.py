@@ -27,6 +27,7 @@ THINKABLE = 0.08  # how likely a plain rule must be all the same: "never seen th
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
+RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -140,11 +141,7 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     if not judged or not turn.before.rstrip().endswith(("?", "？")):
         return None
     first = judged[0]
-    if (
-        "yes" not in first.seen.meanings
-        or len(first.seen.words) > SHORT_YES_WORDS
-        or "halt" in first.seen.meanings - {"yes"}
-    ):
+    if "yes" not in first.seen.meanings or "halt" in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
         return None
     asked = [clause.text for clause in clauses(own_words(turn.before), 0)]
     question = fold(asked[-1]) if asked else ""
@@ -176,8 +173,11 @@ def _grouped(conversation: Talk, turn: UserTurn, judged: list[Scored]) -> Iterat
 
 
 def type_of(members: Sequence[Scored]) -> str:
+    """What speaks most for; between a rule and a fact of the project, "never" says that it is a rule."""
     sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
-    return TYPES[max(sums, key=lambda letter: sums[letter])]
+    likely = max(sums, key=lambda letter: sums[letter])
+    forbids = any(one.seen.meanings >= {"always", "forbid"} and not one.seen.dates for one in members)
+    return TYPES["F" if forbids and likely == "P" and sums["F"] >= RULE_SHARE * sums["P"] else likely]
 
 
 def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> bool:
@@ -214,18 +214,11 @@ def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> t
     """What the assistant had done, in its words, when the user praises it without naming it."""
     meanings = frozenset().union(*(one.seen.meanings for one in members))
     text = " ".join(one.seen.clause.text for one in members)
-    if (
-        "praise" not in meanings
-        or not anywhere("points-back", turn.language).search(text)
-        or len(set(stems(text))) > TELLING_STEMS
-    ):
+    is_praise = "praise" in meanings and anywhere("points-back", turn.language).search(text)
+    if not is_praise or len(set(stems(text))) > TELLING_STEMS:
         return ()
-    from_tools = {
-        stem
-        for line in conversation.lines
-        if line.kind in ("tool_result", "paste", "reminder")
-        for stem in stems(line.text)
-    }
+    foreign = [line.text for line in conversation.lines if line.kind in ("tool_result", "paste", "reminder")]
+    from_tools = {stem for text in foreign for stem in stems(text)}
     own = [
         clause.text
         for clause in clauses(own_words(turn.before), 0)

@@ -24,6 +24,7 @@ from memdir.text.words import cut_at_word
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
+CLAIM_WORDS = 5  # of a name taken from the description that make it a sentence
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
 # A turn with one of these is not quoted even as context: it was not meant to be kept.
@@ -50,7 +51,7 @@ def compose(
         return None
     lead = parts.lead or parts.rule[0]
     description = describe_rule(lead, [text for text in parts.rule if text != lead])
-    is_named = updates and not facts_in(updates.name) and not subject_and_values(updates.name)[1]
+    is_named = updates and not _is_claim(updates) and not subject_and_values(updates.name)[1]
     name = " ".join(updates.name.split()) if updates and is_named else title(lead)
     kind = (updates and updates.type) or ""
     kind = kind if kind in TYPES.values() else candidate.type
@@ -60,6 +61,12 @@ def compose(
         return None
     sources = _sources(conversation, candidate)
     return MemoryDraft("update" if updates else "create", file, name, description, kind, body, sources)
+
+
+def _is_claim(memory: Existing) -> bool:
+    """Whether a name says what the memory says, and not what it is about: it would go on saying the old."""
+    is_taken_over = memory.name.casefold() in memory.description.casefold() and len(memory.name.split()) >= CLAIM_WORDS
+    return is_taken_over or bool(facts_in(memory.name))
 
 
 def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:

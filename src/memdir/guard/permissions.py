@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import glob
+import itertools
 import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
 from memdir.guard.held import HeldGuard, breached
 from memdir.guard.tool_call import ToolCall
+from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
 Answer = Literal["once", "session", "always", "no"]
 MAX_DIFF_LINES = 400  # of one question: more than a person reads before a yes
+MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
+# Commands that look through folders, and the options with which they follow the links in them.
+_FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
+_FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
+_FOLLOWING |= {"du": "-[^-]*[LDH]|--der"}
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
@@ -45,6 +53,7 @@ class Permission:
 
 
 Ask = Callable[[Permission], Awaitable[Answer]]
+Guest = tuple[str, str, str]  # what a call would start that came with the project: a key, the question, all of it shown
 
 
 @dataclass
@@ -59,15 +68,16 @@ class Permissions:
     always: AllowedCommands
     guards: Callable[[], Sequence[HeldGuard]] = tuple
     free: frozenset[str] = frozenset()  # tools of the host that ask by themselves
+    guest_of: Callable[[ToolUse], Guest | None] = lambda _: None  # of a call of these
     keeps_nothing: str = ""  # why no memory may be written, if so
     session: set[str] = field(default_factory=set)
-    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, call: ToolUse) -> Allow | Deny:
         rule = self._breached(call)
         if rule is not None and rule.action == "block":
             return Deny(rule.answer)
-        async with self._in_turn:  # one question at a time; what was answered meanwhile counts
+        async with self.in_turn:  # one question at a time; what was answered meanwhile counts
             verdict = self._judge(call)
             if isinstance(verdict, Permission):
                 return await self._asked(verdict, rule)
@@ -83,7 +93,8 @@ class Permissions:
         if call.name == "Bash":
             return self._judge_command(call)
         if call.name in self.free:
-            return Allow()
+            guest = self.guest_of(call)
+            return Permission(call, *guest[1:]) if guest and not {"agents", guest[0]} & self.session else Allow()
         return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
 
     def _judge_reading(self, call: ToolUse) -> Allow | Permission:
@@ -125,18 +136,28 @@ class Permissions:
             words = shlex.split(command)
         except ValueError:
             return False
-        return not any(self._leads_out(part) for word in words for part in (word, *re.split("[=:]", word)))
+        parts = {part for word in words for part in (word, *re.split("[=:]", word))}
+        return not _follows_links(words) and not any(map(self._leads_out, parts))
 
     def _leads_out(self, word: str) -> bool:
+        """Whether a word, or one that the shell makes of it, may name a place elsewhere: a repository brings links."""
         if word.startswith("-"):  # a path may stand right behind an option's letter
             return bool(re.search(r"/|\.\.|~", word.partition("=")[0]))
-        return word.startswith("~") or not _is_below(os.path.join(self.root, word), self.root)
+        if word.startswith("~") or re.search(r"\{.*(?:,|\.\.)", word):
+            return True
+        place = os.path.join(self.root, word)
+        found = [place]
+        if re.search(r"[*?\[]", word):
+            pattern = os.path.join(glob.escape(self.root), word)
+            found += itertools.islice(glob.iglob(pattern, include_hidden=True), MAX_GLOBBED)
+        return len(found) > MAX_GLOBBED or not all(_is_below(one, self.root) for one in found)
 
     async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
         if self.ask is None:
             return Deny(NOT_ALLOWED)
+        question = replace(question, title=one_line(question.title))  # a name of a file may hold anything
         if rule is not None:
-            question = Permission(question.use, question.title, question.detail, ("once", "no"), rule.answer)
+            question = replace(question, choices=("once", "no"), rule=rule.answer)
         answer = await self.ask(question)
         if answer not in question.choices or answer == "no":
             return Deny(DECLINED)
@@ -150,6 +171,8 @@ class Permissions:
         """What a yes for this session covers: edits in the project, one command, one place to read."""
         if use.name in WRITING:
             return "edits"
+        if use.name in self.free and (guest := self.guest_of(use)):
+            return guest[0]
         if use.name == "Bash":
             return f"run {use.input.get('command', '')}"
         return f"read {os.path.realpath(self._path(use))}"
@@ -169,13 +192,25 @@ class Permissions:
         return found[0] if found else None
 
 
+def _follows_links(words: Sequence[str]) -> bool:
+    """Whether a command that looks through folders is told to follow the links in them."""
+    following = "$."  # never
+    for word in words:
+        following = _FOLLOWING.get(os.path.basename(word), following)
+        if re.match(following, word):
+            return True
+    return False
+
+
 def allowed_beforehand(words: Sequence[str]) -> set[str]:
-    """What `--allow` says: `edits` in the project, `commands` of any kind, or one command as it stands."""
-    return {word if word in ("edits", "commands") else f"run {word}" for word in words}
+    """What `--allow` says: `edits` in the project, `commands` of any kind, `agents` that came with the project, or one
+    command as it stands."""
+    return {word if word in ("edits", "commands", "agents") else f"run {word}" for word in words}
 
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
     """A change as a unified diff, cut where it is longer than anybody reads."""
+    name = one_line(name)
     old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
     lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
     more = len(lines) - MAX_DIFF_LINES

@@ -1,0 +1,332 @@
+"""Magic docs: files of the project that a fork keeps up to date from the conversation (M1–M3).
+
+A doc that the agent reads is registered for the session. After a final reply each registered doc is brought up to date
+by an agent of its own, which gets what was said, quoted, and nothing of the memory, and which may edit that one file.
+What it writes is a draft until its run has ended well, and takes the file's place only where that is as it was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+import shlex
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memdir.agent.file_access import SingleFile
+from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
+from memdir.agent.gate import WRITING, SingleFileGate
+from memdir.agent.loop import STOPPED, Abort
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
+from memdir.disk.lock import locked
+from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound, PathEscape
+from memdir.events import doc_updated, tell
+from memdir.model.job import DocJob, minute_of
+from memdir.model.model import Model, Request
+from memdir.prompts.compose import load_prompt
+from memdir.prompts.door import quoted, shown_line
+from memdir.remember.session_state import SessionState
+from memdir.remember.turn import FinishedTurn, is_asked, messages_after
+from memdir.store.history import Origin
+from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
+from memdir.store.secrets import redact
+from memdir.text.sentences import sentences_of
+from memdir.text.speakers import without_host
+from memdir.text.stems import terms_in
+from memdir.text.words import cut_at_word
+
+if TYPE_CHECKING:
+    from memdir.events import Sink
+    from memdir.store.store import MemoryStore
+    from memdir.transcript.message import Json, Message, ToolUse
+
+MAX_DOCS = 8  # of one session: each is a request of its own
+MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
+MAX_SAID = 60_000  # characters of a conversation, about 15,000 tokens: the newest are what a doc lacks
+MAX_MESSAGE = 6_000  # characters of one message: a longer one is a paste
+MAX_PRIVATE = 500  # memories of one place that a draft is held against, newest first
+MIN_TOLD, SAME_SHARE = 4, 0.65  # words of a sentence that tell, and how many of them make it the same one
+TRIES = 2  # where a person saved the file meanwhile; after that the next reply comes soon enough
+LOCK_SECONDS = 60.0  # how long an update waits for one of another process
+_PAUSE_SECONDS = 0.1
+_MARK = "magic doc:"
+_READERS = frozenset(("read", "readfile", "view", "viewfile", "openfile", "readtextfile", "readmanyfiles"))
+_MARKDOWN = re.compile(r"\.md$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DocUpdate:
+    """A magic doc that was brought up to date."""
+
+    path: str  # the file
+    before: bytes  # what stood in it
+    after: bytes  # what stands in it now
+    change: str  # the id of the change, for `memdir undo --scope docs`; "" without git
+
+    @property
+    def diff(self) -> str:
+        """What changed, as a unified diff."""
+        old, new = (text.decode("utf-8", "replace").splitlines() for text in (self.before, self.after))
+        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
+
+
+@dataclass
+class _DocDraft(SingleFile):
+    """A doc in the hands of an agent: read as it was then, written as a draft that header and instruction line stay
+    in. What cannot be an update is refused with a reason that the model can act on."""
+
+    complete: Callable[[bytes], bytes] = bytes  # what becomes of a text that is written
+
+    def write(self, path: str, data: bytes) -> None:
+        self._require(path)
+        self.draft = self.complete(data)
+
+
+@dataclass
+class MagicDocs:
+    """The magic docs of one session. At most one update at a time, also across processes; nothing waits for it."""
+
+    session: SessionState
+    shelf: DocShelf
+    model: Model
+    model_name: str
+    sink: Sink
+    clock: Callable[[], float]
+    memories: Sequence[MemoryStore]  # whose private texts stay where they are
+    on_updated: Callable[[DocUpdate], None]
+    progress: ForkProgress = field(default_factory=ForkProgress)
+    _running: asyncio.Task[None] | None = None
+    _waiting: Sequence[Message] = ()
+    _abort: Abort = field(default_factory=Abort)
+
+    def turn_ended(self, turn: FinishedTurn) -> None:
+        """A final reply came: register what was read, and bring the docs up to date behind the conversation's back."""
+        self._waiting = turn.messages
+        if self._running is None:
+            work = self._guarded()
+            self._running = asyncio.get_running_loop().create_task(work, name="memdir magic docs")
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """The update that is under way."""
+        return self._running
+
+    def stop(self, reason: str = STOPPED) -> None:
+        """End the update that is under way; the next reply begins another."""
+        self._abort.set(reason)
+
+    async def _guarded(self) -> None:
+        try:
+            while self._waiting:
+                messages, self._waiting = self._waiting, ()
+                await self.update(messages)
+        finally:
+            self._running, self._abort = None, Abort()
+
+    async def update(self, messages: Sequence[Message]) -> None:
+        """Register the docs that were read in a conversation, and bring all registered ones up to date from it.
+        Background work never breaks the conversation: what failed comes again with the next reply."""
+        try:
+            self._register(messages)
+            if not any(self._said(messages, key) for key in self.session.docs):
+                return
+            async with self._alone() as is_alone:
+                for key in list(self.session.docs) if is_alone else ():
+                    said = self._said(messages, key)
+                    if said and not self._abort.is_set:
+                        await self._bring_up(key, said)
+        except MemdirError as error:
+            self._skip("", f"failed: {error.message}")
+
+    # Which docs
+
+    def _register(self, messages: Sequence[Message]) -> None:
+        docs = dict(self.session.docs)
+        for path, is_marked in files_read(messages_after(messages, self.session.docs_seen)):
+            try:
+                key = self.shelf.key_of(path)
+                if key not in docs and len(docs) < MAX_DOCS:
+                    self.shelf.read(key)
+                    docs[key] = ""
+            except MemdirError as error:
+                if is_marked:  # it says that it is one
+                    self._skip(shown_line(path), error.message)
+        self.session.note_docs(docs, seen=messages[-1].id if messages else "")
+
+    def _unregister(self, key: str) -> None:
+        self.session.note_docs({one: cursor for one, cursor in self.session.docs.items() if one != key})
+
+    def _said(self, messages: Sequence[Message], key: str) -> tuple[Message, ...]:
+        """What a doc has not seen of a conversation; nothing where the user said nothing."""
+        new = messages_after(self.session.heard(messages), self.session.docs.get(key, ""))
+        said = tuple(one for one in new if not one.is_meta and not one.is_off)
+        return said if any(is_asked(one) and without_host(one.text).strip() for one in said) else ()
+
+    # One doc
+
+    async def _bring_up(self, key: str, said: Sequence[Message]) -> None:
+        try:
+            await self._brought_up(key, said)
+            return
+        except (MemoryNotFound, PathEscape) as error:  # the header is gone, or the file, or it is reached by a link now
+            self._unregister(key)
+            reason = f"unregistered: {error.message}"
+        except EditConflict:
+            reason = "changed_meanwhile"
+        except MemdirError as error:
+            reason = f"failed: {error.message}"
+        self._skip(key, reason)
+
+    async def _brought_up(self, key: str, said: Sequence[Message]) -> None:
+        """Once more from the file as it is then, where somebody saved it meanwhile."""
+        for left in reversed(range(TRIES)):
+            doc = self.shelf.read(key)
+            draft, report = await self._drafted(doc, said)
+            if not report.is_complete:
+                raise MemdirError(f"the model did not finish: {report.run.failure}")
+            try:
+                await self._kept(doc, draft, said, report)
+                return
+            except EditConflict:
+                if not left:
+                    raise
+
+    async def _drafted(self, doc: MagicDoc, said: Sequence[Message]) -> tuple[bytes, ForkReport]:
+        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said))
+        tools = tuple(tool for tool in memory_tools() if tool.spec.name in WRITING | {"Read"})
+        box = Toolbox(tools, ToolContext(self.shelf.tree, file))
+        hands = ForkTools(self.model, box, SingleFileGate(doc.path, self.shelf.tree))
+        parent = Request(self.model_name, tools=box.specs)
+        self.progress = ForkProgress()
+        job = self._job(doc, said)
+        report = await run_fork(parent, job, hands, abort=self._abort, on_progress=self.progress.saw)
+        return file.draft or doc.text, report
+
+    def _completed(self, doc: MagicDoc, data: bytes, said: Sequence[Message]) -> bytes:
+        """A draft as it may be kept: an assistant that quotes a memory about the person is no reason to publish it."""
+        after = doc.completed(data)
+        known = set(doc.text.decode("utf-8").splitlines())
+        new = [terms_in(line) for line in after.decode("utf-8", "replace").splitlines() if line not in known]
+        own = terms_in(" ".join(without_host(one.text) for one in said if is_asked(one)))
+        for told in self._private() if new else ():
+            if _is_in(told, *new) and not _is_in(told, own):
+                raise BadMemoryFile(
+                    "a line of it stands in the user's own memories, and they did not say it in this conversation",
+                    remedy="Leave out what is about the user",
+                )
+        return after
+
+    def _private(self) -> Iterator[frozenset[str]]:
+        """What memories about the person say, and those of theirs for all projects, sentence by sentence."""
+        for store in self.memories:
+            headers = store.scan(limit=MAX_PRIVATE).headers
+            private = [one for one in headers if store.scope == "user" or one.type in ("user", "feedback")]
+            for memory in store.readable(private):
+                yield from map(terms_in, sentences_of(f"{memory.topic.description}\n{memory.topic.body}"))
+
+    async def _kept(self, doc: MagicDoc, draft: bytes, said: Sequence[Message], report: ForkReport) -> None:
+        update = None
+        if draft != doc.text:
+            ids = [one.id for one in said if one.id and one.role == "user" and not one.tool_results]
+            origin = Origin(UPDATED, session=self.session.id, messages=ids)
+            commit = await asyncio.to_thread(self.shelf.update, doc, draft, origin)
+            update = DocUpdate(doc.path, doc.text, draft, commit.id if commit else "")
+            tell(self.on_updated, update)
+        self.session.note_docs({**self.session.docs, doc.key: said[-1].id})
+        lines = update.diff.splitlines()[2:] if update else []
+        counts = {"added": sum(line[0] == "+" for line in lines), "removed": sum(line[0] == "-" for line in lines)}
+        work = {**report.counts(), **counts, "refusals": report.run.refusals, "change": update.change if update else ""}
+        self.sink.emit(doc_updated(file=doc.key, work=work, prompt_hash=report.job.prompt_hash))
+
+    def _job(self, doc: MagicDoc, said: Sequence[Message]) -> Job:
+        prompt = load_prompt("magic_doc/update.md")
+        text = prompt.render(
+            path=doc.path,
+            title=redact(doc.title),
+            instruction=quoted(doc.instruction or "(nothing in particular)"),
+            conversation="\n\n".join(_told(said)) or quoted("(nothing)"),
+        )
+        body = doc.text[len(doc.head) :].decode("utf-8")
+        now = minute_of(self.clock(), None)
+        return Job(text, MAX_TURNS, prompt.hash, DocJob(doc.path, body, tuple(said), now), spare_turns=MAX_TURNS)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[bool]:
+        """Whether no other update of this project's docs goes on, here or in another process, until the end of the
+        block; a while is waited for that."""
+        with ExitStack() as held:
+            is_alone = False
+            for _ in range(int(LOCK_SECONDS / _PAUSE_SECONDS)):
+                try:
+                    held.enter_context(locked(self.shelf.store.place.updating, wait_seconds=0.0))
+                    is_alone = True
+                    break
+                except LockBusy:
+                    if self._abort.is_set:
+                        break
+                    await asyncio.sleep(_PAUSE_SECONDS)
+            if not is_alone:
+                self._skip("", "busy")
+            yield is_alone
+
+    def _skip(self, file: str, reason: str) -> None:
+        self.sink.emit(doc_updated(file=file, work={}, skipped=reason))
+
+
+def files_read(messages: Sequence[Message]) -> Iterator[tuple[str, bool]]:
+    """The Markdown files that an agent read, by whatever tool, and whether what it saw says that it is a magic doc. A
+    tool that reads by its name has read what it names; of a command only what it showed tells."""
+    results = {result.tool_use_id: result for message in messages for result in message.tool_results}
+    for use in (use for message in messages for use in message.tool_uses if use.name not in WRITING):
+        result = results.get(use.id)
+        if result is None or result.is_error:
+            continue
+        is_marked = _MARK in result.content.casefold()
+        is_reader = "".join(filter(str.isalpha, use.name.lower())) in _READERS
+        if is_marked or is_reader:
+            texts = _texts(list(use.input.values()))
+            words = texts if is_reader else (word for text in texts for word in _words(text))
+            yield from ((path, is_marked) for path in words if _MARKDOWN.search(path))
+
+
+def _texts(values: Sequence[Json]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str) and "\0" not in value:
+            yield value
+        elif isinstance(value, list):
+            yield from _texts(value)
+
+
+def _is_in(told: frozenset[str], *lines: frozenset[str]) -> bool:
+    return len(told) >= MIN_TOLD and any(len(told & line) >= SAME_SHARE * len(told) for line in lines)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quotation that nobody closes
+        return command.split()
+
+
+def _told(said: Sequence[Message]) -> list[str]:
+    """What was said and done, newest last, each piece quoted: words, and calls of tools by what they name. What tools
+    gave back is a stranger's, and memories that were recalled are nobody's words: both stay out."""
+    told: list[str] = []
+    room = MAX_SAID
+    for message in reversed(said):
+        words = redact(without_host(message.text)).strip()
+        parts = [f"The {message.role} said:\n{quoted(cut_at_word(words, MAX_MESSAGE))}"] if words else []
+        parts += [f"The assistant called {shown_line(_call(use), room=300)}" for use in message.tool_uses]
+        room -= sum(map(len, parts))
+        if room < 0:
+            break
+        told[:0] = parts
+    return told
+
+
+def _call(use: ToolUse) -> str:
+    named = (use.input.get(name) for name in ("file_path", "path", "command", "cmd", "pattern"))
+    return redact(f"{use.name} {next((one for one in named if isinstance(one, str)), '')}")

@@ -1,0 +1,221 @@
+"""Removes what came from a session, a page or a person, and what was made from it (L2, ADR 0076).
+
+What comes from where is told sentence by sentence (`store/line_origins.py`). Only what came from there alone goes by
+itself; a sentence that has another source as well, and what a person pinned or guards, is held until they say so.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
+from memdir.errors import EditConflict, MemdirError
+from memdir.remember.purge_source import PurgeSource, SourceTest
+from memdir.store.gone import PURGED
+from memdir.store.guard import GUARD_FIELD
+from memdir.store.history import OUTSIDE, Origin
+from memdir.store.index import Entry, Index
+from memdir.store.line_origins import Causes, FileOrigins, Told
+from memdir.store.store import MemoryStore, entry_for
+from memdir.store.topic import Topic
+from memdir.text.naming import describe, file_stem, first_words, free_key, titled
+from memdir.text.sentences import CLAUSES, bounds, sentences_of
+from memdir.text.stems import terms_in
+
+PURGE = "purge"  # what the history calls such a change
+LOGS = "logs/"  # daily logs are no memories: they have no name and no line in the index
+_HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, and whom it does not know
+_NOTHING = re.compile(
+    r"^[\s>*+#_-]*(?:\d+[.)]\s*)?(?:\*\*[^*\n]{1,40}\*\*:?)?[\s;–—:,-]*$"
+)  # a line of marks and a label
+
+Chosen = Callable[["PurgedFile"], bool]
+
+
+@dataclass(frozen=True)
+class PurgedFile:
+    """A file that something goes from, or would; or that is held."""
+
+    scope: str
+    file: str  # its name there
+    lines: tuple[str, ...]  # the sentences that go
+    kept: int = 0  # those of other sources that stay; 0: the file goes
+    held_because: str = ""  # why nothing goes before a person says so
+    renamed: str = ""  # what it is called now, where its name came from there as well
+
+    @property
+    def name(self) -> str:
+        """What tells it from all others."""
+        return f"{self.scope}/{self.file}"
+
+
+@dataclass(frozen=True)
+class PurgeReport:
+    """What was removed, or would be, and what is left for a person to decide."""
+
+    source: PurgeSource
+    files: tuple[PurgedFile, ...]
+    held: tuple[PurgedFile, ...]
+    is_dry: bool = False
+
+
+@dataclass(frozen=True)
+class PurgePlan:
+    """What becomes of one file."""
+
+    told: PurgedFile
+    store: MemoryStore
+    before: bytes
+    after: bytes | None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What of a file comes from a source: the sentences that surely do, and those that have other sources as well."""
+
+    sure: tuple[str, ...]
+    mixed: tuple[str, ...]
+    topic: Topic
+    names_it: bool = False  # whether its name comes from there, and says more than the rest
+
+    @staticmethod
+    def of(asked: SourceTest, told: Told, read: Callable[[], bytes | None]) -> _Found | None:
+        """What of these sentences does; None where nothing does, or there is no such file any more."""
+        verdicts = {one: asked.verdict(one, causes) for one, causes in told.items()}
+        sure = tuple(one for one, verdict in verdicts.items() if verdict == "from")
+        mixed = tuple(one for one, verdict in verdicts.items() if verdict == "mixed")
+        data = read() if sure or mixed else None
+        return _Found(sure, mixed, Topic(data)).in_file() if data is not None else None
+
+    def in_file(self) -> _Found:
+        """The same where it stands: what a person pinned or guards is not sure to go, and what is made from the text,
+        name and description, is made anew where some of the text goes."""
+        topic, sure, mixed = self.topic, self.sure, self.mixed
+        body = set(sentences_of(topic.body))
+        if _why_held(topic):
+            return _Found((), tuple(one for one in (*sure, *mixed) if one != topic.name), topic)
+        is_named = topic.name in (*sure, *mixed) and topic.name not in body
+        sure = tuple(one for one in sure if one != topic.name or not is_named)
+        mixed = tuple(one for one in mixed if one != topic.name or not is_named)
+        headline = tuple(one for one in mixed if sure and one in sentences_of(topic.description) and one not in body)
+        mixed = tuple(one for one in mixed if one not in headline)
+        return _Found((*sure, *headline), mixed, topic, is_named and (bool(sure) or topic.name in self.sure))
+
+
+def plan_purge(
+    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Chosen
+) -> tuple[list[PurgePlan], list[PurgedFile]]:
+    """What becomes of each file of these scopes, and what is held. `chosen` tells of one that would be held whether it
+    goes after all."""
+    planned: list[PurgePlan] = []
+    held: list[PurgedFile] = []
+    for scope, (store, origins) in places.items():
+        for path, told in sorted(origins.files.items()):
+            is_here = path.startswith(store.place.prefix) and (scope != "project" or not path.startswith(TEAM_PREFIX))
+            key = path.removeprefix(store.place.prefix)
+            one = _Found.of(asked, told, functools.partial(_bytes_of, store, key)) if is_here else None
+            if one is None:
+                continue
+            because = _why_held(one.topic) or _why_mixed(told, one.mixed)
+            doubted = PurgedFile(scope, key, one.mixed, held_because=because)
+            if one.mixed and chosen(doubted):
+                one = replace(one, sure=(*one.sure, *one.mixed), mixed=())
+            changed = _planned(scope, store, key, one) if one.sure or one.names_it else None
+            if changed and changed.after != changed.before:
+                planned.append(changed)
+            if one.mixed:
+                held.append(doubted)
+    return planned, held
+
+
+def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable[[MemoryStore], MemoryStore]) -> None:
+    """One change in each history: whoever is killed between two of them does the rest by the same call. `outer` gives
+    the store of the whole directory that a store lies in."""
+    by_base: dict[str, list[PurgePlan]] = {}
+    for one in planned:
+        by_base.setdefault(one.store.place.base, []).append(one)
+    for some in by_base.values():
+        store, more = outer(some[0].store), {PURGED: str(source)}
+        with store.changing(Origin(PURGE, trust="user"), f"purge what came from {source}", **more) as change:
+            for one in some:
+                prefix, key = one.store.place.prefix, one.told.file
+                if change.read(prefix + key) != one.before:
+                    raise EditConflict(f"{one.told.name} was changed meanwhile", remedy="Purge again: it is read anew")
+                new = one.told.renamed or key
+                if one.after is None or new != key:
+                    change.delete(prefix + key)
+                if one.after is not None:
+                    change.put_back(prefix + new, one.after, mtime_ns=one.store.read_with_time(key)[1])
+                if not key.startswith(LOGS):
+                    entry = entry_for(new, Topic(one.after)) if one.after is not None else None
+                    change.edit_index(_index_edit(key, entry), key=prefix + INDEX_NAME)
+
+
+def _index_edit(key: str, entry: Entry | None) -> Callable[[Index], Index]:
+    """The line of a file as it is now; none for one that is gone."""
+    gone = [key] if entry is None or entry.key != key else []
+    return lambda index: index.without(gone).with_entries([entry] if entry else [])
+
+
+def _why_held(topic: Topic) -> str:
+    if topic.is_pinned:
+        return "it is pinned"
+    return "it carries a guard that you set" if GUARD_FIELD in topic.fields else ""
+
+
+def _why_mixed(told: Told, mixed: Iterable[str]) -> str:
+    causes: Causes = frozenset().union(*(told[one] for one in mixed))
+    if any(one.kind == "other" and one.name in _HANDS for one in causes):
+        return "it was changed by hand since"
+    return "it says in one sentence what came from elsewhere, too"
+
+
+def _planned(scope: str, store: MemoryStore, key: str, found: _Found) -> PurgePlan:
+    """A file without some of its sentences; no file where nothing is left that says something."""
+    topic, gone = found.topic, frozenset(found.sure)
+    body = _without(topic.body, gone)
+    left = sentences_of(body)
+    told = PurgedFile(scope, key, found.sure, len(left))
+    if not left or (not key.startswith(LOGS) and not Topic(body.encode("utf-8", "surrogateescape")).has_text):
+        return PurgePlan(replace(told, kept=0), store, topic.data, None)
+    after = topic.with_body(body)
+    if topic.has_frontmatter and not gone.isdisjoint(sentences_of(topic.description)):
+        after = after.with_field("description", describe(titled(body)[1]) or left[0])
+    if found.names_it and not terms_in(topic.name) <= terms_in(body):
+        after = after.with_field("name", titled(body)[0] or first_words(after.description or left[0]))
+        folder, stem = key.rpartition("/")[0], file_stem(after.name, str(after.kind or ""))
+        new = free_key(f"{folder}/{stem}" if folder else stem, lambda one: one != key and _stands(store, one))
+        told = replace(told, renamed="" if new == key else new)
+    return PurgePlan(told, store, topic.data, after.data)
+
+
+def _without(body: str, gone: frozenset[str]) -> str:
+    """A text without some of its sentences, and without the lines that have nothing left to say."""
+    lines = []
+    for line in body.splitlines(keepends=True):
+        pieces = [line[start:end] for start, end in bounds(line, CLAUSES)]
+        kept = [piece for piece in pieces if gone.isdisjoint(sentences_of(piece))]
+        if len(kept) == len(pieces):
+            lines.append(line)
+            continue
+        left, ending = "".join(kept).rstrip(), line[len(line.rstrip("\r\n")) :]
+        if not _NOTHING.match(left):
+            lines.append(left.rstrip(" ;–—") + ending)
+    return re.sub(r"(\r?\n)(?:[ \t]*\r?\n){2,}", r"\1\1", "".join(lines))
+
+
+def _bytes_of(store: MemoryStore, key: str) -> bytes | None:
+    try:
+        return store.read_bytes(key)
+    except MemdirError:
+        return None  # nothing that memdir may read, or write
+
+
+def _stands(store: MemoryStore, key: str) -> bool:
+    try:
+        return store.read_bytes(key) is not None
+    except MemdirError:
+        return True

@@ -1,0 +1,191 @@
+"""Where each sentence of a memory directory comes from, followed through the histories change by change (S14, L1).
+
+A change tells who made it and from what; here that is told of every sentence: it keeps its causes when it is moved,
+merged or brought back, and one that was put in other words has those of both.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from memdir.disk.safe_path import TEAM_PREFIX, is_index
+from memdir.store.gone import AT_ONCE, GOING_BACK, sentences_in
+from memdir.store.history import PULLED, Commit
+from memdir.store.move import MOVED
+from memdir.store.shared import author_of
+from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
+from memdir.text.nearness import Sentence
+
+AGAIN = 0.55  # nearness at which one sentence says another again, as where a dream's sources are found
+BY = "By"  # the trailer that names the teammate whose change it was
+MAX_COMPARED = 200  # sentences of one change that a new one is compared with
+
+OnProgress = Callable[[int, int], None]
+
+
+class Cause(NamedTuple):
+    """Who or what brought a sentence there."""
+
+    kind: str  # "session", "person" of the team, or "other": a hand, a program, nobody knows
+    name: str  # its id, their name, or what the history calls the writer
+    message: str = ""  # of a session, where the history tells
+
+
+Causes = frozenset[Cause]
+Told = dict[str, Causes]
+
+
+@dataclass
+class FileOrigins:
+    """The sentences of one directory's files with their causes, as the changes so far have left them."""
+
+    store: MemoryStore
+    files: dict[str, Told] = field(default_factory=dict)  # by their path in the history
+    left: Told = field(default_factory=dict)  # what stands there no more
+    deleted: dict[str, Told] = field(default_factory=dict)  # what files said that are gone
+    known: set[tuple[str, str]] = field(default_factory=set)  # every session and person that ever brought something
+
+    def take(self, commit: Commit, told: Mapping[str, Collection[str]], moved: Mapping[str, Told]) -> None:
+        """Go on by one change. `told` is what each of its files says afterwards, `moved` what those that came from
+        another directory said there."""
+        stood = {path: self.files.pop(path, {}) for path in told}
+        gone = _all(Told((s, c) for s, c in some.items() if s not in told[path]) for path, some in stood.items())
+        self.left |= gone
+        for path, sentences in told.items():
+            sources = [stood.get(one) or self.files.get(one, {}) for one in commit.derived.get(path, ())]
+            whole = _all([*stood.values(), moved.get(path, {}), *sources])
+            new = _Gained(commit, self._own(commit, path), whole, _all([gone, *sources]), self.left)
+            found = {sentence: stood[path].get(sentence) or new.causes_of(sentence) for sentence in sentences}
+            self.known |= {(one.kind, one.name) for causes in found.values() for one in causes}
+            if found:
+                self.files[path] = found
+            else:
+                self.deleted[path] = stood[path]
+
+    def said_in(self, path: str) -> Told:
+        """What a file says, or said when it went."""
+        return self.files.get(path) or self.deleted.get(path, {})
+
+    def _own(self, commit: Commit, path: str) -> Causes:
+        """What the change itself says of a file."""
+        lines = [Cause("session", session, one) for session, ids in commit.lines_of(path).items() for one in ids]
+        if lines:
+            return frozenset(lines)
+        if session := commit.trailers.get("Session"):
+            return frozenset([Cause("session", session)])
+        person = commit.trailers.get(BY, "") if commit.source == PULLED else ""
+        if commit.is_beginning and path.startswith(TEAM_PREFIX):
+            person = author_of(self.store.place, path.removeprefix(TEAM_PREFIX))
+        return frozenset([Cause("person", person) if person else Cause("other", commit.source)])
+
+
+@dataclass(frozen=True)
+class _Gained:
+    """What a sentence that is new in a file may come from."""
+
+    commit: Commit
+    own: Causes
+    whole: Told  # all that stood in the files of this change, and in those that it was made from
+    gone: Told  # of these what left, or was made into something
+    left: Told
+
+    def causes_of(self, sentence: str) -> Causes:
+        if sentence in self.whole:
+            return self.whole[sentence]
+        goes_back = self.commit.source in GOING_BACK or (
+            self.commit.source == PULLED and BY not in self.commit.trailers
+        )
+        if goes_back and sentence in self.left:
+            return self.left[sentence]
+        if self.commit.source != "dream":
+            return self._again(sentence, self.gone) | self.own
+        again = self._again(sentence, self.whole)
+        if again or any(one.kind == "session" for one in self.own):
+            return again or self.own
+        return frozenset().union(*self.gone.values()) or self.own  # some of these, in words of its own
+
+    @staticmethod
+    def _again(sentence: str, told: Told) -> Causes:
+        return frozenset().union(*(told[one] for one in _said_again(sentence, tuple(told))))
+
+
+def _said_again(sentence: str, others: Sequence[str]) -> Iterator[str]:
+    """Those of the others that a sentence says in other words, or that say it."""
+    new = _sentence(sentence)
+    for other in others[-MAX_COMPARED:]:
+        old = _sentence(other)
+        if max(new.nearness(old, is_translated=False), old.nearness(new, is_translated=False)) >= AGAIN:
+            yield other
+
+
+@lru_cache(4096)
+def _sentence(text: str) -> Sentence:
+    return Sentence(text)
+
+
+def _all(told: Iterable[Told]) -> Told:
+    found: Told = {}
+    for one in told:
+        for sentence, causes in one.items():
+            found[sentence] = found.get(sentence, frozenset()) | causes
+    return found
+
+
+def sentences_told(data: bytes) -> dict[str, None]:
+    """All that a file says: its name, its description, its text."""
+    name = Topic(data).name
+    return {**({name: None} if name else {}), **sentences_in(data)}
+
+
+def trace_origins(
+    sides: Mapping[str, FileOrigins],
+    *,
+    opener: Callable[[str], MemoryStore | None] = lambda _: None,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Follow the histories of several directories, by the names that moves between them have for these, in the order
+    of time. What was moved from a directory that is not among them is followed there, too."""
+    logs = {name: side.store.history.log()[::-1] for name, side in sides.items()}
+    known = dict(sides)
+    for name in {name for log in logs.values() for commit in log for name, _ in _moves(commit).values()} - known.keys():
+        store = opener(name)
+        if store is not None and store.history.is_readable:
+            known[name], logs[name] = FileOrigins(store), store.history.log()[::-1]
+    total = sum(map(len, logs.values()))
+    changes = (_changes(name, side, logs[name]) for name, side in known.items())
+    for done, (_, name, commit, told) in enumerate(heapq.merge(*changes, key=lambda one: one[0])):
+        if on_progress is not None:
+            on_progress(done, total)
+        moved = {path: known[side].said_in(key) for path, (side, key) in _moves(commit).items() if side in known}
+        known[name].take(commit, told, moved)
+
+
+def _changes(
+    name: str, side: FileOrigins, log: Sequence[Commit]
+) -> Iterator[tuple[int, str, Commit, dict[str, dict[str, None]]]]:
+    """The changes of one history, oldest first, with what each of their files says afterwards."""
+    last = 0
+    for start in range(0, len(log), AT_ONCE):
+        commits = log[start : start + AT_ONCE]
+        files = {commit.id: [file for file in commit.files if _is_followed(file.path)] for commit in commits}
+        contents = side.store.history.contents([file.after for some in files.values() for file in some])
+        for commit in commits:
+            last = max(last, commit.time)  # a clock that went back
+            told = {file.path: sentences_told(contents.get(file.after, b"")) for file in files[commit.id]}
+            yield last, name, commit, told
+
+
+def _is_followed(path: str) -> bool:
+    return path.endswith(".md") and not is_index(path)
+
+
+def _moves(commit: Commit) -> dict[str, tuple[str, str]]:
+    """The files that a change brought from another directory: which one, and their path there."""
+    pairs = (part.partition(" < ") for part in commit.trailers.get(MOVED, "").split("; "))
+    words = {path: before.split(" ", 2) for path, sign, before in pairs if sign}
+    return {path: (f"{one[0]} {one[1]}", one[2]) for path, one in words.items() if len(one) == 3}

@@ -1,0 +1,255 @@
+"""Definitions of sub-agents: Markdown files with a head, the person's own first, then those that came with the project.
+
+A repository may be a stranger's (S2, S15): its definitions never take the place of the person's, choose no model, and
+reach no memory outside the project. Claude Code's own files are understood; what it has and we have not is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
+
+from memdir.disk.plain_file import is_plain_file, read_if_plain
+from memdir.disk.safe_path import has_link_below
+from memdir.errors import MemoryNotFound
+from memdir.layout import safe_agent_name
+from memdir.store.frontmatter import find_block, newline_of, read_fields
+from memdir.text.printable import one_line, printable
+
+if TYPE_CHECKING:
+    from memdir.layout import AgentScope, Layout
+    from memdir.settings import Environment
+
+MAX_BYTES = 100_000  # of one file: about 25,000 tokens
+MAX_FILES = 200  # of one folder, with those below it
+MAX_DEPTH = 3  # folders in folders
+MAX_NAME = 64  # characters; a name stands in every request
+MAX_DESCRIPTION = 1_000
+FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
+NESTING = ("Agent", "Task")  # what would start sub-agents of a sub-agent
+Whose = Literal["user", "project"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+_TOOL = re.compile(r"[^\s,(\[\]\"']+(?:\([^)]*\))?")  # `Bash(git diff:*)` is one word
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob", "task": "Agent"}
+_SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
+_FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
+_ALIASES = ("inherit", "sonnet", "opus", "haiku", "")  # Claude Code's words for no model of our own
+
+
+@dataclass(frozen=True)
+class AgentDefinition:
+    """One sub-agent: what it is for, what it may use, where it remembers, and the file that says so."""
+
+    name: str
+    description: str  # one line: when to use it
+    prompt: str  # what it is told
+    path: str
+    whose: Whose  # the person's own, or came with the project
+    kind: Literal["memdir", "claude"]  # in whose folder it lies
+    tools: tuple[str, ...] | None = None  # None: all that the conversation has
+    denied: tuple[str, ...] = ()
+    model: str = ""  # empty: that of the conversation
+    memory: AgentScope | None = None
+    remarks: tuple[str, ...] = ()  # what of the file does not hold here, and why
+
+    @property
+    def scope(self) -> str:
+        """The scope of its memory, as every command names it; empty where it has none."""
+        kinds = {"user": "agent", "project": "agent-project", "local": "agent-local"}
+        return f"{kinds[self.memory]}:{self.name}" if self.memory else ""
+
+    @property
+    def digest(self) -> str:
+        """What a person's yes to it was about."""
+        return sha256(repr((self.path, self.prompt, self.tools, self.denied, self.memory)).encode()).hexdigest()[:16]
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in words."""
+        where = "Claude Code" if self.kind == "claude" else ""
+        return " · ".join(filter(None, ("came with the project" if self.whose == "project" else "yours", where)))
+
+    def may_use(self, tool: str) -> bool:
+        """Whether it says so of a tool; the gate of the conversation has its say besides."""
+        return tool not in NESTING and tool not in self.denied and (self.tools is None or tool in self.tools)
+
+
+@dataclass
+class Definitions:
+    """All that were found: those that can be used by name, and the files that cannot, with the reason."""
+
+    agents: dict[str, AgentDefinition] = field(default_factory=dict)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def find(self, name: str) -> AgentDefinition:
+        """One by its name, however it is capitalised; MemoryNotFound where there is none."""
+        found = self.agents.get(name) or next((one for one in self.agents.values() if _same(one.name, name)), None)
+        if found is None:
+            there = ", ".join(self.agents) or "none: docs/how-to/subagents.md shows how to define one"
+            raise MemoryNotFound(f"there is no sub-agent {one_line(name)[:MAX_NAME]!r}", remedy=f"There is {there}")
+        return found
+
+    def take(self, found: AgentDefinition) -> None:
+        """Let it be used, unless one before it has the name, or the folder of memories that belongs to the name."""
+        folder = safe_agent_name(found.name).casefold()
+        before = next((one for one in self.agents.values() if safe_agent_name(one.name).casefold() == folder), None)
+        if before is None:
+            self.agents[found.name] = found
+        else:
+            is_other = before.name != found.name
+            why = f"{before.name} would share its memory" if is_other else f"another {found.name} goes before it"
+            self.left_out.append((found.path, f"{why} ({before.path})"))
+
+
+def find_definitions(layout: Layout, environment: Environment) -> Definitions:
+    """Every definition that holds here; the person's own go before the project's, ours before Claude Code's."""
+    found = Definitions()
+    places: tuple[tuple[str, Whose, Literal["memdir", "claude"]], ...] = (
+        (layout.agents, "user", "memdir"),
+        (os.path.join(environment.claude_home, "agents"), "user", "claude"),
+        (layout.project_agents, "project", "memdir"),
+        (layout.project_claude_agents, "project", "claude"),
+    )
+    seen: set[str] = set()
+    for folder, whose, kind in places:
+        real = os.path.realpath(folder)
+        if real in seen or (whose == "project" and has_link_below(layout.work_tree, folder)):
+            continue
+        seen.add(real)
+        for path in _files(folder, found, MAX_DEPTH):
+            data = read_if_plain(path, MAX_BYTES)
+            if data is None or b"\0" in data:
+                found.left_out.append((path, "it is no text" if data else f"more than {MAX_BYTES:,} bytes, or no file"))
+                continue
+            one = read_definition(path, data, whose=whose, kind=kind)
+            if isinstance(one, str):
+                found.left_out.append((path, one))
+            else:
+                found.take(one)
+    return found
+
+
+def _files(folder: str, found: Definitions, depth: int) -> Iterator[str]:
+    """The Markdown files below a folder, no link followed, no more of them than anybody keeps."""
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for number, entry in enumerate(listed):
+        if number >= MAX_FILES:
+            found.left_out.append((folder, f"only the first {MAX_FILES} files are looked at"))
+            return
+        if entry.is_dir(follow_symlinks=False) and depth > 1 and not entry.name.startswith("."):
+            yield from _files(entry.path, found, depth - 1)
+        elif entry.name.endswith(".md"):
+            if is_plain_file(entry.path):
+                yield entry.path
+            else:
+                found.left_out.append((entry.path, "it is a link or no plain file"))
+
+
+def read_definition(
+    path: str, data: bytes, *, whose: Whose, kind: Literal["memdir", "claude"]
+) -> AgentDefinition | str:
+    """What a file defines, or why it defines nothing."""
+    block = find_block(data)
+    if block is None:
+        return "it has no head between two lines of ---"
+    head = data[block.start : block.end]
+    fields = {name.lower(): value for name, value in read_fields(head, newline_of(data)).items()}
+    name = fields.get("name", "").strip() or os.path.basename(path).removesuffix(".md")
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+        return f"{one_line(name)[:MAX_NAME]!r} is no name: letters (a-z), digits and . _ - : (at most {MAX_NAME})"
+    prompt = printable(data[block.body_start :].decode("utf-8", "replace")).strip()
+    if not prompt:
+        return "it says nothing below its head"
+    remarks: list[str] = []
+    lists = _lists(head.decode("utf-8", "replace"), fields)
+    tools = _tools(lists["tools"], remarks) if "tools" in lists else None
+    return AgentDefinition(
+        name,
+        one_line(fields.get("description") or prompt.split("\n", 1)[0])[:MAX_DESCRIPTION],
+        prompt,
+        path,
+        whose,
+        kind,
+        None if tools == ("*",) else tools,
+        tuple(_plain_tool(word) for word in lists.get("disallowedtools", ())),
+        _model(fields.get("model", ""), whose, remarks),
+        _memory(fields.get("memory", ""), whose, remarks),
+        tuple(remarks),
+    )
+
+
+def _lists(head: str, fields: dict[str, str]) -> dict[str, list[str]]:
+    """The words of the keys that hold lists, in any of their forms: with commas, in brackets, a line each."""
+    found: dict[str, list[str]] = {}
+    lines = head.replace("\r", "\n").split("\n")
+    for key in ("tools", "disallowedtools"):
+        if key not in fields:
+            continue
+        at = next(at for at, line in enumerate(lines) if line.partition(":")[0].rstrip().strip("\"'").lower() == key)
+        said = [lines[at].partition(":")[2]]
+        for line in lines[at + 1 :]:
+            if line.strip() and line[0] not in " \t-#":
+                break
+            said.append(line.strip().removeprefix("-"))
+        found[key] = [word for one in said for word in _TOOL.findall(_COMMENT.sub("", one))]
+    return found
+
+
+def _tools(words: Sequence[str], remarks: list[str]) -> tuple[str, ...]:
+    """The tools that it may use. What has a limit that we do not know is not given at all: never more than was said."""
+    if "*" in words:
+        return ("*",)
+    found = [_plain_tool(word) for word in words]
+    strange = [word for word in found if "(" in word or word in NESTING or word not in FILE_TOOLS]
+    if strange:
+        remarks.append(f"not here: {one_line(', '.join(strange))[:200]}")
+    return tuple(dict.fromkeys(word for word in found if "(" not in word and word not in NESTING))
+
+
+def _plain_tool(word: str) -> str:
+    known = {name.lower(): name for name in FILE_TOOLS}
+    return known.get(word.lower()) or _OTHER_NAMES.get(word.lower(), word)
+
+
+def _model(name: str, whose: Whose, remarks: list[str]) -> str:
+    """The model that it names. What came with a project spends nobody's money on another one."""
+    name = one_line(name.strip())
+    if name.lower() in _ALIASES or len(name) > MAX_NAME:
+        return ""
+    if whose == "project":
+        remarks.append(f"the model {name} is not taken: a project chooses none")
+        return ""
+    return name
+
+
+def _memory(scope: str, whose: Whose, remarks: list[str]) -> AgentScope | None:
+    """Where it remembers. What came with a project reaches no memory of other projects."""
+    found = next((one for one in _SCOPES if one == scope.strip().lower()), None)
+    if found is None and scope.strip():
+        remarks.append(f"there is no memory {one_line(scope)[:40]!r}: user, project or local")
+    if found == "user" and whose == "project":
+        remarks.append("memory: local instead of user, because it came with the project")
+        return "local"
+    return found
+
+
+def model_of(definition: AgentDefinition, *, provider: str, inherited: str) -> str:
+    """The model that it asks: its own where that is one of the provider in force, else that of the conversation. No
+    definition changes the provider."""
+    named = definition.model
+    family = next((known for beginning, known in _FAMILIES.items() if named.startswith(beginning)), provider)
+    return named if named and family == provider and provider in _FAMILIES.values() else inherited
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.strip().casefold()

@@ -1,0 +1,72 @@
+"""Magic docs in the chat: read by its agent, brought up to date behind it, told and taken back (M1–M3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memdir.chat.host import ChatHost
+from tests.chat.hosts import Person, host_of, opened, script
+from tests.conftest import Ran
+from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.provider_server import ProviderServer, calls, says
+from tests.provider_server.script import Body, Outcome
+
+TEXT = "# Magic doc: Billing\n_Short._\n\nInvoices are made at night.\n"
+NEW = f"{TEXT}\nPostgreSQL 17 holds them.\n"
+
+
+def answer(body: Body) -> Outcome:
+    """What runs behind the conversation: one reads the doc, writes it and is done; the others have nothing to do."""
+    told = str(body.get("messages") or body.get("input"))
+    if "[memdir job: magic-doc]" not in told:
+        return says("Nothing to save.")
+    if "Replaced" in told:
+        return says("Done.")
+    if "Invoices are made at night" in told:
+        return calls(("Write", {"file_path": "billing.md", "content": NEW}))
+    return calls(("Read", {"file_path": "billing.md"}))
+
+
+@pytest.mark.parametrize("provider", [ANTHROPIC, PROVIDERS[1]], ids=lambda provider: provider.name)
+async def test_a_doc_that_the_agent_reads_is_updated_told_with_its_diff_and_taken_back(
+    provider: Provider, project: Path
+) -> None:
+    (project / "billing.md").write_text(TEXT)
+    person = Person()
+    with ProviderServer() as server:
+        server.add(*script(calls(("Read", {"file_path": "billing.md"})), says("I see."), forks=answer))
+        memory, _ = opened(project, provider, server, magicDocs="true")
+        async with host_of(memory, person) as host:
+            await host.say("Look at billing.md. The invoices are in PostgreSQL 17 from today on.")
+            await _settled(host)
+            assert (project / "billing.md").read_text() == NEW
+            memory.undo(scope="docs")
+    assert (project / "billing.md").read_text() == TEXT
+    (told,) = person.heard("updated")
+    assert told["file"] == str(project / "billing.md") and "+PostgreSQL 17 holds them." in told["diff"]
+    assert not person.asked, "the setting is the permission"
+
+
+async def _settled(host: ChatHost) -> None:
+    docs = host.session.magic_docs
+    if docs.running is not None:
+        await docs.running
+
+
+def test_a_script_is_told_too_and_keeps_nothing_that_it_shall_not(memdir: Callable[..., Ran], project: Path) -> None:
+    """With the built-in model, which reads the documents that a message names."""
+    doc = project / "billing.md"
+    doc.write_text(TEXT)
+    said = "Look at @billing.md. We decided to use PostgreSQL 17 for the billing service because of the audit rules."
+    for words in (("--no-learning", "--set", "magicDocs=true"), ()):
+        quiet = memdir("chat", "-p", said, *words)
+        assert doc.read_text() == TEXT and ("config set magicDocs true" in quiet.err) == (not words)
+    lines = memdir("chat", "-p", said, "--json", "--set", "magicDocs=true").out.splitlines()
+    (updated,) = [one for one in map(json.loads, lines) if one["type"] == "updated"]
+    assert updated["file"] == str(doc) and "+- We decided to use PostgreSQL 17" in updated["diff"]
+    assert "PostgreSQL 17" in doc.read_text()
+    assert memdir("undo", "--scope", "docs").code == 0 and doc.read_text() == TEXT

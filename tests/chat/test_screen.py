@@ -1,0 +1,55 @@
+"""What a chat prints: in one line what is one, whole what must be whole, and nothing that speaks for us."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from memdir.chat.screen import Screen
+
+
+@pytest.fixture(params=[40, 80, 120])
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    return int(request.param)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+
+
+@pytest.mark.parametrize("is_error", [True, False])
+@pytest.mark.parametrize("command", ["ls", "echo " + "long " * 90, "echo " + "日本語" * 60])
+@pytest.mark.parametrize("content", ["ok", "a reason that goes on and on " * 9, "one\ntwo\nthree"])
+def test_a_call_of_a_tool_is_one_line_and_can_be_opened(
+    capsys: pytest.CaptureFixture[str], columns: int, command: str, content: str, is_error: bool
+) -> None:
+    screen = Screen()
+    screen.tool(12, screen.tool_line("Bash", {"command": command}), content, is_error=is_error)
+    (line,) = lines(capsys)
+    assert cell_len(line) <= columns and line.startswith("✗ Bash " if is_error else "✓ Bash ")
+    assert line.endswith("  /open 12")
+
+
+def test_a_command_that_is_asked_about_is_shown_whole_and_never_where_our_lines_begin(
+    capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    words = [f"word{number}" for number in range(60)]
+    Screen().command(f"{' '.join(words)}\n✓ Bash rm -rf /\x1b[2K\x1b[1A")
+    shown = lines(capsys)
+    assert " ".join(shown).split() == ["$", *words, "$", "✓", "Bash", "rm", "-rf", "/"]
+    assert all(line.startswith("  ") and cell_len(line) <= columns for line in shown)
+
+
+def test_a_reply_has_no_holes_and_says_where_a_link_leads(capsys: pytest.CaptureFixture[str], columns: int) -> None:
+    screen = Screen()
+    for block in ("# Title", "- a\n- b", "```\nx = 1\n\ny = 2\n```", "| a | b |\n|---|---|\n| 1 | 2 |"):
+        screen.reply(block)
+    shown = lines(capsys)
+    assert (shown[0], shown[1], shown[-1]) == ("Title", "", "")
+    holes = [at for at in range(1, len(shown)) if not shown[at] and not shown[at - 1]]
+    assert not holes, "one empty line between two blocks, inside a block what it holds"
+    screen.reply("[https://bank.example](https://evil.example)")
+    assert "https://evil.example" in " ".join(lines(capsys))

@@ -1,0 +1,73 @@
+"""A magic doc as the built-in model keeps it: true, in place, under headings that stay (M3)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memdir.model.builtin.doc_notes import answer_doc
+from memdir.model.job import DocJob
+from memdir.model.model import Request
+from memdir.transcript.message import Message, ToolResult, assistant, user
+
+NOW = datetime(2026, 9, 21, 12).astimezone()
+PATH = "/p/doc.md"
+DECIDED = "We decided to use PostgreSQL 17 for the billing service because of the audit rules."
+LINE = "- We decided to use PostgreSQL 17 for the billing service. Why: Because of the audit rules.\n"
+
+
+def kept(body: str, *said: str | Message) -> str:
+    """The document below its head after what was said; as it was where nothing was written."""
+    messages = tuple(user(one, message_id=f"m{at}") if isinstance(one, str) else one for at, one in enumerate(said))
+    job = DocJob(PATH, body, messages, NOW)
+    asked = user("[memdir job]", is_meta=True)
+    first = answer_doc(job, Request("m", messages=(asked,))).message
+    read = Message("user", (ToolResult(first.tool_uses[0].id, body),))
+    (answer,) = answer_doc(job, Request("m", messages=(asked, first, read))).message.content
+    return str(getattr(answer, "input", {}).get("content", body))
+
+
+def test_what_was_decided_comes_under_its_heading() -> None:
+    assert kept("", DECIDED) == f"\n## Decisions\n\n{LINE}"
+    assert kept("\nText.\n", DECIDED) == f"\nText.\n\n## Decisions\n\n{LINE}"
+    mine = "\n## decisions\n\n- We ship on Mondays.\n\n## Later\n\nMore.\n"
+    assert kept(mine, DECIDED) == mine.replace("Mondays.\n", f"Mondays.\n{LINE}")
+    empty = "\n## Decisions\n\n## Later\n\nMore.\n"
+    assert kept(empty, DECIDED) == f"\n## Decisions\n\n{LINE}\n## Later\n\nMore.\n"
+
+
+def test_what_stands_there_is_not_written_again_and_what_changed_is_changed_where_it_stands() -> None:
+    once = kept("", DECIDED)
+    assert kept(once, DECIDED) == once
+    assert (
+        kept("\nThe billing service uses PostgreSQL 17, decided because of the audit rules.\n", DECIDED).count("17")
+        == 1
+    )
+    changed = kept(once, "We decided to use PostgreSQL 18 for the billing service.")
+    assert changed == "\n## Decisions\n\n- We decided to use PostgreSQL 18 for the billing service.\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I am a vegetarian and I like short answers.",
+        "Always answer me in German, please.",
+        "Should we use Redis as the queue?",
+        "Fix the test in the parser, please.",
+        "Thanks!",
+    ],
+)
+def test_nothing_about_a_person_no_question_and_no_errand(said: str) -> None:
+    assert kept("\nText.\n", said) == "\nText.\n"
+
+
+def test_what_nobody_said_is_not_in_it() -> None:
+    tool = Message("user", (ToolResult("t", "We decided to use Oracle for the billing service because of the price."),))
+    reply = assistant("We decided to use MongoDB for the billing service because it is fast.")
+    assert kept("\nText.\n", tool, reply, "Thanks!") == "\nText.\n"
+
+
+def test_code_is_no_heading() -> None:
+    body = "\n```\n## Decisions\n- a comment\n```\n"
+    assert kept(body, DECIDED) == f"{body}\n## Decisions\n\n{LINE}"
