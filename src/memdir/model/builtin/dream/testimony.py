@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.dream.amend import LaterStatement, named_in, shortened, updated, with_update
+from memdir.model.builtin.dream.amend import LaterStatement, named_in, restates, shortened, updated, with_update
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -12,7 +12,6 @@ from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.neighbours import Neighbours
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
-from memdir.model.builtin.dream.restated import restates
 from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.values import Values
 from memdir.model.builtin.dream.worth import Worth
