@@ -318,3 +318,28 @@ async def test_the_list_of_sub_agents_is_bounded_and_harmless(
     assert len(tool["description"]) < 25_000 and "</system-reminder>" not in tool["description"]
     assert "- a59" in tool["description"] and "came with the project" in tool["description"]
     assert not os.path.exists(project / ".memdir/agent-memory")
+
+
+async def test_killed_in_the_middle_of_a_run_the_conversation_goes_on(
+    server: ProviderServer, project: Path, tmp_path: Path
+) -> None:
+    """J3: at every record; the side chain stays as it was, and the call is answered as cut short."""
+    define(tmp_path / "home/agents", OWN)
+    memory, _ = opened(project, ANTHROPIC, server)
+    server.add(*scripted([hands_over(), says("Done.")], [calls(("Grep", {"pattern": "x"})), says("Nothing breaks.")]))
+    async with host_of(memory, session_id="monday", is_learning=False) as host:
+        await host.say("Go.")
+        path = Path(host.session.transcript.path)
+        (chain,) = side_chains(memory, "monday")
+    lines = path.read_bytes().splitlines(keepends=True)
+    asked = next(at for at, line in enumerate(lines) if b"tool_use" in line)
+    said = chain.read_bytes().splitlines(keepends=True)
+    for kept in range(0, len(said), 2):
+        path.write_bytes(b"".join(lines[: asked + 1]))
+        chain.write_bytes(b"".join(said[:kept]) + said[kept][:40])
+        server.script_again(scripted([says("Resumed.")], []))
+        memory, _ = opened(project, ANTHROPIC, server)
+        async with host_of(memory, session_id="monday", is_learning=False) as host:
+            assert (await host.retry()).text == "Resumed."
+            results = [one for message in host.conversation.messages for one in message.tool_results]
+            assert [one.is_error for one in results] == [True]

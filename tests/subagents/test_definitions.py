@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from memdir import Environment, open_memory
-from memdir.subagents.definitions import MAX_BYTES, AgentDefinition, Definitions, find_definitions, model_of
+from memdir.chat.command import apart
+from memdir.subagents.definitions import (
+    MAX_BYTES,
+    MAX_FILES,
+    AgentDefinition,
+    Definitions,
+    find_definitions,
+    model_of,
+)
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
@@ -131,6 +139,28 @@ def test_files_that_define_nothing_cost_no_other(project: Path, tmp_path: Path) 
     assert sorted(definitions.agents) == ["deep", "good"]
     left = sorted(os.path.basename(path) for path, _ in definitions.left_out)
     assert left == ["binary.md", "empty.md", "half.md", "huge.md", "link.md", "pipe.md"]
+
+
+def test_a_project_of_endless_folders_costs_no_more_than_a_person_s(project: Path, tmp_path: Path) -> None:
+    define(tmp_path / "home/agents", "name: mine", file="mine.md")
+    for outer in range(30):
+        for inner in range(30):
+            (project / f".memdir/agents/{outer}/{inner}").mkdir(parents=True)
+    for number in range(MAX_FILES + 50):
+        define(project / ".memdir/agents/many", f"name: a{number}", file=f"{number}.md")
+    define(project / ".memdir/agents/0/0/deeper", "name: deep")
+    definitions = found(project)
+    assert 1 < len(definitions.agents) <= MAX_FILES + 1 and "deep" not in definitions.agents
+    assert "mine" in definitions.agents
+
+
+def test_with_memory_off_the_person_s_own_still_goes_first(project: Path, tmp_path: Path) -> None:
+    """A chat with memory off has a home that goes away with it; definitions are no memory."""
+    define(tmp_path / "home/agents", "name: reviewer", body="Mine.")
+    define(project / ".memdir/agents", "name: reviewer", body="Theirs.")
+    off = apart(open_memory(project))
+    definitions = find_definitions(off.layout, off.environment)
+    assert [one.prompt for one in definitions.agents.values()] == ["Mine."]
 
 
 @pytest.mark.parametrize("linked", [".memdir", ".memdir/agents", ".claude"])
