@@ -14,6 +14,7 @@ from memdir.chat.command import apart
 from memdir.subagents.definitions import (
     MAX_BYTES,
     MAX_FILES,
+    MAX_PROJECT_BYTES,
     AgentDefinition,
     Definitions,
     find_definitions,
@@ -125,7 +126,9 @@ def test_files_that_define_nothing_cost_no_other(project: Path, tmp_path: Path) 
     """S15: huge, binary, endless, a link, a pipe, deep YAML, half a head."""
     folder = project / ".memdir/agents"
     define(folder, "name: good")
-    (folder / "huge.md").write_bytes(b"---\nname: huge\n---\n" + b"x" * MAX_BYTES)
+    (folder / "huge.md").write_bytes(b"---\nname: huge\n---\n" + b"x" * MAX_PROJECT_BYTES)
+    define(tmp_path / "home/agents", "name: long", file="long.md", body="x" * MAX_PROJECT_BYTES)
+    define(tmp_path / "home/agents", "name: huge", file="huge.md", body="x" * MAX_BYTES)
     (folder / "binary.md").write_bytes(b"---\nname: binary\n---\n\0\1\2")
     (folder / "half.md").write_text("---\nname: half\n", encoding="utf-8")
     (folder / "empty.md").write_text("---\nname: empty\n---\n", encoding="utf-8")
@@ -133,12 +136,12 @@ def test_files_that_define_nothing_cost_no_other(project: Path, tmp_path: Path) 
     (folder / "link.md").symlink_to(outside)
     os.mkfifo(folder / "pipe.md")
     (folder / "folder").symlink_to(outside.parent)
-    deep = "".join(f"{' ' * depth}a{depth}:\n" for depth in range(1, 300)) + "&a [*a, " + "[" * 20_000
+    deep = "".join(f"{' ' * depth}a{depth}:\n" for depth in range(1, 90)) + "&a [*a, " + "[" * 1_000
     define(folder, f"name: deep\nx:\n{deep}", file="deep.md")
     definitions = found(project)
-    assert sorted(definitions.agents) == ["deep", "good"]
+    assert sorted(definitions.agents) == ["deep", "good", "long"]
     left = sorted(os.path.basename(path) for path, _ in definitions.left_out)
-    assert left == ["binary.md", "empty.md", "half.md", "huge.md", "link.md", "pipe.md"]
+    assert left == ["binary.md", "empty.md", "half.md", "huge.md", "huge.md", "link.md", "pipe.md"]
 
 
 def test_a_project_of_endless_folders_costs_no_more_than_a_person_s(project: Path, tmp_path: Path) -> None:

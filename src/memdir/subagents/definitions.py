@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memdir.settings import Environment
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
+MAX_PROJECT_BYTES = 16_000  # of one that came with a project: a person reads it whole before it runs
 MAX_FILES = 200  # of one place, with those in the folders below
 MAX_ENTRIES = 2_000  # of one place that are looked at, whatever they are
 MAX_DEPTH = 3  # folders in folders
@@ -128,9 +129,10 @@ def find_definitions(layout: Layout, environment: Environment) -> Definitions:
         if len(paths) > MAX_FILES:
             found.left_out.append((folder, f"only the first {MAX_FILES} files are looked at"))
         for path in paths[:MAX_FILES]:
-            data = read_if_plain(path, MAX_BYTES)
+            most = MAX_PROJECT_BYTES if whose == "project" else MAX_BYTES
+            data = read_if_plain(path, most)
             if data is None or b"\0" in data:
-                told = "it is no text" if data else f"it is a link, no plain file, or has more than {MAX_BYTES:,} bytes"
+                told = "it is no text" if data else f"it is a link, no plain file, or has more than {most:,} bytes"
                 found.left_out.append((path, told))
                 continue
             one = read_definition(path, data, whose=whose, kind=kind)
