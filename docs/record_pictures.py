@@ -1,4 +1,5 @@
-"""Records the pictures of docs/how-to/chat.md: real turns of a chat, drawn by the screen that draws them in a terminal.
+"""Records the pictures of docs/how-to/chat.md, real turns of a chat as its screen draws them, and those of
+docs/how-to/story.md, which `make try` printed.
 
 python -m docs.record_pictures [FOLDER]
 """
@@ -10,6 +11,7 @@ import contextlib
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -28,6 +30,8 @@ from memdir.model.scripted import calls, says
 
 FOLDER = Path(__file__).parent / "pictures"
 COLUMNS = 96
+WALK = Path(__file__).parent.parent / "examples/walkthrough.py"
+WALK_COLUMNS = 112
 # Without the fonts that rich would fetch from elsewhere.
 SVG = re.sub(r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 RULE = "From now on, release notes go to the docs team first: last time legal had to recall them."
@@ -123,13 +127,43 @@ def record(folder: Path) -> list[Path]:
     return made
 
 
-def _draw(path: Path, told: str) -> Path:
-    console = Console(file=io.StringIO(), record=True, width=COLUMNS, force_terminal=True)
-    console.print(Text.from_ansi(told.rstrip("\n")))
-    path.write_text(console.export_svg(title="memdir chat", code_format=SVG), encoding="utf-8")
+# Each picture of the story, and the headings of the walk that it shows.
+STORY = {
+    "story-said": ("Session one", "Nobody asked it to"),
+    "story-recalled": ("Eleven days later", "This is what the model was given"),
+    "story-dreamt": ("The person says how it is now", "A dream puts memories in order"),
+    "story-undone": ("Not what you wanted?",),
+}
+
+
+def draw_story(folder: Path, told: str) -> list[Path]:
+    """Pictures of what the walk printed, in colour; its temporary folder is the person's home in them."""
+    place, slug = re.findall(r"(/\S+)/home/projects/(\S+)/memory", told)[0]
+    told = (
+        told.replace(slug, "-home-ann-shop").replace(f"{place}/home", "/home/ann/.memdir").replace(place, "/home/ann")
+    )
+    parts = re.split(r"\n(?=\x1b\[1;35m# )", told)
+    made = []
+    for name, headings in STORY.items():
+        shown = "\n".join(part for part in parts if any(f"# {heading}" in part for heading in headings))
+        made.append(_draw(folder / f"{name}.svg", shown, title="make try", columns=WALK_COLUMNS))
+    return made
+
+
+def walked() -> str:
+    """What the walk prints in a terminal with colours."""
+    environment = {**os.environ, "FORCE_COLOR": "1"}
+    return subprocess.run([sys.executable, WALK], capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def _draw(path: Path, told: str, *, title: str = "memdir chat", columns: int = COLUMNS) -> Path:
+    console = Console(file=io.StringIO(), record=True, width=columns, force_terminal=True)
+    console.print(Text.from_ansi(told.strip("\n")))
+    path.write_text(console.export_svg(title=title, code_format=SVG), encoding="utf-8")
     return path
 
 
 if __name__ == "__main__":
-    for picture in record(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else FOLDER):
+    to = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else FOLDER
+    for picture in (*record(to), *draw_story(to, walked())):
         print(picture)

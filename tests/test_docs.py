@@ -92,7 +92,10 @@ def test_what_the_page_about_scopes_shows_can_be_done(
     assert "user_role.md" in memdir("list", "--scope", "user").out
 
 
-@pytest.mark.parametrize("page", ["settings.md", "remembering.md", "guards.md", "subagents.md", "magic-docs.md"])
+SHOWN = ["settings.md", "remembering.md", "guards.md", "subagents.md", "magic-docs.md", "daily-log.md"]
+
+
+@pytest.mark.parametrize("page", SHOWN)
 def test_what_these_pages_show_can_be_done(page: str, repository: Path, memdir_command: str) -> None:
     text = (ROOT / "docs/how-to" / page).read_text(encoding="utf-8")
     first, *_ = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 
 import pytest
+from docs.record_pictures import FOLDER, draw_story, walked
 
 from memdir import agent, open_memory
 from memdir import model as memdir_model
@@ -23,6 +24,7 @@ from memdir.agent import DiskFiles, Toolbox, ToolContext, memory_gate, memory_to
 from memdir.model import BuiltinModel, Request
 from memdir.recall.recall_log import RecallLog
 from memdir.transcript import assistant, user
+from tests.chat.test_pictures import words_in
 from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, calls, says
 
@@ -41,8 +43,16 @@ def run(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
     return done.stdout
 
 
-def test_the_walk_shows_real_files_and_real_output() -> None:
-    out = run("examples/walkthrough.py")
+@pytest.fixture(scope="module")
+def walk() -> str:
+    """What `make try` prints where a key is set: no provider is asked all the same."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("FORCE_COLOR", raising=False)
+        return run("examples/walkthrough.py", environment={"ANTHROPIC_API_KEY": KEY})
+
+
+def test_the_walk_shows_real_files_and_real_output(walk: str) -> None:
+    out = walk
     for command in ("remember", "list", "show", "search", "log", "diff", "undo", "sessions", "why", "fork", "doctor"):
         assert f"$ memdir {command}" in out
     assert "+**How to apply:** every test that touches storage." in out
@@ -50,9 +60,9 @@ def test_the_walk_shows_real_files_and_real_output() -> None:
     assert "\x1b[" not in out
 
 
-def test_the_walk_tells_the_whole_story() -> None:
+def test_the_walk_tells_the_whole_story(walk: str) -> None:
     """Said, written down, recalled with its age and what is gone, a contradiction dreamt away, taken back."""
-    out = run("examples/walkthrough.py")
+    out = walk
     written = out.split("this was written down:")[1].split("\n# ")[0]
     assert all(words in written for words in ("release_notes", "legacy_import", "2027_02_12")), written
     given = out.split("This is what the model was given")[1].split("\n# ")[0]
@@ -64,8 +74,8 @@ def test_the_walk_tells_the_whole_story() -> None:
     assert "listens on port 5433. Marek" in out.split("One command takes it back")[1].split("\n# ")[0]
 
 
-def test_the_walk_recalls_what_helps_and_nothing_where_nothing_does() -> None:
-    out = run("examples/walkthrough.py", environment={"ANTHROPIC_API_KEY": KEY})  # the walk asks no provider
+def test_the_walk_recalls_what_helps_and_nothing_where_nothing_does(walk: str) -> None:
+    out = walk
     helped = out.split("The few that clearly help, and why.")[1].split("\n# ")[0]
     assert "\n+ feedback_never_mock_the_database.md" in helped
     assert "\n- project_deploys_are_frozen" in helped
@@ -81,16 +91,19 @@ def test_the_message_in_the_readme_brings_back_the_memory_in_the_readme(memdir: 
     assert "+ project_deploys_are_frozen" in memdir("recall", *recall, "--selector", "local").out
 
 
-def test_the_walk_is_in_colour_where_colour_is_wanted() -> None:
-    done = subprocess.run(
-        [sys.executable, "examples/walkthrough.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "FORCE_COLOR": "1"},
-    )
-    assert "\x1b[33mfeedback\x1b[0m" in done.stdout
+def test_the_walk_is_in_colour_where_colour_is_wanted_and_the_story_s_pictures_show_it(tmp_path: Path) -> None:
+    told = walked()
+    assert "\x1b[33mfeedback\x1b[0m" in told
+    page = (ROOT / "docs/how-to/story.md").read_text(encoding="utf-8")
+    for made in draw_story(tmp_path, told):
+        shown, committed = (as_drawn(path) for path in (made, FOLDER / made.name))
+        assert shown == committed, f"{made.name}: python -m docs.record_pictures"
+        assert f"(../pictures/{made.name})" in page and "/tmp" not in committed
+
+
+def as_drawn(picture: Path) -> str:
+    """The words of a picture, without what differs from walk to walk: days and ids."""
+    return re.sub(r"\d{4}-\d\d-\d\d|\b[0-9a-f]{8}\b|\s", "", words_in(picture))
 
 
 def test_the_embedding_example_keeps_a_memory(project: Path) -> None:

@@ -380,14 +380,23 @@ class MemDir:
     def guard_of(self, memory: Topic | Header, key: str, *, scope: str = "project") -> Guard | None:
         """The guard that a memory carries: what is checked before a tool runs (Q1). None where it has none that a
         person set for themselves; what lies in the project's own folder came with it."""
-        from memdir.store.guard import GUARD_FIELD, guard_of
+        return self._guards_among({key: memory}, scope).get(key, (None, None))[0]
 
-        if GUARD_FIELD not in memory.fields or not self.is_own_place(scope):
-            return None
-        return guard_of(memory, key=key, scope=scope)
+    def guards(self, scope: str = "project") -> dict[str, tuple[Guard, Topic]]:
+        """The guards of a scope that a person set, by key, each with the memory as they wrote it (Q1)."""
+        return self._guards_among({one.key: one for one in self.store_for(scope).scan(limit=None).headers}, scope)
+
+    def _guards_among(self, memories: Mapping[str, Topic | Header], scope: str) -> dict[str, tuple[Guard, Topic]]:
+        from memdir.store.guard import GUARD_FIELD, guard_of, set_by_person
+
+        among = {key: one for key, one in memories.items() if GUARD_FIELD in one.fields}
+        told = {key: guard_of(one, key=key, scope=scope) for key, one in among.items() if self.is_own_place(scope)}
+        guards = {key: guard for key, guard in told.items() if guard is not None}
+        known = set_by_person(self.store_for(scope), guards) if guards else {}
+        return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
 
     def has_guards(self) -> bool:
-        """Whether the person set a guard in any project: only then their agents have to ask before a tool runs."""
+        """Whether any project has a guard that may hold: only then a person's agents have to ask before a tool runs."""
         from memdir.store.guard import any_guard
 
         own = [self.place_of(scope).root for scope in ("project", "user") if self.is_own_place(scope)]
@@ -627,7 +636,8 @@ class MemDir:
         own = ""
         if self.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
-        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=not self.settings.skip_index)
+        has_index, is_log = not self.settings.skip_index, self.settings.daily_log
+        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
         shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.has_team else ""
@@ -645,12 +655,8 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
         from memdir.prompts.listing import guards_listed
 
-        listed = [
-            (guard, header)
-            for scope in (("project", "user") if self.learns_for_all_projects else ("project",))
-            for header in self.store_for(scope).scan(limit=None).headers
-            if (guard := self.guard_of(header, header.key, scope=scope))
-        ]
+        scopes = ("project", "user") if self.learns_for_all_projects else ("project",)
+        listed = [one for scope in scopes for one in self.guards(scope).values()]
         prompt = load_prompt("behaviour/guards.md", overrides=self.layout.prompts) if listed else None
         return prompt.render(guards=guards_listed(listed)).strip() if prompt else ""
 

@@ -20,7 +20,7 @@ from memdir.agent.host_files import HostFiles
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_lock import last_dream
-from memdir.dream.gates import DreamGates, Due, sessions_since
+from memdir.dream.gates import DreamGates, Due, LogGates, sessions_since
 from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
@@ -461,6 +461,7 @@ class Session:
             memory.layout.work_tree,
             every_turns=max(1, memory.settings.extract_every_turns),
             is_remote=memory.environment.remote,
+            is_log=memory.settings.daily_log,
             overrides=memory.layout.prompts,
         )
 
@@ -505,8 +506,10 @@ class Session:
         return Compaction(self.session_memory, plan, memory.model_for("compact", at_cap="go_on"), memory.sink)
 
     @cached_property
-    def _gates(self) -> DreamGates:
+    def _gates(self) -> DreamGates | LogGates:
         memory = self._memory
+        if memory.settings.daily_log:
+            return LogGates(memory.store, self._why_no_dream, memory.clock)
         return DreamGates(
             memory.place.root,
             memory.layout.project_home,
@@ -533,6 +536,8 @@ class Session:
             return NotDreamt("memory is off")
         from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)
+        if memory.settings.daily_log and since is None:
+            sessions = ()  # what was said there is in the log
         task.sessions = len(sessions)
         request = self.own_request(memory.settings.dream_model)
         dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
@@ -564,6 +569,7 @@ class Session:
             memory.layout.work_tree,
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
+            has_log=True,
             others=others,
             attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,

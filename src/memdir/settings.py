@@ -148,6 +148,7 @@ class Settings:
     memory_directory: str | None
     memory_home: str
     dream_enabled: bool
+    daily_log: bool
     skip_index: bool
     worktrees: WorktreePolicy
     event_log: bool

@@ -15,6 +15,8 @@ from anthropic.lib.tools import ToolError
 from memdir import open_memory
 from memdir.adapters.anthropic_tool import AsyncMemoryTool, MemoryTool
 from memdir.memdir import MemDir
+from memdir.store.history import Origin
+from memdir.store.memories import save_memory
 from tests.provider_server.script import Answer, Call, says
 from tests.provider_server.server import KEY, ProviderServer
 from tests.security.fakes import github_token
@@ -229,8 +231,8 @@ def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: Mem
     assert "guard" in does(tool, "insert", path=f"/memories/{key}", insert_line=1, insert_text="guard: warn shell(rm)")
     for one in ("a.md", key):
         assert "guard" not in memory.get(one).topic.fields, "left out, and told"
-    file = Path(memory.store.path_of(key))
-    file.write_text(file.read_text().replace("type: feedback", "type: feedback\nguard: block shell(rm)"))
+    guarded_topic = memory.get(key).topic.with_field("guard", "block shell(rm)")
+    save_memory(memory.store, key, guarded_topic.data, origin=Origin("cli", trust="user"))
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")
     does(tool, "str_replace", path=f"/memories/{key}", old_str="a branch", new_str="any branch")
     assert memory.guard_of(memory.get(key).topic, key) is not None

@@ -1,7 +1,9 @@
-"""A chat that was killed goes on where it stood: at every record, and for real (J1, J3)."""
+"""A chat that was killed goes on where it stood: at every record, and for real (J1, J3). `make test-chat-soak` kills it
+at every moment of a turn, the default run at some."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -13,9 +15,10 @@ import pytest
 
 from memdir import open_memory
 from tests.chat.hosts import KEY, Person, chosen, host_of, is_fork, opened, script
-from tests.model.providers import ANTHROPIC, CHAT, Provider
+from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Hang, ProviderServer, calls, says
 
+MOMENTS = int(os.environ.get("CHAT_KILL_STEP", "4"))  # from one kill to the next
 TURN = (
     calls(("Glob", {"pattern": "*"}), ("Read", {"file_path": "a.py"}), text="Looking.", ids="a"),
     calls(("Edit", {"file_path": "a.py", "old_string": "1", "new_string": "2"}), ids="b"),
@@ -24,7 +27,7 @@ TURN = (
 )
 
 
-@pytest.mark.parametrize("provider", [ANTHROPIC, CHAT], ids=lambda provider: provider.name)
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
 async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Provider, project: Path) -> None:
     """A kill leaves the records up to some point, and maybe half of the next: all of them are tried."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
@@ -49,6 +52,81 @@ async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Pro
                     assert (end.ending, end.text) == ("done", "Resumed."), (at, end.failure)
                     assert not host.is_waiting
                 os.remove(path)
+
+
+NURSERY = textwrap.dedent(
+    """
+    import asyncio, os, signal, sys
+    from memdir import open_memory
+    from memdir.chat.host import ChatHost, HostOptions
+
+    async def turn(moment):
+        left = moment
+
+        def passed(*_):
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        async def asked(question):
+            passed()
+            return "once"
+
+        memory = open_memory(sys.argv[1], flags=dict(word.split("=", 1) for word in sys.argv[2:]))
+        options = HostOptions(session_id=f"killed-{moment}", is_learning=False)
+        async with ChatHost(memory, ask=asked, listen=passed, options=options) as host:
+            await host.say("Change it.")
+
+    asyncio.run(turn(0))  # once to the end, so that no child has to load anything
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            asyncio.run(turn(int(line)))
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    """
+)
+
+
+async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_nothing(project: Path) -> None:
+    """SIGKILL wherever something is told or asked: words, replies, calls, results, questions."""
+    (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+    with ProviderServer(script(*TURN)) as server:
+        words = [f"{name}={value}" for name, value in chosen(ANTHROPIC, server).items()]
+        program = [sys.executable, "-c", NURSERY, str(project), *words]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        environment = {**os.environ, "ANTHROPIC_API_KEY": KEY}
+        with subprocess.Popen(program, env=environment, text=True, **pipes) as nursery:  # type: ignore[call-overload]
+            assert nursery.stdout.readline() == "ready\n"
+            for moment in itertools.count(1, MOMENTS):
+                (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+                (project / "b.txt").unlink(missing_ok=True)
+                server.script_again(script(*TURN))
+                nursery.stdin.write(f"{moment}\n")
+                nursery.stdin.flush()
+                status = int(nursery.stdout.readline())
+                if not status:
+                    break
+                assert status == -signal.SIGKILL
+                server.script_again(script(says("Resumed.")))
+                await _goes_on(project, server, f"killed-{moment}")
+            nursery.stdin.close()
+    assert moment >= 15, "there are that many moments at least"
+
+
+async def _goes_on(project: Path, server: ProviderServer, session_id: str) -> None:
+    memory, _ = opened(project, ANTHROPIC, server)
+    async with host_of(memory, session_id=session_id, is_learning=False) as host:
+        left = host.conversation.messages
+        assert [one.text for one in left if one.role == "user" and not one.is_meta and one.text] == ["Change it."]
+        told = {result.tool_use_id for one in left for result in one.tool_results if not result.is_error}
+        is_changed, is_run = "x = 2" in (project / "a.py").read_text(), (project / "b.txt").exists()
+        assert is_changed >= ("b_0" in told) and is_run >= ("c_0" in told), "what is told was done"
+        end = await (host.retry() if host.is_waiting else host.say("Go on."))
+        assert (end.ending, end.text) == ("done", "Resumed."), (session_id, end.failure)
+        assert host.conversation.messages[: len(left)] == left
 
 
 def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(project: Path, tmp_path: Path) -> None:

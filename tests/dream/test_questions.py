@@ -19,6 +19,7 @@ from memdir.model.scripted import ScriptedModel, says
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
+from tests.clients.terminal import Terminal
 
 NOW = 1_780_000_000.0
 OLDER, NEWER = "project_gateway_timeout.md", "project_gateway_timeout_now.md"
@@ -166,3 +167,25 @@ def test_review_shows_both_texts_and_takes_an_answer(project: Path, memdir: Call
     assert json.loads(answered.out)["files"] == [OLDER, NEWER]  # type: ignore[attr-defined]
     assert "No questions" in memdir("review").out  # type: ignore[attr-defined]
     assert memdir("review", "nope", "same").code != 0  # type: ignore[attr-defined]
+
+
+def test_an_answer_that_ends_other_questions_does_not_end_the_review(project: Path, memdir_command: str) -> None:
+    """In a terminal, key by key: the second question is about a memory that the first answer took in."""
+    memory = open_memory(project)
+    memory.start()
+    filled(memory.store)
+    third = memory.add("The team meets on Tuesday at ten.", name="Meeting", type="project").memory.key
+    asked = f"{ASKED}\n{line_of('same', NEWER, third, 'no subject')}\n{line_of('same', OLDER, third, 'none either')}"
+    assert len(Questions(memory.store, memory.clock).ask(asked)) == 3
+    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    with Terminal([memdir_command, "review"], cwd=project, environment=environment) as terminal:
+        terminal.wait_for("1 of 3")
+        terminal.wait_for("[q]uit?")
+        terminal.type("r\r")
+        terminal.wait_for("One memory now")
+        terminal.wait_for("3 of 3")
+        terminal.wait_for("[q]uit?")
+        terminal.type("k\r")
+        terminal.wait_for("Both stay as they are.")
+        terminal.end()
+    assert open_memory(project).questions() == ()

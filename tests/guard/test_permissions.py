@@ -80,6 +80,34 @@ def test_nothing_outside_the_project_is_touched_without_asking(project: Path, tm
         assert len(person.asked) == at, (tool, arguments)
 
 
+@pytest.mark.skipif(bool(why_no_bash()), reason="without the extra every command is asked about")
+def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(project: Path, tmp_path: Path) -> None:
+    """By no pattern, no braces and no option: what the shell and the programs make of the words counts."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret").write_text("s", encoding="utf-8")
+    (project / "sub").mkdir()
+    (project / "a.txt").write_text("x", encoding="utf-8")
+    for place in ("link", ".hidden", "sub/deep"):
+        (project / place).symlink_to(tmp_path / "elsewhere/secret")
+    (project / "folder").symlink_to(tmp_path / "elsewhere")
+    host, person = made(project)
+    patterns = "cat *; cat l*; cat ?ink; cat [l]ink; cat .h*; cat sub/*; cat */deep; cat f*/secret; head -c5 *; wc -l *"
+    braces = "ls {/etc,/}; cat {a.txt,link}; cat {a..z}; ls -d */"
+    options = (
+        "grep -R x .; grep -nRi x; grep --dereference-recursive x .; rg -L x; rg -uL x; rg x --follow; find -L .; "
+        "find . -follow; find -H folder; ls -LR; ls -H; du -L; du -aD .; tree -l; diff -r sub .; diff --recursive a b; "
+        "cat a.txt | grep -R x .; /usr/bin/grep -R x"
+    )
+    for at, command in enumerate(f"{patterns}; {braces}; {options}".split("; "), 1):
+        assert isinstance(judged(host, "Bash", command=command), Deny), command
+        assert len(person.asked) == at, command
+    asked = len(person.asked)
+    free = "cat a*; grep -rn x .; grep --recursive x .; find . -name '*.py'; tree -L 2; ls -lR; rg -l x"
+    for command in free.split("; "):
+        assert isinstance(judged(host, "Bash", command=command), Allow), command
+    assert len(person.asked) == asked
+
+
 def test_an_edit_is_shown_as_a_diff_and_one_yes_can_hold_for_the_session(project: Path) -> None:
     path = project / "a.py"
     path.write_text("x = 1\ny = 2\n", encoding="utf-8")

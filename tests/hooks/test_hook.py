@@ -232,6 +232,20 @@ def test_whatever_comes_the_exit_code_is_0(memdir_command: str, host: str, proje
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--json", "hook", "claude", "Stop", "--zzz"],
+        ["--no-color", "--project", "x", "hook", "--zzz"],
+        ["--zzz", "hook", "claude", "Stop"],
+        ["--home=x", "--bare", "hook"],
+    ],
+)
+def test_no_option_brings_a_hook_to_a_parser(memdir_command: str, words: list[str], project: Path) -> None:
+    done = subprocess.run([memdir_command, *words], input=b"{}", cwd=project, capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_home_that_cannot_be_written_costs_nothing_but_the_memory(agent: Agent, tmp_path: Path) -> None:
     for home in (tmp_path / "file", Path("/proc/nowhere"), Path("/dev/null/x")):
         (tmp_path / "file").write_text("no folder")

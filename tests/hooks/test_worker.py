@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended
-from tests.hooks.agents import HOSTS, Agent, answer, wait_for
+from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
@@ -489,3 +490,24 @@ def test_an_instruction_file_that_leads_out_of_the_project_says_nothing(
     turn(agent, layout, "From now on always run make check before you commit, please.")
     work(agent)
     assert len(memories()) == 1
+
+
+def test_where_a_daily_log_is_kept_the_worker_adds_to_it_and_the_next_day_makes_memories(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """K3, K4: whatever agent is attended to."""
+    Path(layout.home).mkdir(exist_ok=True)
+    Path(layout.user_settings).write_text(json.dumps({"dailyLog": True}))
+    assert "logs/YYYY/MM/YYYY-MM-DD.md" in context(agent.start())
+    turn(agent, layout, RULE)
+    work(agent)
+    [log] = (Path(layout.default_memory) / "logs").rglob("*.md")
+    assert "mock" in log.read_text() and memories() == []
+    assert "logs/" in message(agent.prompt("Go on."))
+    yesterday = datetime.now().astimezone() - timedelta(days=1)
+    earlier = log.parent.parent.parent / f"{yesterday:%Y/%m/%Y-%m-%d}.md"
+    earlier.parent.mkdir(parents=True, exist_ok=True)
+    log.rename(earlier)
+    turn(agent, layout, "Thanks, that is all.", at=time.time() + 1)
+    work(agent)
+    assert len(memories()) == 1 and "mock" in memories()[0]

@@ -102,6 +102,14 @@ VALUES: dict[str, dict[str, str]] = {
         "reason": "it is too long to be read",
     },
     "behaviour/guards.md": {"guards": "- `block shell(git push --force)`: never push with --force"},
+    "extract/log.md": {
+        "new_messages": "4",
+        "log": f"{HOME}/memory/logs/YYYY/MM/YYYY-MM-DD.md",
+        "manifest": "(none yet)",
+        "bash": BASH,
+    },
+    "behaviour/how_to_log.md": {},
+    "dream/log.md": {"lines": "logs/2026/11/2026-11-14.md:\n- 14:05 [feedback] Never push with --force."},
     "magic_doc/update.md": {
         "path": "/work/app/docs/billing.md",
         "title": "How billing works",

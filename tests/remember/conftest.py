@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,10 +100,8 @@ def bench(store: MemoryStore, events: Events, clock: Clock, tmp_path: Path, proj
     session = SessionState("session-1", Layout(str(tmp_path / "home"), str(project)))
     saved: list[Sequence[str]] = []
 
-    def make(
-        model: Model, *, stores: Sequence[MemoryStore] = (), every_turns: int = 1, is_remote: bool = False
-    ) -> Extraction:
-        plan = ExtractionPlan(stores or [store], str(project), every_turns=every_turns, is_remote=is_remote)
+    def make(model: Model, *, stores: Sequence[MemoryStore] = (), **more: Any) -> Extraction:
+        plan = ExtractionPlan(stores or [store], str(project), **more)
         return Extraction(session, plan, model, events, clock, on_saved=saved.append)
 
     return Bench(store, events, session, saved, make)

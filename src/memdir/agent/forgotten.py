@@ -8,7 +8,6 @@ line of the conversation that it and the forgotten sentence both came from.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from functools import cache, cached_property
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
 from memdir.store.gone import Gone, sentences_in
+from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
@@ -40,7 +40,6 @@ TELLING = 2  # topic words without which only the very words tell that a sentenc
 SHORTEST_DAY = 3  # letters of a day's or a month's name that may be another word: "may", "sat"
 CALLED = 4  # a title or a label has fewer topic words
 NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of it
-MAX_LOGS = 100  # daily logs that are read beside the memories, the newest
 MAX_SHARING = 1000  # sentences with a word in common that are counted, the last: a dream's time must not grow with
 MAX_ALIKE = 60  # the square of what was said; and of these those that are compared closely
 MAX_GONE = 5000  # sentences that are compared, those that left last
@@ -305,7 +304,9 @@ class Forgotten:
         for topic in (memory.topic for memory in memories):
             for text in filter(None, (topic.name, topic.body, *sentences_in(topic.data))):
                 told[text] = told.get(text, True) and marked_trust(topic).is_low
-        told |= {text: False for store in self._stores for data in _beside(store) for text in sentences_in(data)}
+        for store in self._stores:
+            for words, is_low in _beside(store):
+                told |= {text: is_low and told.get(text, True) for text in sentences_in(words)}
         return _ByWord(_Told(text, doubt=DOUBT if is_low else 0.0) for text, is_low in told.items())
 
     @cached_property
@@ -324,14 +325,12 @@ class Forgotten:
         return replace(heard, is_off=True) if is_purged else heard
 
 
-def _beside(store: MemoryStore) -> Iterator[bytes]:
-    """What people and agents wrote beside the memories: the index, and the newest of the daily logs (K1)."""
-    folders = sorted(os.walk(os.path.join(store.root, "logs")), reverse=True)
-    paths = [os.path.join(folder, name) for folder, _, names in folders for name in sorted(names, reverse=True)]
-    keys = [os.path.relpath(path, store.root).replace(os.sep, "/") for path in paths if path.endswith(".md")]
-    for key in (INDEX_NAME, *keys[:MAX_LOGS]):
-        with suppress(MemdirError, OSError):
-            yield store.read_bytes(key) or b""
+def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
+    """What people and agents wrote beside the memories: the index, and the newest of the daily logs (K1); and whether
+    nobody vouched for it."""
+    with suppress(MemdirError, OSError):
+        yield store.read_bytes(INDEX_NAME) or b"", False
+    yield from ((line.text.encode("utf-8", "replace"), line.trust.is_low) for line in recent_lines(store))
 
 
 def _plain(text: str) -> str:

@@ -49,6 +49,7 @@ class MemoryGate:
     roots: tuple[str, ...]
     cwd: str
     no_bash: str = ""  # why there is none, if so
+    deleting: str = HOW_TO_DELETE  # what to do instead of a command that deletes
 
     def __call__(self, call: ToolUse) -> Allow | Deny:
         if call.name in READING:
@@ -58,7 +59,7 @@ class MemoryGate:
         if call.name == "Bash":
             return self._judge_command(call)
         if _DELETING.search(call.name):
-            return Deny(f"{call.name} is not available here. {HOW_TO_DELETE}")
+            return Deny(f"{call.name} is not available here. {self.deleting}")
         shell = "" if self.no_bash else "read-only Bash, "
         return Deny(
             f"{call.name} is not available here: only Read, Grep, Glob, {shell}and Edit or Write inside "
@@ -78,7 +79,7 @@ class MemoryGate:
 
     def _judge_command(self, call: ToolUse) -> Allow | Deny:
         if _DELETING.search(str(call.input.get("command", ""))):
-            return Deny(f"commands that delete are not available here. {HOW_TO_DELETE}")
+            return Deny(f"commands that delete are not available here. {self.deleting}")
         if self.no_bash:
             return Deny(f"Bash is not available here, because {self.no_bash}: use Read, Grep and Glob")
         from memdir.agent.bash.shell_judge import judge

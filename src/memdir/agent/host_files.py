@@ -13,6 +13,7 @@ from memdir.agent.file_access import RecordedFiles
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import is_inside
 from memdir.store.history import Origin
+from memdir.store.log_lines import log_day, put_longer
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
@@ -34,6 +35,10 @@ class HostFiles(RecordedFiles):
 
     def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
         files = Workspace(stores, rule=keeps_pinned)
+        store, key = files.locate(path)
+        if log_day(key):
+            put_longer(store, key, data, self.origin)
+            return ""
         told = files.write(path, data, is_cut=is_cut)
         files.commit(self.origin, f"write {os.path.basename(path)}")
         return told

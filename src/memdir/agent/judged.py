@@ -23,6 +23,7 @@ from memdir.agent.evidence import (
     Said,
     Support,
 )
+from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
 from memdir.store.topic import Topic
@@ -330,7 +331,8 @@ def _named(name: str) -> str:
 
 
 def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
-    """What memories of low trust say: written again, by whatever way the fork came to read them, it gains none (L4)."""
+    """What memories and lines of logs say that are of low trust: written again, by whatever way the fork came to read
+    them, it gains none (L4)."""
     for store in stores:
         headers = store.scan(limit=None).headers
         marked = (header for header in headers if trust_in(header, store.scope, header.key).is_low)
@@ -338,13 +340,16 @@ def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
             topic = memory.topic
             text = f"{topic.name}\n{topic.description}\n{topic.body}"
             yield Said("", text, trust_in(topic, store.scope, memory.key), Speaker.REMINDER)
+        low = (line for line in recent_lines(store) if line.trust.is_low)
+        yield from (Said("", line.text, line.trust, Speaker.REMINDER) for line in low)
 
 
 def marked(judged: Judged, before: bytes | None, trust: Trust) -> bytes:
     """What nobody here vouched for says so in its file, and goes on saying so when it is added to (L1, L3); a quotation
     tells nothing of the user and is no rule of his, whatever it called itself (S6)."""
     topic = judged.topic
-    if judged.verdict is Verdict.QUOTED and topic.kind in PERSONAL:
+    is_quotation = judged.verdict is Verdict.QUOTED or (trust.is_low and before is None)
+    if is_quotation and topic.kind in PERSONAL:
         topic = topic.without_field("type")
     known = marked_trust(Topic(before)) if before else Trust.USER
     return with_trust(topic, min(trust, known)).data

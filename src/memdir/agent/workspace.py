@@ -21,6 +21,7 @@ from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
 from memdir.store.kept import is_another, kept
+from memdir.store.log_lines import log_day
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import most_bytes, too_large
 from memdir.store.secrets.refuse import harmless_name, secrets_in
@@ -120,6 +121,7 @@ class Workspace:
     def write(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
+        _refuse_log(key)
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
@@ -399,6 +401,12 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
         return Draft(store, key, before, None, reason), ("it is deleted when your work is done",)
     after, told = well_formed(key, data, before)
     return Draft(store, key, before, after), told
+
+
+def _refuse_log(key: str) -> None:
+    if log_day(key):
+        told = f"{key} is a daily log: what it says stays as it is"
+        raise BadMemoryFile(told, remedy="Write what lasts into a memory of its own")
 
 
 def _refuse_guarded(draft: Draft) -> None:

@@ -54,8 +54,9 @@ _FIRST_STEPS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["hook"] and words[1:2] not in (["--help"], ["-h"]):
-        return _hook(words[1:], is_process=arguments is None)
+    at = _place_of_command(words)
+    if words[at : at + 1] == ["hook"] and words[at + 1 : at + 2] not in (["--help"], ["-h"]):
+        return _hook(words[at + 1 :], is_process=arguments is None)
     _open_streams()
     try:
         return _main(words)
@@ -106,16 +107,23 @@ def _serve_mcp() -> int:
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
     """The options that stand before the command, and the rest; every command takes them behind its name as well."""
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] not in ("-h", "--help", "-V", "--version"):
-        name, equals, _ = words[at].partition("=")
-        if name not in _VALUED and words[at] not in _FLAGS:
+    at = _place_of_command(words)
+    for word in words[:at]:
+        name = word.partition("=")[0]
+        if word.startswith("-") and name not in _VALUED and word not in _FLAGS:
             from memdir.errors import UsageError
 
             known = ", ".join((*_VALUED, *_FLAGS))
             raise UsageError(f"{name} is no option that may stand before a command", remedy=f"These may: {known}")
-        at += 2 if name in _VALUED and not equals else 1
     return words[:at], words[at:]
+
+
+def _place_of_command(words: list[str]) -> int:
+    """Where the first word stands that is no option, nor the value of one."""
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-h", "--help", "-V", "--version"):
+        at += 2 if words[at] in _VALUED else 1
+    return at
 
 
 def _version(*, as_json: bool) -> int:

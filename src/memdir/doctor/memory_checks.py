@@ -11,7 +11,7 @@ from datetime import date
 
 from memdir.doctor import Finding
 from memdir.recall.verify import Verifier
-from memdir.store.guard import GUARD_FIELD, proposals, why_not
+from memdir.store.guard import GUARD_FIELD, NOT_SET, guard_of, proposals, set_by_person, why_not
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import secrets_in
@@ -71,13 +71,15 @@ def check_memory(memory: Memory, now: float) -> Iterator[Finding]:
 
 def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool) -> Iterator[Finding]:
     """Guards that do not hold, and rules that were said again and could have one (Q1)."""
-    for memory in memories:
-        if GUARD_FIELD in memory.topic.fields:
-            reason = why_not(memory.topic, key=memory.key, scope=store.scope)
-            reason = reason or ("" if is_own else "its directory lies in the project, where others may put memories")
-            if reason:
-                remedy = "`memdir guard add` sets one on a feedback memory of yours; else take the line out"
-                yield Finding("guard", "warning", f"its guard does not hold: {reason}", memory.key, remedy)
+    carrying = {memory.key: memory.topic for memory in memories if GUARD_FIELD in memory.topic.fields}
+    guards = {key: guard_of(topic, key=key, scope=store.scope) for key, topic in carrying.items()}
+    known = set_by_person(store, {key: guard for key, guard in guards.items() if guard is not None})
+    for key, topic in carrying.items():
+        reason = why_not(topic, key=key, scope=store.scope) or ("" if key in known else NOT_SET)
+        reason = reason if is_own else "its directory lies in the project, where others may put memories"
+        if reason:
+            remedy = "`memdir guard list` tells what sets it, if you want it; else take the line out"
+            yield Finding("guard", "warning", f"its guard does not hold: {reason}", key, remedy)
     for proposal in proposals(store) if is_own and store.scope in ("project", "user") else ():
         message = f"you said it {proposal.times} times: a guard would have it checked before a tool runs"
         remedy = f"`{proposal.command}`, if you want that"

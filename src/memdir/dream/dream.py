@@ -27,6 +27,7 @@ from memdir.dream.dream_check import (
     spare_facts,
     times_of,
     trace_lines,
+    trace_log,
     trace_sources,
 )
 from memdir.dream.dream_lock import DreamLock, last_dream, take_dream_lock
@@ -40,6 +41,7 @@ from memdir.prompts.door import shown_line
 from memdir.prompts.listing import ended_among, manifest, told_now
 from memdir.store.history import Origin, tell_derived, tell_lines, tell_moment
 from memdir.store.index import MAX_BYTES, MAX_LINES
+from memdir.store.log_lines import LogLine, LogNews, said_for
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message
@@ -69,6 +71,7 @@ class DreamPlan:
     zone: tzinfo | None = None  # the user's; the machine's by default
     others: tuple[AttendedSession, ...] = ()  # sessions of other agents
     attended: Callable[[], Iterable[AttendedSession]] = tuple  # all of them that there ever were
+    has_log: bool = False  # whether the lines of daily logs are to become memories
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,9 @@ class Dreamer:
         )
         rules = DreamRules(forgotten, self.plan.stores, self._said)
         workspace = Workspace(self.plan.stores, rules.rule)
-        report = await self._fork(parent, workspace, task)
+        news = LogNews(self.plan.stores[0]) if self.plan.has_log else None
+        log = news.lines if news else ()
+        report = await self._fork(parent, workspace, task, log)
         if report.run.ending == "aborted":
             return NotDreamt(f"it was {task.abort.reason}")
         is_cut_short = report.run.ending == "max_turns" and bool(workspace.changed())
@@ -184,7 +189,7 @@ class Dreamer:
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             return NotDreamt("; ".join(refused), kept)
-        derived = trace_sources(workspace, rules)
+        derived = trace_sources(workspace, rules, log)
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, True, refused, kept)
         if is_dry:
             return proposal
@@ -200,16 +205,28 @@ class Dreamer:
         count = len(topics) - deleted
         subject = f"dream: {count} {'memory' if count == 1 else 'memories'} written, {deleted} removed"
         times = times_of(workspace, derived)
-        lines = trace_lines(workspace, forgotten)
-        moment = max((heard.time for some in lines.values() for heard in some), default=0.0) or self.clock()
-        told = {path: [heard.line for heard in some] for path, some in lines.items()}
-        more = {"Derived": tell_derived(derived), "Lines": tell_lines(told), "Moment": tell_moment(moment)}
-        written = workspace.commit(origin, subject, times=times, **more)
+        lines = self._lines(workspace, forgotten, log)
+        written = workspace.commit(origin, subject, times=times, Derived=tell_derived(derived), **lines)
+        if news is not None and not is_cut_short and not kept_theirs:
+            news.settle()
         words = report.run.final_text
         asked = Questions(self.plan.stores[0], self.clock).ask(words)
         return DreamReport(
             tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept, questions=asked
         )
+
+    def _lines(self, workspace: Workspace, forgotten: Forgotten, log: Sequence[LogLine]) -> dict[str, str]:
+        """What each memory was taken from, as the history keeps it: lines of logs with what was said for them, and what
+        was said in sessions; and when the last of that was."""
+        heard = trace_lines(workspace, forgotten)
+        moment = max((one.time for some in heard.values() for one in some), default=0.0) or self.clock()
+        told = {path: [one.line for one in some] for path, some in heard.items()}
+        noted = trace_log(workspace, log)
+        said = said_for(self.plan.stores[0], log) if noted else {}
+        for path, some in noted.items():
+            sources = [(line.key, line.id) for line in some] + [one for line in some for one in said.get(line.id, ())]
+            told[path] = list(dict.fromkeys((*sources, *told.get(path, ()))))
+        return {"Lines": tell_lines(told), "Moment": tell_moment(moment)}
 
     def _without_purged(self) -> DreamPlan:
         """The plan without the sessions of which a person wants nothing kept (L2)."""
@@ -230,7 +247,7 @@ class Dreamer:
         except Exception:  # noqa: BLE001 - it is a host's own code
             return False
 
-    async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask) -> ForkReport:
+    async def _fork(self, parent: Request, workspace: Workspace, task: DreamTask, log: Sequence[LogLine]) -> ForkReport:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace, FileState()))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         fork_tools = ForkTools(self.model, tools, gate)
@@ -238,14 +255,16 @@ class Dreamer:
             self.plan.max_seconds, task.abort.set, "stopped: it took too long"
         )
         try:
-            return await run_fork(parent, self._job(tools), fork_tools, abort=task.abort, on_progress=task.saw)
+            return await run_fork(parent, self._job(tools, log), fork_tools, abort=task.abort, on_progress=task.saw)
         finally:
             limit.cancel()
 
-    def _job(self, tools: Toolbox) -> Job:
+    def _job(self, tools: Toolbox, log: Sequence[LogLine]) -> Job:
         folder, now = MemoryFolder.of(self.plan.stores[0], limit=MAX_LISTED), minute_of(self.clock(), self.plan.zone)
         settled = last_dream(self.plan.stores[0].root, self.clock()) or 0.0
-        job = DreamJob(folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others, settled)
+        job = DreamJob(
+            folder, self.plan.sessions_folder, self.plan.sessions, now, self.plan.others, settled, tuple(log)
+        )
         readable = [other.ref.path for other in job.others if other.ref.path.endswith(".jsonl")]
         ended = ended_among(self.plan.stores[0], folder.headers, self.clock())
         older = f"\n(and {folder.older} older ones: find them with Glob)" if folder.older else ""
@@ -261,6 +280,8 @@ class Dreamer:
         )
         if any(store.scope == "team" for store in self.plan.stores):
             text += "\n" + load_prompt("dream/team.md").render()
+        if log:
+            text += "\n" + load_prompt("dream/log.md").render(lines=_told_by_day(log))
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)
 
     def _keep_aside(self, drafts: Sequence[Draft]) -> str:
@@ -291,3 +312,11 @@ class Dreamer:
         }
         self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
         return outcome
+
+
+def _told_by_day(log: Sequence[LogLine]) -> str:
+    """Lines of daily logs as the job names them."""
+    days: dict[str, list[str]] = {}
+    for line in log:
+        days.setdefault(line.key, []).append(shown_line(line.rendered))
+    return "\n\n".join(f"{key}:\n" + "\n".join(lines) for key, lines in days.items())

@@ -22,6 +22,7 @@ from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
 from memdir.store.kept import unsaid
+from memdir.store.log_lines import LogLine
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, marked_trust, trust_in
@@ -259,10 +260,11 @@ def missing_from(facts: Iterable[str], texts: Iterable[bytes]) -> frozenset[str]
     return without_known(frozenset(facts), "\n".join(data.decode("utf-8", "replace") for data in texts))
 
 
-def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[str, ...]]:
-    """Find for each written memory the others whose text it gained, and mark it with the lowest trust of theirs and its
-    own. Returns the sources by the written memory's path."""
-    told = _old_texts(workspace)
+def trace_sources(workspace: Workspace, rules: DreamRules, log: Sequence[LogLine] = ()) -> dict[str, tuple[str, ...]]:
+    """Find for each written memory the others whose text it gained, and the lines of logs, and mark it with the lowest
+    trust of theirs and its own. Returns the memories among the sources by the written memory's path."""
+    low = {f"{line.key}:{line.id}": (line.text, runs_of(line.text), line.trust) for line in log if line.trust.is_low}
+    told = _old_texts(workspace) | low
     derived = {}
     for real, draft in list(workspace.drafts.items()):
         if draft.after is None or draft.key == INDEX_NAME:
@@ -277,8 +279,8 @@ def trace_sources(workspace: Workspace, rules: DreamRules) -> dict[str, tuple[st
             for source, (text, runs, _) in told.items()
             if source != draft.path and (gained & runs or _says_again(claims, text))
         )
-        if sources:
-            derived[draft.path] = sources
+        if made_from := tuple(source for source in sources if source not in low):
+            derived[draft.path] = made_from
         judged = rules.judged(draft)
         # What stays among the team's is theirs by where it lies: the same bytes are read by all.
         trusts = [Trust.USER if is_shared and source.startswith(TEAM_PREFIX) else told[source][2] for source in sources]
@@ -294,6 +296,25 @@ def trace_lines(workspace: Workspace, forgotten: Forgotten) -> dict[str, list[He
         if draft.after is not None and draft.key != INDEX_NAME:
             before = sentences_in(draft.before or b"")
             found[draft.path] = forgotten.sources_of(text for text in sentences_in(draft.after) if text not in before)
+    return found
+
+
+def trace_log(workspace: Workspace, log: Sequence[LogLine]) -> dict[str, list[LogLine]]:
+    """The lines of daily logs that each written memory took up, by its path: for each claim the nearest (K3)."""
+    known = [(line, Sentence(line.text), runs_of(line.text)) for line in log]
+    found = {}
+    for draft in workspace.changed() if log else ():
+        before = sentences_in(draft.before or b"")
+        taken: dict[LogLine, None] = {}
+        for text in sentences_in(draft.after or b"") if draft.key != INDEX_NAME else ():
+            claim, runs = Sentence(text), runs_of(text)
+            if text in before or sum(not term.isdigit() for term in claim.terms) < TITLE_TERMS - 1:
+                continue
+            near = [(max(_nearness(claim, told), float(bool(runs & theirs))), line) for line, told, theirs in known]
+            best = max((score for score, _ in near), default=0.0)
+            taken |= {line: None for score, line in near if score == best >= SAME}
+        if taken:
+            found[draft.path] = list(taken)
     return found
 
 
@@ -330,8 +351,8 @@ def _text(data: bytes) -> str:
 def _says_again(claims: list[Sentence], text: str) -> bool:
     """Whether some claim says in other words, or in another language, what a text says."""
     told = [Sentence(sentence) for sentence in sentences_of(text)]
-    return any(
-        max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD) >= SAME
-        for claim in claims
-        for other in told
-    )
+    return any(_nearness(claim, other) >= SAME for claim in claims for other in told)
+
+
+def _nearness(claim: Sentence, other: Sentence) -> float:
+    return max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD)

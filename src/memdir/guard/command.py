@@ -10,7 +10,7 @@ from memdir.guard.held import SCOPES, breached, forget_kept, held_guards
 from memdir.guard.tool_call import ToolCall
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
-from memdir.store.guard import GUARD_FIELD, parse_guard, proposals, why_not
+from memdir.store.guard import BY_HAND, GUARD_FIELD, NOT_SET, parse_guard, proposals, what_sets, why_not
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from memdir.store.memory_file import Memory
@@ -47,6 +47,9 @@ class GuardAdd:
             raise BadMemoryFile(
                 f"{found.key} can have no guard: {reason}", remedy="Set it on a feedback memory of yours"
             )
+        if topic.data == found.topic.data and not memory.guard_of(topic, found.key, scope=scope):
+            # Another program wrote the line: that a person sets it has to stand in the history.
+            found = _save(memory, scope, found, topic.without_field(GUARD_FIELD).data)
         _save(memory, scope, found, topic.data)
         if options.json:
             return int(context.print_json({"file": found.key, "scope": scope, "guard": str(guard)}))
@@ -105,6 +108,9 @@ class GuardList:
             terminal.line("There is no guard: `memdir guard add MEMORY GUARD` sets one.")
         for one in idle:
             terminal.line(terminal.style(f"{shown_line(one['file'])} does not hold: {one['reason']}", "yellow"))
+            if "command" in one:
+                terminal.line("If it says what you want:")
+                terminal.line(terminal.dim(f"  {one['command']}"))
         for proposal in proposed:
             terminal.line(f"You said {shown_line(proposal.key)} {proposal.times} times. To have it checked:")
             terminal.line(terminal.dim(f"  {proposal.command}"))
@@ -159,10 +165,11 @@ def _named(memory: MemDir, name: str, scope: str) -> tuple[str, Memory]:
         return _named(memory, name, others[0])
 
 
-def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> None:
-    origin = Origin("cli", trust="user")
-    save_memory(memory.store_for(scope), found.key, data, origin=origin, base=found.topic.data)
+def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> Memory:
+    origin = Origin(BY_HAND, trust="user")
+    saved = save_memory(memory.store_for(scope), found.key, data, origin=origin, base=found.topic.data)
     forget_kept(memory)
+    return saved
 
 
 def _not_holding(memory: MemDir) -> list[dict[str, str]]:
@@ -170,11 +177,13 @@ def _not_holding(memory: MemDir) -> list[dict[str, str]]:
     found = []
     for scope in SCOPES:
         foreign = "" if memory.is_own_place(scope) else "its directory lies in the project"
+        known = memory.guards(scope)
         for header in memory.list(scope=scope):
-            if GUARD_FIELD in header.fields:
-                reason = foreign or why_not(header, key=header.key, scope=scope)
-                if reason:
-                    found.append({"file": header.key, "scope": scope, "reason": reason})
+            if GUARD_FIELD not in header.fields or header.key in known:
+                continue
+            reason = foreign or why_not(header, key=header.key, scope=scope)
+            told = {} if reason else {"command": what_sets(header.key, header.fields[GUARD_FIELD], scope)}
+            found.append({"file": header.key, "scope": scope, "reason": reason or NOT_SET, **told})
     return found
 
 

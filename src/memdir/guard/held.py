@@ -69,7 +69,15 @@ def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
     guards = _read(kept.get("guards"))
     if guards is not None and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
         return guards
-    return _found_again(memory, path, [*sessions, session][-MAX_SESSIONS:])
+    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+    files = {place: _stamp(place) for root, scope in _roots(memory).items() for place in _guarded(memory, scope, root)}
+    known = kept.get("files") if isinstance(kept.get("files"), dict) else None
+    if guards is None or known != files:  # else nothing that carries one has changed, and the history need not be asked
+        guards = _found_again(memory)
+    if os.path.isdir(memory.place.state):
+        told = {"version": __version__, "sessions": [*sessions, session][-MAX_SESSIONS:], "stamps": {**stamps, **files}}
+        _keep(path, encode({**told, "files": files, "guards": [one.fields for one in guards]}))
+    return guards
 
 
 def breached(guards: Sequence[HeldGuard], call: ToolCall) -> list[HeldGuard]:
@@ -133,19 +141,13 @@ def _stamp(path: str) -> str:
     return f"{status.st_mtime_ns}.{status.st_size}"
 
 
-def _found_again(memory: MemDir, path: str, sessions: list[str]) -> list[HeldGuard]:
-    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+def _found_again(memory: MemDir) -> list[HeldGuard]:
     guards: list[HeldGuard] = []
-    for root, scope in _roots(memory).items():
-        for key, place in _guarded(memory, scope, root):
-            stamps[place] = _stamp(place)
-            held = _held(memory, scope, key, place)
-            if held is not None and len(guards) < MAX_GUARDS:
-                guards.append(held)
-    if os.path.isdir(memory.place.state):
-        told = {"version": __version__, "sessions": sessions, "stamps": stamps}
-        _keep(path, encode({**told, "guards": [one.fields for one in guards]}))
-    return guards
+    for scope in _roots(memory).values():
+        for key, (guard, topic) in memory.guards(scope).items():
+            answer = _answer(memory, key, guard, topic)
+            guards.append(HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, answer]))
+    return guards[:MAX_GUARDS]
 
 
 def _folders(root: str) -> Iterator[str]:
@@ -154,25 +156,14 @@ def _folders(root: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in names)
 
 
-def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[tuple[str, str]]:
-    """The memories of a scope whose files say something of a guard."""
+def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[str]:
+    """The files of a scope that say something of a guard."""
     from memdir.store.guard import GUARD_FIELD
     from memdir.store.scan import scan
 
     for header in scan(root, limit=None).headers if memory.is_own_place(scope) else ():
         if GUARD_FIELD in header.fields:
-            yield header.key, os.path.join(root, header.key)
-
-
-def _held(memory: MemDir, scope: str, key: str, path: str) -> HeldGuard | None:
-    from memdir.store.scan import MAX_MEMORY_BYTES
-    from memdir.store.topic import Topic
-
-    topic = Topic(read_if_plain(path, MAX_MEMORY_BYTES) or b"")
-    guard = memory.guard_of(topic, key, scope=scope)
-    if guard is None:
-        return None
-    return HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, _answer(memory, key, guard, topic)])
+            yield os.path.join(root, header.key)
 
 
 def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:

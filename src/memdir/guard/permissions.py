@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import glob
+import itertools
 import os
 import re
 import shlex
@@ -23,6 +25,11 @@ from memdir.transcript import ToolUse
 
 Answer = Literal["once", "session", "always", "no"]
 MAX_DIFF_LINES = 400  # of one question: more than a person reads before a yes
+MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
+# Commands that look through folders, and the options with which they follow the links in them.
+_FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
+_FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
+_FOLLOWING |= {"du": "-[^-]*[LDH]|--der"}
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
@@ -128,12 +135,21 @@ class Permissions:
             words = shlex.split(command)
         except ValueError:
             return False
-        return not any(self._leads_out(part) for word in words for part in (word, *re.split("[=:]", word)))
+        parts = {part for word in words for part in (word, *re.split("[=:]", word))}
+        return not _follows_links(words) and not any(map(self._leads_out, parts))
 
     def _leads_out(self, word: str) -> bool:
+        """Whether a word, or one that the shell makes of it, may name a place elsewhere: a repository brings links."""
         if word.startswith("-"):  # a path may stand right behind an option's letter
             return bool(re.search(r"/|\.\.|~", word.partition("=")[0]))
-        return word.startswith("~") or not _is_below(os.path.join(self.root, word), self.root)
+        if word.startswith("~") or re.search(r"\{.*(?:,|\.\.)", word):
+            return True
+        place = os.path.join(self.root, word)
+        found = [place]
+        if re.search(r"[*?\[]", word):
+            pattern = os.path.join(glob.escape(self.root), word)
+            found += itertools.islice(glob.iglob(pattern, include_hidden=True), MAX_GLOBBED)
+        return len(found) > MAX_GLOBBED or not all(_is_below(one, self.root) for one in found)
 
     async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
         if self.ask is None:
@@ -172,6 +188,16 @@ class Permissions:
         guards = self.guards()
         found = breached(guards, ToolCall(call.name, dict(call.input), root=self.root)) if guards else ()
         return found[0] if found else None
+
+
+def _follows_links(words: Sequence[str]) -> bool:
+    """Whether a command that looks through folders is told to follow the links in them."""
+    following = "$."  # never
+    for word in words:
+        following = _FOLLOWING.get(os.path.basename(word), following)
+        if re.match(following, word):
+            return True
+    return False
 
 
 def allowed_beforehand(words: Sequence[str]) -> set[str]:

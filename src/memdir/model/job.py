@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from memdir.search.index_store import nearest_headers
+from memdir.store.log_lines import LogLine
 from memdir.store.scan import MAX_RETURNED, Header
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message
@@ -48,6 +49,7 @@ class ExtractJob:
     now: datetime
     instructions: str = ""  # what the host's instruction files say already
     saved: tuple[str, ...] = ()  # what the main agent wrote down itself in these messages
+    log: str = ""  # where lines of a daily log go, where those are kept instead of memories (K1)
 
     def folder(self, scope: str) -> MemoryFolder | None:
         return next((folder for folder in self.folders if folder.scope == scope), None)
@@ -63,6 +65,7 @@ class DreamJob:
     now: datetime
     others: tuple[AttendedSession, ...] = ()  # those of other agents
     settled_before: float = 0.0  # memories older than this were held against each other by an earlier dream
+    log: tuple[LogLine, ...] | None = None  # new lines of daily logs; None: whatever lies there is new
 
 
 @dataclass(frozen=True)

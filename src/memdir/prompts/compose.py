@@ -26,6 +26,7 @@ WITHOUT_INDEX = {  # parts that stand in for others where there is no index (S12
     "dream/index.md": "behaviour/no_index.md",
     "extract/index.md": "behaviour/no_index.md",
 }
+AS_LOG = {"behaviour/how_to_save.md": "behaviour/how_to_log.md"}  # where a daily log is kept (K1)
 
 _INCLUDE = re.compile(r"^\{\{> *([\w/.-]+) *\}\}\n?", re.MULTILINE)
 _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -76,16 +77,18 @@ def _stands_alone(match: re.Match[str]) -> bool:
     return text[: match.start()][-1:] in ("", "\n") and text[match.end() :][:1] in ("", "\n")
 
 
-def load_prompt(name: str, *, overrides: str = "", own: str = "", has_index: bool = True) -> Prompt:
+def load_prompt(
+    name: str, *, overrides: str = "", own: str = "", has_index: bool = True, is_log: bool = False
+) -> Prompt:
     """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions.
 
     `own` is the user's version of this one where it has a place of its own (N5).
     """
     source = _source(name, overrides, own)
-    instead = {} if has_index else WITHOUT_INDEX
+    instead = {**({} if has_index else WITHOUT_INDEX), **(AS_LOG if is_log else {})}
     text, declared = _with_parts(source, overrides, instead, 0)
     used = frozenset(_VARIABLE.findall(text))
-    is_ours = has_index and not source.is_overridden
+    is_ours = not instead and not source.is_overridden
     offered = declared if is_ours else declared | _with_parts(_source(name, ""), "", {}, 0)[1]
     if used - offered or (is_ours and source.declared - used):
         wrong = sorted((used - offered) | (source.declared - used if is_ours else set()))

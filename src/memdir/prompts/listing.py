@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memdir.store.guard import Guard
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
+    from memdir.store.topic import Topic
 
     Runs = frozenset[tuple[str, ...]]
 
@@ -39,9 +40,10 @@ def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mappin
     return "\n".join(lines)
 
 
-def guards_listed(guards: Iterable[tuple[Guard, Header]]) -> str:
+def guards_listed(guards: Iterable[tuple[Guard, Topic]]) -> str:
     """One line a guard, with the rule that it checks."""
-    told = [f"- `{shown_line(str(guard))}`: {_told(header, 'project')}" for guard, header in guards]
+    rules = [(str(guard), " ".join(topic.description.split())) for guard, topic in guards]
+    told = [f"- `{shown_line(line)}`: {shown_line(rule, room=LISTED_CHARACTERS)}" for line, rule in rules]
     return "\n".join(told[:MAX_GUARDS])
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.bash import why_no_bash
 from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
@@ -31,6 +32,7 @@ from memdir.model.raw import plain_request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
+from memdir.remember.daily_log import LogDraft, LogGate
 from memdir.remember.lineage import DraftJudge, weigh
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
@@ -46,6 +48,7 @@ from memdir.remember.turn import (
 )
 from memdir.store.form import deletion_in
 from memdir.store.history import Origin, tell_moment
+from memdir.store.log_lines import PATTERN
 from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.trust import Trust
@@ -85,6 +88,7 @@ class ExtractionPlan:
     cwd: str
     every_turns: int = 1
     is_remote: bool = False
+    is_log: bool = False  # lines of a daily log are kept instead of memories (K4)
     overrides: str = ""
     zone: tzinfo | None = None  # the user's; the machine's by default
     written_since: Callable[[float], tuple[str, ...] | None] | None = None  # by the main agent, as the history tells it
@@ -253,8 +257,14 @@ class Extraction:
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
+        if self.plan.is_log:
+            return await self._log(
+                _without_unheard(turn, said), new, dated, saved, LogDraft(self.plan.stores[0], judge)
+            )
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
-        report = await self._fork(_without_unheard(turn, said), new, workspace, saved)
+        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
+        gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
+        report = await self._fork(_without_unheard(turn, said), new, ForkTools(self.model, tools, gate), saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
@@ -285,6 +295,32 @@ class Extraction:
         else:
             self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report, len(workspace.lost))
+
+    async def _log(
+        self,
+        turn: FinishedTurn,
+        new: Sequence[Message],
+        dated: Sequence[Message],
+        saved: Sequence[str],
+        draft: LogDraft,
+    ) -> Extracted | Skipped:
+        """The same, where what was learned goes into the log of the day (K4)."""
+        root, cwd, now = draft.store.root, self.plan.cwd, self.clock()
+        tools = Toolbox(draft.tools(), ToolContext(cwd, DiskFiles()))
+        gate = LogGate(root, cwd, why_no_bash())
+        report = await self._fork(turn, new, ForkTools(self.model, tools, gate), saved)
+        if not report.is_complete and not (report.run.ending == "max_turns" and draft.lines):
+            return self._failed(f"not_finished: {report.run.failure}", new)
+
+        def moment(lineage: Lineage) -> float:
+            said = _moment_of(dated, {"": lineage}, turn.ended)
+            return said if 0 < said <= now + LATE_SECONDS else now  # a clock that nobody believes tells no day
+
+        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, self.session.id)
+        work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}
+        self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
+        self.session.move_cursor(new[-1].id)
+        return Extracted(tuple(dict.fromkeys(line.key for line in written)), report)
 
     def _times_of(
         self, turn: FinishedTurn, said: Sequence[Message], lineages: dict[str, Lineage], workspace: Workspace
@@ -326,19 +362,17 @@ class Extraction:
         return message.timestamp or (datetime.fromtimestamp(known, UTC).isoformat() if known else "")
 
     async def _fork(
-        self, turn: FinishedTurn, new: Sequence[Message], workspace: Workspace, saved: Sequence[str]
+        self, turn: FinishedTurn, new: Sequence[Message], fork_tools: ForkTools, saved: Sequence[str]
     ) -> ForkReport:
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
-        gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        fork_tools = ForkTools(self.model, tools, gate)
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
         now = minute_of(self.clock(), self.plan.zone)
         instructed = instructions_in(turn.request) or echoes_in(self.plan.instructions, new)
-        job = ExtractJob(len(new), folders, now, instructed, tuple(saved))
-        name = "extract/combined.md" if job.folder("team") else "extract/private.md"
+        log = os.path.join(folders[0].root, PATTERN) if self.plan.is_log else ""
+        job = ExtractJob(len(new), folders, now, instructed, tuple(saved), log)
+        name = "extract/log.md" if log else "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
-        told = _rendered(prompt, job, tools, _earlier(new, self.plan.zone) if turn.is_past else "")
+        told = _rendered(prompt, job, fork_tools.tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         self.progress = ForkProgress()
         since, follow = (turn.reply,), self.progress.saw
@@ -386,7 +420,11 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
 
 
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
-    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools), "own": ""}
+    values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
+    if job.log:
+        known = [manifest(folder.headers, scope=folder.scope) for folder in job.folders if folder.headers]
+        return prompt.render(**values, log=job.log, manifest="\n".join(known) or NOTHING_YET) + _told_saved(job)
+    values["own"] = ""
     for folder in job.folders:
         listed = (manifest(folder.headers, scope=folder.scope) or NOTHING_YET) + more_than_listed(folder.older)
         if folder.scope == OWN:
@@ -394,9 +432,12 @@ def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = ""
         else:
             prefix = "team_" if folder.scope == "team" else ""
             values[f"{prefix}directory"], values[f"{prefix}manifest"] = folder.root, listed
+    return f"{prompt.render(**values)}{earlier}\n{_told_saved(job)}{told_now(job.now)}"
+
+
+def _told_saved(job: ExtractJob) -> str:
     paths = "\n".join(f"- {shown_line(path)}" for path in job.saved)
-    saved = load_prompt("extract/saved.md").render(paths=paths) if paths else ""
-    return f"{prompt.render(**values)}{earlier}\n{saved}{told_now(job.now)}"
+    return load_prompt("extract/saved.md").render(paths=paths) if paths else ""
 
 
 def _text_of(path: str) -> str:

@@ -40,6 +40,8 @@ class Review:
         if not questions:
             context.terminal.line("No questions.")
         for number, one in enumerate(questions, 1):
+            if one not in memory.questions(scope=options.scope):
+                continue  # an answer before it made one memory of two
             _show(one, f"{number} of {len(questions)}", memory, options.scope, context)
             if not sys.stdin.isatty():
                 continue

@@ -3,8 +3,8 @@
     guard: block shell(git push --force)
 
 One line of the frontmatter: `warn` or `block`, a tool, a pattern. Here is its form, and whose memory may carry one: not
-what a model wrote, nor what came from a page, the team or a repository (ADR 0062). What it fits is judged in
-`guard/tool_call.py`.
+what a model wrote, nor what came from a page, the team or a repository (ADR 0062). Who wrote the line, the history
+tells. What it fits is judged in `guard/tool_call.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from memdir.errors import BadMemoryFile, HistoryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from memdir.store.history import Commit
     from memdir.store.scan import Header
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
@@ -25,6 +26,9 @@ MAX_PATTERN = 300  # characters: a line that a person can read, and a bound on w
 MAX_WORDS = 20  # of a pattern
 TOLD_TWICE = 2  # turns in which the user said a rule: more than once, so it was broken
 LEARNED = "extract"  # what the history calls changes that came from the user's words
+BY_HAND = "cli"  # and those that a person made by a command, `memdir guard add` and `memdir edit` among them
+BROUGHT_BACK = ("undo", "restore")  # and those that say what an earlier one said
+NOT_SET = "the history does not show that a person set it"
 FORM = "Write it as: guard: warn shell(git push --force); the first word is warn or block, then a tool and a pattern"
 
 
@@ -85,8 +89,55 @@ def guard_of(memory: Topic | Header, *, key: str, scope: str) -> Guard | None:
     return parse_guard(text)
 
 
+def set_by_person(store: MemoryStore, guards: Mapping[str, Guard]) -> dict[str, Topic]:
+    """Of these guards, by their keys, those that a person set here, each with the memory as that person last wrote it:
+    what a model or another program made of its text since is no word of theirs. None where no history can be read."""
+    from memdir.store.topic import Topic
+
+    paths = {store.place.prefix + key: key for key in guards}
+    found: dict[str, list[tuple[Commit, Topic | None, Topic | None]]] = {}
+    try:
+        commits = store.history.log(*paths) if paths else []
+        changes = [(commit, file) for commit in commits for file in commit.files if file.path in paths]
+        texts = store.history.contents([one for _, file in changes for one in (file.before, file.after)])
+    except HistoryError:
+        return {}
+    for commit, file in changes:
+        before, after = (Topic(texts[one]) if one in texts else None for one in (file.before, file.after))
+        found.setdefault(paths[file.path], []).append((commit, before, after))
+    known = {key: _as_set(versions, str(guards[key])) for key, versions in found.items()}
+    return {key: topic for key, topic in known.items() if topic is not None}
+
+
+def _as_set(versions: Iterable[tuple[Commit, Topic | None, Topic | None]], line: str) -> Topic | None:
+    """The newest text by a person of a memory, if one set this line on it and none took it off since. The newest change
+    comes first."""
+    newest: Topic | None = None
+    is_back = False
+    for commit, before, after in versions:
+        was, now = _line_of(before), _line_of(after)
+        is_by_hand = commit.source == BY_HAND and commit.trailers.get("Trust") == "user" and before is not None
+        if is_by_hand and now == line:
+            newest = newest or after
+        if was == now:
+            continue
+        if is_by_hand and now == line:
+            return newest
+        is_back |= commit.source in BROUGHT_BACK and now == line
+        if is_by_hand and not is_back:
+            return None
+    return None
+
+
+def _line_of(topic: Topic | None) -> str:
+    try:
+        return str(parse_guard(topic.fields.get(GUARD_FIELD, ""))) if topic else ""
+    except BadMemoryFile:
+        return ""
+
+
 def any_guard(roots: Iterable[str]) -> bool:
-    """Whether a guard holds in one of these memory directories of a person."""
+    """Whether one of these memory directories of a person has a guard that may hold."""
     from memdir.store.scan import scan
 
     headers = (header for root in roots for header in scan(root, limit=None).headers)
@@ -106,13 +157,17 @@ class ProposedGuard:
 
     @property
     def command(self) -> str:
-        """What sets it, to be pasted into a shell: name and pattern are words of a memory, and are quoted."""
-        import shlex
+        return what_sets(self.key, str(self.guard), self.scope)
 
-        from memdir.text.printable import one_line
 
-        words = ("memdir", "guard", "add", one_line(self.key), one_line(str(self.guard)), "--scope", self.scope)
-        return shlex.join(words)
+def what_sets(key: str, line: str, scope: str) -> str:
+    """The command that sets a guard, to be pasted into a shell: name and pattern are words of a memory, and are
+    quoted."""
+    import shlex
+
+    from memdir.text.printable import one_line
+
+    return shlex.join(("memdir", "guard", "add", one_line(key), one_line(line), "--scope", scope))
 
 
 def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:

@@ -348,14 +348,14 @@ class History:
         except OSError:
             return 0
 
-    def log(self, path: str = "", *, limit: int | None = None, since: str = "") -> list[Commit]:
-        """Commits newest first, all or those that touched `path`, or that came after the commit `since`."""
+    def log(self, *paths: str, limit: int | None = None, since: str = "") -> list[Commit]:
+        """Commits newest first, all or those that touched one of `paths`, or that came after the commit `since`."""
         head = self.head()
         if not head:
             return []
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
         wanted = f"{since}..{head}" if since else head
-        return self._commits(self.git.run(*arguments, wanted, "--", *([path] if path else [])))
+        return self._commits(self.git.run(*arguments, wanted, "--", *filter(None, paths)))
 
     def lineage(self, path: str) -> dict[str, list[Commit]]:
         """The changes of a memory, newest first, then those of every memory it was made from, nearest first (L1)."""

@@ -17,6 +17,7 @@ from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
+from memdir.store.log_lines import LogLine, log_day
 from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
@@ -73,6 +74,9 @@ def plan_job(job: DreamJob) -> Planned:
     others = (_other_session(other) for other in job.others if other.ref.size <= MAX_SESSION_BYTES)
     texts = (*(session for session in found if session is not None), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
+    if job.log is not None:
+        logs = [_log_of(key, job.log) for key in dict.fromkeys(line.key for line in job.log)]
+        files = (*(file for file in files if not log_day(file.key)), *logs)
     plan = plan_night(Night(files, texts, job.now, settled_before=job.settled_before))
     if not job.folder.has_index:  # there is none to bring in step
         plan = replace(plan, edits=tuple(edit for edit in plan.edits if not is_index(edit.key)))
@@ -101,6 +105,10 @@ def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
             data = _bytes_of(entry.path) if is_small else None
             if data is not None:
                 yield NightFile(prefix + entry.name, data, status.st_mtime)
+
+
+def _log_of(key: str, lines: Sequence[LogLine]) -> NightFile:
+    return NightFile(key, "\n".join(line.rendered for line in lines if line.key == key).encode("utf-8", "replace"), 0.0)
 
 
 def _session(folder: str, name: str) -> SessionText | None:

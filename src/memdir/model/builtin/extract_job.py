@@ -54,7 +54,7 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
         kept = list(_kept_here(job, done))
         return calls(kept) if kept else says("Saved.")
     said = before[-job.new_messages - 1 :]
-    known = {memory.path: memory for memory in _known(job)}
+    known = {} if job.log else {memory.path: memory for memory in _known(job)}  # a log says what is new, and no more
     _follow(known, done)
     drafts = draft_memories(_talk(job, said, known))
     if not drafts:
@@ -128,7 +128,7 @@ def _write(number: int, draft: MemoryDraft, job: ExtractJob, shelf: Mapping[str,
         folder = (job.folder("team") if kind in _SHARED_TYPES else None) or job.folders[0]
         taken = {os.path.basename(path) for path in shelf}  # in the person's directory, where it may go, too
         stem = os.path.basename(draft.file).removesuffix(".md")
-        path = os.path.join(folder.root, free_key(stem, taken.__contains__))
+        path = job.log or os.path.join(folder.root, free_key(stem, taken.__contains__))
         composed = Topic.compose(name=draft.name, description=draft.description, kind=kind, body=draft.body)
         content = composed.data.decode("utf-8", "replace")
     return ToolUse(f"write_{number}", "Write", {"file_path": path, "content": content})

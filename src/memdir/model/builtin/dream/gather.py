@@ -15,6 +15,7 @@ from memdir.store.taxonomy import MemoryType, guess_type
 from memdir.store.topic import Topic
 from memdir.text.naming import file_stem, first_words, free_key
 
+LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 
 
@@ -29,14 +30,16 @@ def known_at(near: Iterable[Page], evidence: LaterStatement, values: Values) -> 
     return False
 
 
-def new_page(desk: Desk, evidence: LaterStatement, *, is_wish: bool) -> tuple[str, bytes]:
+def new_page(desk: Desk, evidence: LaterStatement, known: MemoryType | None) -> tuple[str, bytes]:
     """A memory of one statement: its words, the day they were said, and a name made of them."""
-    kind = MemoryType.FEEDBACK if is_wish else guess_type(evidence.text)
-    if kind is MemoryType.USER:
+    kind = known or guess_type(evidence.text)
+    if kind is MemoryType.USER and not known:
         kind = MemoryType.PROJECT
-    name = title_of(evidence.text)
-    body = f"{sentence(evidence.text)}\n\nSaid on {evidence.day.isoformat()}."
-    topic = Topic.compose(name=name, description=shortened(evidence.text), kind=kind, body=body)
+    main, *rest = LABELLED.split(evidence.text)
+    labelled = "".join(f"\n\n**{label}:** {sentence(text)}" for label, text in zip(rest[::2], rest[1::2], strict=True))
+    name = title_of(main)
+    body = f"{sentence(main)}{labelled}\n\nSaid on {evidence.day.isoformat()}."
+    topic = Topic.compose(name=name, description=shortened(main), kind=kind, body=body)
     key = free_key(file_stem(name, kind), lambda key: key in desk.pages or desk.before(key) is not None)
     return key, topic.data
 

@@ -14,7 +14,6 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
 
-_LOG = re.compile(r"^logs/(?:\d{4}/\d{2}/)?(\d{4}-\d{2}-\d{2})\.md$")
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
@@ -98,12 +97,6 @@ class Page:
     def says(self) -> str:
         """All text, for a search of literal words."""
         return f"{self.name}\n{self.description}\n{self.body}"
-
-
-def log_day(key: str) -> str:
-    """The day of a daily log, or empty (K1)."""
-    match = _LOG.match(key)
-    return match[1] if match else ""
 
 
 def is_topic(key: str) -> bool:

@@ -10,13 +10,13 @@ from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import tokens, whole_words
 from memdir.model.builtin.dream.index_repair import Catalogue
-from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
 from memdir.model.builtin.dream.pointers import repair_pointers
 from memdir.model.builtin.dream.said import statements
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.testimony import Testimony
 from memdir.model.builtin.dream.values import Values
+from memdir.store.log_lines import log_day
 from memdir.store.secrets import find_secrets, redact
 
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import day_of
-from memdir.model.builtin.dream.memory_page import log_day
 from memdir.model.builtin.dream.night import NightFile, SessionText
+from memdir.store.log_lines import lines_in, log_day
+from memdir.store.taxonomy import MemoryType
 from memdir.text.body_text import split
 from memdir.text.speakers import own_words
 
 MAX_SAID = 1200  # longer messages are pasted, not said
 
 _MARKUP = re.compile(r"<[a-zA-Z!/][^>]*>")
-_LOG_LINE = re.compile(
-    r"^\s*[-*+]\s+(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::\d{2})?\s*(?:[-–—:]\s*)?)?(?P<text>\S.*)$"
-)
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,7 @@ class Statement:
     day: date
     sources: tuple[str, ...]
     is_log: bool
+    kind: MemoryType | None = None  # that whoever logged it gave it
 
 
 def statements(
@@ -73,23 +72,19 @@ def _spoken(text: str, phrases: SentenceKinds) -> str:
 
 
 def _of_log(log: NightFile, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
-    """The lines of one day; a line that leans on the one before it joins it."""
+    """The lines of one day; a line that leans on the one before it joins it. What nobody vouched for stays a line."""
     day = date.fromisoformat(log_day(log.key))
     waiting: Statement | None = None
-    for line in log.data.decode("utf-8", "replace").splitlines():
-        match = _LOG_LINE.match(line)
-        if match is None:
+    for line in lines_in(log.data, log.key):
+        text = line.text
+        if phrases.has("planted", text) or phrases.has("hearsay", text) or _MARKUP.search(text) or line.trust.is_low:
             continue
-        text = match["text"].strip()
-        if phrases.has("planted", text) or phrases.has("hearsay", text) or _MARKUP.search(text):
-            continue
-        time = _time_of(day, match["hour"], match["minute"], zone)
-        if waiting and phrases.has("leaning", text):
-            waiting = Statement(f"{_closed(waiting.text)} {text}", waiting.time, day, waiting.sources, is_log=True)
+        if waiting and not line.kind and phrases.has("leaning", text):
+            waiting = replace(waiting, text=f"{_closed(waiting.text)} {text}")
             continue
         if waiting:
             yield waiting
-        waiting = Statement(text, time, day, (log.key,), is_log=True)
+        waiting = Statement(text, _time_of(day, line.time, zone), day, (log.key,), is_log=True, kind=line.kind)
     if waiting:
         yield waiting
 
@@ -98,6 +93,7 @@ def _closed(text: str) -> str:
     return text if text[-1] in ".!?" else text + "."
 
 
-def _time_of(day: date, hour: str | None, minute: str | None, zone: tzinfo | None) -> float:
-    clock = (int(hour), int(minute)) if hour and minute and int(hour) < 24 and int(minute) < 60 else (0, 0)
+def _time_of(day: date, time: str, zone: tzinfo | None) -> float:
+    hour, minute = map(int, (time or "0:0").split(":"))
+    clock = (hour, minute) if hour < 24 and minute < 60 else (0, 0)
     return datetime(day.year, day.month, day.day, *clock, tzinfo=zone or UTC).timestamp()

@@ -17,6 +17,7 @@ from memdir.model.builtin.dream.settle import SURE
 from memdir.model.builtin.dream.values import Values
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
+from memdir.store.taxonomy import MemoryType
 from memdir.text.body_text import split
 
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
@@ -49,18 +50,18 @@ class Testimony:
             return
         is_news = evidence.change.matters and max(likely.values(), default=0.0) >= NEWS
         if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence, self._values):
-            self._keep(evidence)
+            self._keep(evidence, statement.kind)
 
     def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
         if statement.is_log:
-            return self._worth.lasts(evidence.text)
+            return statement.kind is not None or self._worth.lasts(evidence.text)
         return self._worth.is_settled(evidence.text, statement.day)
 
     def _evidence(self, statement: Statement) -> LaterStatement | None:
         """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
         parts = [statement.text[start:end] for start, end in split(statement.text)]
-        text = " ".join(part for part in parts if not self._worth.is_request(part))
-        if not text or self._worth.is_unsure(text):
+        text = " ".join(part for part in parts if statement.kind or not self._worth.is_request(part))
+        if not text or (not statement.kind and self._worth.is_unsure(text)):
             return None
         absolute = resolved(text, statement.day)
         if absolute is None:
@@ -87,9 +88,10 @@ class Testimony:
         times = {} if page.key in self._undated else {page.key: evidence.time}
         return self._write(page.key, data, reason, evidence, times)
 
-    def _keep(self, evidence: LaterStatement) -> None:
+    def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
         reason = f"said on {evidence.day} and not written down yet"
-        key, data = new_page(self._desk, evidence, is_wish=self._worth.is_wish(evidence.text))
+        wish = MemoryType.FEEDBACK if self._worth.is_wish(evidence.text) else None
+        key, data = new_page(self._desk, evidence, kind or wish)
         self._write(key, data, reason, evidence, {key: evidence.time})
 
     def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement, times: dict[str, float]) -> bool:
