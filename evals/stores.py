@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from memdir.search.vectors import Encoder
 
 FOLDER = Path(__file__).parent / "data" / "stores"
-FOLDS = ("dev1", "dev2", "unread")  # one author each
+UNREAD = "unread"
+SUFFIX = ".jsonl.xz"
 SCOPES = ("project", "user")
 SMALL = 5  # memories
 FIGURES = ("F1", "precision", "recall@5", "empty answered")
@@ -58,7 +59,7 @@ def rows(data: Path = FOLDER, *, which: str = "both") -> Iterator[Row]:
     """One row a fold, encoder and part of the messages; the sentence model's where the extra is installed."""
     known = encoders()
     named = {"words": known.words, "minilm": known.pair}
-    for fold in FOLDS:
+    for fold in [*authors(data), UNREAD]:
         stores = read_stores(data, fold)
         for name, encoder in named.items():
             if encoder is None or which not in (name, "both"):
@@ -72,9 +73,14 @@ def rows(data: Path = FOLDER, *, which: str = "both") -> Iterator[Row]:
         known.sentences.save()
 
 
+def authors(data: Path = FOLDER) -> list[str]:
+    """The folds that may be read and learned from, one author each."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in data.glob(f"dev*{SUFFIX}"))
+
+
 def read_stores(data: Path, fold: str) -> list[Store]:
     """The stores of one author; none where the fold is not there."""
-    path = data / f"{fold}.jsonl.xz"
+    path = data / f"{fold}{SUFFIX}"
     return [json.loads(line) for line in lzma.open(path, "rt", encoding="utf-8")] if path.exists() else []
 
 

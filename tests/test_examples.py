@@ -25,6 +25,7 @@ from memdir.model import BuiltinModel, Request
 from memdir.recall.recall_log import RecallLog
 from memdir.transcript import assistant, user
 from tests.chat.test_pictures import words_in
+from tests.clients.terminal import Terminal
 from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, calls, says
 
@@ -99,6 +100,20 @@ def test_the_walk_is_in_colour_where_colour_is_wanted_and_the_story_s_pictures_s
         shown, committed = (as_drawn(path) for path in (made, FOLDER / made.name))
         assert shown == committed, f"{made.name}: python -m docs.record_pictures"
         assert f"(../pictures/{made.name})" in page and "/tmp" not in committed
+
+
+def test_in_a_terminal_the_walk_then_offers_a_chat(tmp_path: Path) -> None:
+    program = "from pathlib import Path; from examples.walkthrough import Walk; import sys; "
+    program += "Walk(Path(sys.argv[1])).offer_chat()"
+    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", program, str(tmp_path)]
+    with Terminal(words, cwd=ROOT, environment=environment) as terminal:
+        terminal.wait_for("Talk with it yourself?")
+        terminal.wait_for("[y/N]")
+        terminal.type("y\r")
+        terminal.wait_for("memdir chat · builtin")
+        terminal.type("\x04")
+        terminal.end()
 
 
 def as_drawn(picture: Path) -> str:

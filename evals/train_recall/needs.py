@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from evals.stores import FOLDER, read_stores
+from evals.stores import FOLDER, authors, read_stores
 from memdir.disk.shipped import TABLE_END, shipped_path
 from memdir.recall.decide import JUDGED, NEEDS_PATH, PER_UNIT, marks_of
 
 WORLDS = Path(__file__).parents[1] / "data" / "lessons" / "worlds"
-AUTHORS = ("dev1", "dev2")
 STORE_WEIGHT = 8.0  # of a message of a store: people write to theirs as they do, the worlds are tidy
 LEAST_SEEN = 4  # messages that a word is in, or nothing is learned of it
 SHRINK = 3.0  # towards no say at all
@@ -122,7 +121,7 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="the file that ships")
     options = parser.parse_args()
-    data = Learned([*of_worlds(), *[one for author in AUTHORS for one in of_author(author)]]).file()
+    data = Learned([*of_worlds(), *[one for author in authors() for one in of_author(author)]]).file()
     print(f"{len(data.splitlines()) - 2:,} words, {len(data):,} bytes")
     if options.write:
         Path(shipped_path(NEEDS_PATH)).write_bytes(data)

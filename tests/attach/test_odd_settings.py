@@ -300,3 +300,11 @@ def test_the_estimate_names_the_model_that_will_learn(user_home: Path, project: 
     settings.write_text('{"attach.model": "host", "model.provider": "openai", "model.name": "big"}')
     assert both.learners(memory) == "big (openai)"
     assert PastSessions((), (("user", "a note"),)).learners(memory) == "", "notes are taken over as they are"
+
+
+def test_the_copies_of_settings_are_for_no_other_eyes(run: Run, user_home: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o755)
+    run("attach", "claude", "--yes")
+    assert (home / "attached.json").stat().st_mode & 0o077 == 0

@@ -128,6 +128,14 @@ def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: C
     tmux.keys("C-u", "Escape")
     shown = tmux.wait_for("All done.")
     assert path.exists() and "✓ Edit a.py" in shown and "✗ Bash rm a.py" in shown
+    assert "signs in it that cannot be seen" not in tmux.all
+    hidden = "echo safe\u202e\u200b\n\x1b[1A  2  no\x1b[2K"
+    tmux = chatting.will_answer(calls(("Bash", {"command": hidden}), ids="h"), says("As you like."))
+    tmux.say("Run that.")
+    shown = tmux.wait_for("$ echo safe", "There are signs in it that cannot be seen.", "1  yes, once")
+    assert "  $   2  no" in shown, "a line of the command, and none of the question"
+    tmux.keys("Escape")
+    tmux.wait_for("As you like.")
     tmux.wipe()
     tmux.say("/open")
     tmux.wait_for("the person said no")
@@ -201,7 +209,7 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
 def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:
     (chatting.project / "src").mkdir()
     (chatting.project / "src/application.py").touch()
-    tmux = chatting.will_answer(says("Two lines."), says("Reviewed."))
+    tmux = chatting.will_answer(says("Two lines."), says("Reviewed."), says("A path."))
     tmux.type("first line")
     tmux.keys("M-Enter")
     tmux.type("second line, see @src/app")
@@ -213,6 +221,8 @@ def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) 
     tmux.say("/review the last commit")
     tmux.wait_for("Reviewed.")
     assert "/review the last commit" in chatting.sent and "Review the last commit with care." in chatting.sent
+    tmux.say("/etc/hosts is a file")  # and no command
+    tmux.wait_for("A path.")
     tmux.type("/rev")
     tmux.wait_for("look at a change")
     tmux.keys("C-c")

@@ -376,6 +376,18 @@ def test_commands_that_tell_about_the_state_work_while_memory_is_off(
     assert memdir("list").code == 0, "the remedy is true"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX's")
+def test_a_home_that_others_can_write_in_is_told(memdir: Memdir, tmp_path: Path) -> None:
+    memdir("remember", "Deploys are frozen.", "--name", "Freeze")
+    home = tmp_path / "home"
+    assert "the home" not in memdir("doctor").out
+    home.chmod(0o777)
+    assert "others can write in the home" in memdir("doctor").out
+    if os.geteuid() == 0:
+        os.chown(home, 12_345, -1)
+        assert "the home is another user's" in memdir("doctor").out
+
+
 def test_a_folder_that_cannot_be_written_is_found(memdir: Memdir, folder: Path) -> None:
     drafts = Path(f"{folder}.state") / "drafts"
     os.mkfifo(drafts)

@@ -6,7 +6,7 @@ import json
 import lzma
 from pathlib import Path
 
-from evals.stores import FOLDER, answers_in, parts, read_stores, rows
+from evals.stores import FOLDER, answers_in, authors, parts, read_stores, rows
 
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
@@ -38,6 +38,14 @@ def test_each_fold_has_a_row_for_every_part(tmp_path: Path) -> None:
     assert found["dev1", "all"][1]["recall@5"] == 1.0
     assert found["dev1", "other language"][0] == 1
     assert ("dev2", "all") not in found
+
+
+def test_every_read_author_is_learned_from_and_the_unread_is_not(tmp_path: Path) -> None:
+    for fold in ("dev1", "dev3", "unread"):
+        with lzma.open(tmp_path / f"{fold}.jsonl.xz", "wt", encoding="utf-8") as out:
+            out.write(json.dumps(STORE) + "\n")
+    assert authors(tmp_path) == ["dev1", "dev3"]
+    assert [fold for fold, _, part, *_ in rows(tmp_path, which="words") if part == "all"] == ["dev1", "dev3", "unread"]
 
 
 def test_memories_of_both_scopes_may_come() -> None:

@@ -108,6 +108,18 @@ def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(proje
     assert len(person.asked) == asked
 
 
+def test_the_name_of_a_file_adds_no_line_to_a_question(project: Path) -> None:
+    host, person = made(project)
+    for name in ("a\n  1  no, never\n+++ b/harmless.py", "b\x1b[2J\x1b[1A.py", "\u202eyp.c"):
+        judged(host, "Write", file_path=name, content="new\n")
+        judged(host, "Write", file_path=f"../{name}", content="new\n")
+        judged(host, "Read", file_path=f"../{name}")
+    assert len(person.asked) == 9
+    for question in person.asked:
+        assert question.title.isprintable() and (question.detail.count("\n+++ b/") == 1 or not question.is_diff)
+        assert not question.is_diff or all(line.isprintable() for line in question.detail.splitlines())
+
+
 def test_an_edit_is_shown_as_a_diff_and_one_yes_can_hold_for_the_session(project: Path) -> None:
     path = project / "a.py"
     path.write_text("x = 1\ny = 2\n", encoding="utf-8")

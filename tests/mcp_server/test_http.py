@@ -6,7 +6,9 @@ import base64
 import http.client
 import json
 import os
+import socket
 import stat
+import struct
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memdir.mcp_server.protocol import ENVELOPE, HANDSHAKE
+from memdir.mcp_server.streamable_http import open_server
+from memdir.memdir import open_memory
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
@@ -121,6 +125,59 @@ def test_what_is_no_message_is_answered_and_the_server_goes_on(served: Served) -
         assert served.send(**request)[0] == status, request
     assert served.send(body=b'{"jsonrpc":"2.0","method":"notifications/initialized"}') == (202, None)
     assert served.send()[0] == 200
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "Authorization", "Content-Type", "Mcp-Method", "Host"])
+def test_a_header_that_stands_twice_is_refused(served: Served, name: str) -> None:
+    """Whoever stands between the two may have taken the other one."""
+    told = {"Host": served.host, "Content-Type": "application/json", "Authorization": f"Bearer {served.token}"}
+    told |= {"Content-Length": str(len(PING)), "Mcp-Method": "ping"}
+    lines = [f"{key}: {value}" for key, value in [*told.items(), (name, told[name])]]
+    with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), timeout=30) as connection:
+        connection.sendall("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + PING)
+        assert connection.recv(1 << 16).split(b" ")[1] in (b"400", b"403")
+
+
+def test_clients_that_leave_early_leave_no_trace(memdir_command: str, project: Path) -> None:
+    program = [memdir_command, "mcp", "--http", "--port", "0", "--json"]
+    with subprocess.Popen(program, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        found = json.loads("".join(process.stdout.readline() for _ in range(5)))
+        server = Served(found["url"], found["token"])
+        port = urlsplit(server.url).port or 0
+        head = f"POST /mcp HTTP/1.1\r\nHost: {server.host}\r\nContent-Type: application/json\r\n"
+        head += f"Authorization: Bearer {server.token}\r\nContent-Length: {len(PING)}\r\n\r\n"
+        for sent in (
+            b"",
+            b"POST",
+            head.encode() + PING,
+            head.encode() + PING[:5],
+            b"\x00\xff\r\n\r\n",
+            head.encode() * 20,
+        ):
+            for _ in range(5):
+                connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # gone at once
+                connection.sendall(sent)
+                connection.close()
+        assert server.send()[0] == 200
+        process.terminate()
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize("mode", [0o666, 0o640, 0o604])
+def test_a_token_that_others_could_read_or_write_is_made_anew(project: Path, mode: int) -> None:
+    memory = open_memory(project)
+    path = Path(memory.layout.mcp_token)
+    with open_server(0, memory.layout, lambda: memory) as server:
+        first = server.token
+    with open_server(0, memory.layout, lambda: memory) as server:
+        assert server.token == first
+    path.chmod(mode)
+    with open_server(0, memory.layout, lambda: memory) as server:
+        assert server.token != first and path.read_text().strip() == server.token
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_port_that_is_taken_is_told(served: Served, memdir_command: str, project: Path) -> None:

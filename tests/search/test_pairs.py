@@ -1,4 +1,4 @@
-"""Two words side by side tell more than the same two words apart, where a document is long enough for chance (R3)."""
+"""In long documents words meet by chance: two side by side tell more than apart, and meaning weighs no less (R3)."""
 
 from __future__ import annotations
 
@@ -35,3 +35,15 @@ def test_a_short_note_keeps_no_pairs() -> None:
     note = Document("note.md", title="Travel", body="The exchange rate was bad.", mtime_ns=1)
     ranking = rank(Question(ASKED, ENCODER), [segment_of([note], ENCODER)])
     assert set(ranking.candidates[0].matched) == {"exchang", "rate"}
+
+
+def test_meaning_weighs_more_where_documents_are_long() -> None:
+    word, meant = "The exchange of gifts bothered nobody.", "Currency conversion cost us a lot of money."
+
+    def weighed(times: int) -> float:
+        bodies = [" ".join([sentence, *[CHATTER] * times]) for sentence in (word, meant)]
+        talks = [Document(str(at), body=body, passages=[(word, meant)[at]]) for at, body in enumerate(bodies)]
+        ranking = rank(Question("exchange rates of money", ENCODER), [segment_of(talks, ENCODER)])
+        return next(one.score for one in ranking.candidates if one.key == "1")
+
+    assert weighed(9) > weighed(1) + 0.2

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from memdir.attach.agents import NAME, Agent, is_our_hook, is_our_plugin, is_our_server, is_ours, our_places
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
-from memdir.disk.atomic import delete_file, make_folder, write_project_file
+from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile, EditConflict
 
@@ -361,7 +361,7 @@ class AttachRecord:
     def _save(self) -> None:
         record = {"files": self._files, "own_memories": self.own_memories}
         make_folder(os.path.dirname(self._path))
-        write_project_file(self._path, json.dumps(record, indent=1).encode() + b"\n")
+        write_bytes_atomic(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
 
 
 def _require_as_planned(edit: FileEdit) -> None:

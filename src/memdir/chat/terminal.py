@@ -257,7 +257,7 @@ class ChatTerminal:
             self._entered.put_nowait(text)
 
     async def _do(self, text: str) -> None:
-        if text.strip().startswith("/"):
+        if text.strip().startswith("/") and "/" not in text.split(maxsplit=1)[0][1:]:  # a path begins a sentence
             await self.commands.run(text.strip())
         else:
             await self.say(text.strip("\n"))
@@ -362,6 +362,8 @@ class ChatTerminal:
             is_text = question.use.name == "Agent"
             screen = self.screen
             (screen.diff if question.is_diff else screen.notice if is_text else screen.command)(question.detail)
+        if printable(question.detail) != question.detail:
+            self.screen.notice("There are signs in it that cannot be seen. They are left out here.", style="red")
         words = dict(_ANSWERS)
         if question.is_diff:
             words["session"] = "yes, all edits here until I leave"
@@ -409,7 +411,9 @@ class ChatTerminal:
         lines = [("class:live", row) for row in _rows(said, width)[-LIVE_LINES:]] if said.strip() else []
         lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
         lines += [
-            (style, row) for style, text in (self.panel.lines() if self.panel else ()) for row in _rows(text, width)
+            (style, row)
+            for style, text in (self.panel.lines() if self.panel else ())
+            for row in _rows(printable(text).replace("\n", " "), width)
         ]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
         return [*above, *prompt]

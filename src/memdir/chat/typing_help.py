@@ -45,7 +45,7 @@ class TypingHelp(Completer):
         except OSError:
             return
         for name, is_folder in entries[:MAX_OFFERED]:
-            if beginning.startswith(".") or not name.startswith("."):
+            if name.isprintable() and (beginning.startswith(".") or not name.startswith(".")):
                 yield Completion(f"{name}{'/' if is_folder else ''}", -len(beginning))
 
 

@@ -26,6 +26,7 @@ from memdir.doctor.surroundings import (
     check_bash,
     check_drafts,
     check_history,
+    check_home,
     check_large,
     check_model,
     check_names,
@@ -166,6 +167,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_settings(memory)
     yield from check_model(memory)
     yield from dict.fromkeys(check_writable(store))
+    yield from check_home(memory.layout.home)
     yield from check_unfinished(store)
     yield from check_drafts(store)
     yield from check_history(store)

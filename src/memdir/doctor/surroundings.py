@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Iterator
@@ -75,6 +76,22 @@ def check_writable(store: MemoryStore) -> Iterator[Finding]:
     for path in (place.lock, place.index, place.recorded):
         if os.path.lexists(path) and not os.path.isfile(path):
             yield Finding("writing", "error", "something that is no plain file stands there", path, "Move it away")
+
+
+def check_home(home: str) -> Iterator[Finding]:
+    """Who else can put memories, settings and prompts where only a person's own are taken from."""
+    try:
+        status = os.stat(home)
+    except OSError:  # there is none yet
+        return
+    if os.name == "nt":
+        return
+    if status.st_uid != os.getuid():
+        message = "the home is another user's, who can read and change all that is remembered"
+        yield Finding("home", "warning", message, home, "Take one of your own: MEMDIR_HOME")
+    elif status.st_mode & 0o002:
+        message = "others can write in the home, and so put memories and settings there that pass for yours"
+        yield Finding("home", "warning", message, home, f"chmod o-w {shlex.quote(home)}")
 
 
 def _can_hold_folders(folder: str) -> bool:

@@ -15,12 +15,13 @@ import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
 from memdir.guard.held import HeldGuard, breached
 from memdir.guard.tool_call import ToolCall
+from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
 Answer = Literal["once", "session", "always", "no"]
@@ -154,8 +155,9 @@ class Permissions:
     async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
         if self.ask is None:
             return Deny(NOT_ALLOWED)
+        question = replace(question, title=one_line(question.title))  # a name of a file may hold anything
         if rule is not None:
-            question = Permission(question.use, question.title, question.detail, ("once", "no"), rule.answer)
+            question = replace(question, choices=("once", "no"), rule=rule.answer)
         answer = await self.ask(question)
         if answer not in question.choices or answer == "no":
             return Deny(DECLINED)
@@ -208,6 +210,7 @@ def allowed_beforehand(words: Sequence[str]) -> set[str]:
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
     """A change as a unified diff, cut where it is longer than anybody reads."""
+    name = one_line(name)
     old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
     lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
     more = len(lines) - MAX_DIFF_LINES

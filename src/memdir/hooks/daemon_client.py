@@ -123,7 +123,9 @@ def _choice(told: object) -> tuple[list[str], int] | None:
     keys, documents = told.get("keys"), told.get("documents")
     if not isinstance(keys, list) or not isinstance(documents, int) or not all(isinstance(key, str) for key in keys):
         return None
-    return keys, documents
+    from memdir.disk.safe_path import is_index
+
+    return [key for key in keys if not is_index(key)], documents
 
 
 def _wake(memory: MemDir, place: DaemonPlace) -> None:

@@ -12,6 +12,7 @@ from memdir.disk.lock import locked
 from memdir.doctor import Finding
 from memdir.errors import LockBusy, MemdirError
 from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at, start, stores_of
+from memdir.prompts.door import shown_line
 from memdir.search import has_sentence_model
 from memdir.text.words import counted
 
@@ -25,6 +26,7 @@ ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
 START_SECONDS = 60.0  # loading takes about one; on a machine that has much else to do, longer
 END_SECONDS = 15.0  # what is being indexed is kept first
 PAUSE_SECONDS = 0.05
+_TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes", "stores")  # by a daemon of itself
 
 
 class DaemonStatus:
@@ -127,14 +129,20 @@ def _is_free(place: DaemonPlace, seconds: float) -> bool:
         return False
 
 
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1 << 53
+
+
 def _show(options: argparse.Namespace, context: Any, answer: Any) -> int:
     place = DaemonPlace.of(context.memory)
     told = {"running": answer is not None, "installed": has_sentence_model(), "socket": place.socket}
+    if answer is not None and not all(_is_amount(answer.get(name)) for name in _TOLD):
+        message = f"what answers at {place.socket} is no daemon of memdir"
+        raise MemdirError(message, remedy="End it: hooks choose by words as long as it stands there")
     if options.json:
-        own = {"protocol": PROTOCOL}
+        own: dict[str, object] = {"protocol": PROTOCOL}
         if answer is not None:
-            own = {**answer, "protocol": answer.get("memdir")}
-            own.pop("memdir", None)
+            own = {name: answer.get(name) for name in (*_TOLD, "version")} | {"protocol": answer.get("memdir")}
         context.print_json({**told, **own})
         return 0 if answer is not None else 1
     if answer is None:
@@ -142,9 +150,10 @@ def _show(options: argparse.Namespace, context: Any, answer: Any) -> int:
         context.terminal.line(f"No daemon is running{missing}")
         return 1
     minutes = (answer["endsAfterIdleSeconds"] - answer["idleSeconds"]) / 60
-    context.terminal.line(f"The daemon is running: process {answer['pid']}, memdir {answer['version']}")
-    held = counted(answer["stores"], "memory directory", "memory directories")
     context.terminal.line(
-        f"  {held} open, {answer['memoryBytes'] >> 20} MB at most so far; ends in {minutes:.0f} minutes unless asked"
+        f"The daemon is running: process {answer['pid']}, memdir {shown_line(str(answer.get('version')))}"
     )
+    held = counted(int(answer["stores"]), "memory directory", "memory directories")
+    size = f"{answer['memoryBytes'] / 2**20:.0f} MB at most so far"
+    context.terminal.line(f"  {held} open, {size}; ends in {minutes:.0f} minutes unless asked")
     return 0

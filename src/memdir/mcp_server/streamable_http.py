@@ -12,6 +12,8 @@ import json
 import os
 import re
 import secrets
+import stat
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,6 +49,7 @@ SECONDS = 30.0  # that a client may take for sending one request
 _HOST = re.compile(
     r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE
 )  # a reader of URLs is more lenient
+_ONCE = ("Authorization", "Content-Length", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version")
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -61,14 +64,20 @@ def open_server(port: int, layout: Layout, open_memory: Callable[[], MemDir]) ->
 
 
 def _token(path: str) -> str:
-    """Made once, and readable by its owner alone."""
+    """Made once, and readable by its owner alone: one that others could read, or put there, is made anew."""
     known = (read_if_plain(path, 1_000) or b"").decode("ascii", "replace").strip()
-    if len(known) >= 32:
+    if len(known) >= 32 and _is_owners_alone(path):
         return known
     make_folder(os.path.dirname(path))
     made = secrets.token_urlsafe(32)
     write_bytes_atomic(path, made.encode() + b"\n")
     return made
+
+
+def _is_owners_alone(path: str) -> bool:
+    status = os.lstat(path)
+    is_closed = status.st_uid == os.getuid() and not status.st_mode & 0o077 if os.name == "posix" else True
+    return is_closed and stat.S_ISREG(status.st_mode)
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -81,6 +90,13 @@ class HttpServer(ThreadingHTTPServer):
         self.token = token
         self.mcp = McpServer(MemoryOffers(open_memory), on_failure)
         self.in_turn = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away, or was too slow, is no failure; of any other its kind is told."""
+        del request, client_address
+        error = sys.exception()
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            on_failure(error)
 
     @property
     def url(self) -> str:
@@ -129,6 +145,9 @@ class _Handler(BaseHTTPRequestHandler):
             return stranger
         if self.path.partition("?")[0] != PATH:
             return 404, f"the path is {PATH}"
+        twice = [name for name in _ONCE if len(self.headers.get_all(name) or ()) > 1]
+        if twice:  # whoever stands between may have taken the other
+            return 400, f"send {twice[0]} once"
         if self.headers.get_content_type() != "application/json":
             return 415, "send application/json"
         length = self.headers.get("Content-Length", "")

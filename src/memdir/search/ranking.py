@@ -28,6 +28,7 @@ WORD_CANDIDATES = 20  # judged exactly for their words,
 NEAR_ROWS = 32  # and for their meaning,
 KEPT = 14  # of which so many are compared exactly and judged
 PARTS_COMPARED = 3  # of a long document: only its nearest parts are compared exactly
+LONG_WORDS = 500  # on average in a document: in a long talk words meet by chance, and meaning weighs no less
 MOMENT_WEIGHT = 0.5  # of a document of the very day that the question names
 FAR = 1 << 20  # a document without a direction is far from everything
 SAMPLE = 512  # rows that tell where the middle is
@@ -75,6 +76,7 @@ class Ranking:
         self.candidates: list[Candidate] = []
         self.documents = 0
         self.middle_similarity = 0.0
+        self.meaning_weight = 1.0  # of the scaled similarity, beside 1 for the scaled word score
         self.term_weights: dict[str, float] = {}
         self.unknown_terms: list[str] = []  # of the question: in no document at all
 
@@ -89,6 +91,7 @@ def rank(
         return ranking
     ranking.term_weights, ranking.unknown_terms = weigh_terms(question, segments, ranking.documents)
     average = max(1.0, sum([segment.total_length for segment in segments]) / ranking.documents)
+    ranking.meaning_weight = question.meaning_weight if average <= LONG_WORDS else max(1.0, question.meaning_weight)
     distances = [_distances(question, segment) for segment in segments]
     angle = pi / (question.vector.dimensions if question.vector else 1)
     ranking.middle_similarity = _middle(distances, angle)
@@ -101,7 +104,7 @@ def rank(
     fair = WORD_CEILING_SHARE * (SATURATION + 1) * sum(ranking.term_weights.values())
     ceiling = max([*[one[0] for one in found], fair, 1e-9])
     if len(found) > keep:
-        found = _best(question, segments, found, ceiling, ranking.middle_similarity)[:keep]
+        found = _best(question, segments, found, ceiling, ranking)[:keep]
     for words, _, at, number in found:
         candidate = Candidate(segments[at], number)
         candidate.word_score = words
@@ -224,10 +227,11 @@ def _nearest(near: list[int]) -> Sequence[int]:
 
 
 def _best(
-    question: Question, segments: Sequence[Segment], found: list[Seen], ceiling: float, middle: float
+    question: Question, segments: Sequence[Segment], found: list[Seen], ceiling: float, ranking: Ranking
 ) -> list[Seen]:
     """What was found in the order of a first estimate."""
-    rate = question.meaning_weight / max(max([one[1] for one in found]) - middle, MEANING_FLOOR_MARGIN)
+    nearest = max([one[1] for one in found]) - ranking.middle_similarity
+    rate = ranking.meaning_weight / max(nearest, MEANING_FLOOR_MARGIN)
     moment = question.moment
 
     def badness(one: Seen) -> float:
@@ -276,7 +280,7 @@ def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) 
     span = max(best - floor, MEANING_FLOOR_MARGIN)
     for candidate in candidates:
         meaning = max(0.0, (candidate.similarity - floor) / span)
-        candidate.score = candidate.word_score / ceiling + question.meaning_weight * meaning
+        candidate.score = candidate.word_score / ceiling + ranking.meaning_weight * meaning
         if question.moment is not None:
             candidate.score += MOMENT_WEIGHT * question.moment.nearness(candidate.facts)
     candidates.sort(key=_order)
