@@ -19,7 +19,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.ledger import Spent
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, calls, says
-from memdir.remember.magic_docs import files_read
+from memdir.remember.doc_sources import files_read
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 from tests.conftest import Events
 from tests.remember.doc_talk import BODY, CHANGED, DECIDED, DOC, HEAD, ByJob, Chat
@@ -102,13 +102,15 @@ async def test_nothing_happens_unless_a_person_turned_it_on(
 async def test_what_cannot_be_an_update_is_refused_and_the_model_is_told(chat: Callable[..., Chat], doc: Path) -> None:
     """M3, S15: it may try again; header and instruction line stay whatever it does."""
     secret = f"{HEAD}{BODY}\nThe key is {'sk-ant-' + 'api03-' + 'Ab1' * 30}\n"
-    tries = [calls(("Write", {"file_path": DOC, "content": text})) for text in ("", secret)]
+    hidden = f"{HEAD}{BODY}\nBy night\u202e and by day.\n"
+    tries = [calls(("Write", {"file_path": DOC, "content": text})) for text in ("", secret, hidden)]
     model = ScriptedModel([calls(("Read", {"file_path": DOC})), *tries, says("Ok.")])
     talk = chat(model=model)
     await talk.reads(DOC)
     await talk.says(DECIDED)
     answers = [request.messages[-1].tool_results[0] for request in model.requests[2:]]
     assert all(one.is_error for one in answers) and "empty" in answers[0].content and "secret" in answers[1].content
+    assert "nobody sees" in answers[2].content
     assert doc.read_text() == HEAD + BODY and not talk.updates
     talk.memory = chat(*writes("## Overview\n\nInvoices are made at night, by PostgreSQL.\n")).memory
     await talk.says("Go on.")
@@ -166,6 +168,20 @@ async def test_it_gets_what_was_said_and_nothing_of_the_memory_nor_of_tools(
     told = str(model.requests[0].messages)
     assert "knee" not in told and "evil.example" not in told and token not in told
     assert "because of the audit rules" in told and "> I wrote the migration." in told
+    await talk.memory.close()
+
+
+async def test_only_what_is_new_is_told_and_the_turn_before_it(chat: Callable[..., Chat], doc: Path) -> None:
+    """M2: each message is paid for once, and a bare yes has something that it answers."""
+    model = ScriptedModel([says("Nothing.")] * 3)
+    talk = chat(model=model)
+    await talk.reads(DOC)
+    await talk.says("First question.", reply="First answer.")
+    await talk.says("Which database?", reply="Shall it be PostgreSQL 17?")
+    await talk.says("Yes.", reply="Good.")
+    told = model.requests[2].messages[-1].text.partition("Said before, and known to the document:")[2]
+    before, _, now = told.partition("Said since then:")
+    assert "> Shall it be PostgreSQL 17?" in before and "> Yes." in now and "First" not in told
     await talk.memory.close()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memdir.errors import BadMemoryFile, SecretRefused
-from memdir.store.magic_doc import MagicDoc
+from memdir.errors import BadMemoryFile, MemdirError, SecretRefused
+from memdir.store.history import Origin
+from memdir.store.magic_doc import UPDATED, MagicDoc
+from tests.store.killed_doc import BEFORE, made, shelf_in
 
 HEAD = "# Magic Doc: How billing works\n_Short. One line for each decision._\n"
 BODY = "\n## Overview\n\nInvoices are made at night.\n"
@@ -62,6 +66,7 @@ def test_anything_else_is_none(text: str) -> None:
     [
         *(NEW, f"\n{NEW}", f"{HEAD}\n{NEW}", f"\ufeff{HEAD}\n{NEW}", f"# MAGIC DOC: Mine\n\n{NEW}"),
         *(f"# MAGIC DOC: Mine\n_Obey the page._\n\n{NEW}", f"_Short. One line for each decision._\n\n{NEW}"),
+        *(f"\n\n{HEAD}\n{NEW}", f"{HEAD}{HEAD}\n{NEW}", f"```markdown\n{HEAD}\n{NEW}```", NEW.rstrip("\n")),
         *(f"_Obey the page._\n{NEW}", f"# magic doc: how billing works\n\n*Obey the page.*\n{NEW}"),
     ],
 )
@@ -117,6 +122,42 @@ def test_a_new_secret_is_refused_and_one_that_stood_there_is_the_persons() -> No
 def test_line_endings_stay(before: str, written: str, after: str) -> None:
     head = "# MAGIC DOC: T\r\n" if before.count("\r\n") == before.count("\n") else "# MAGIC DOC: T\n"
     assert doc_of(head + before).completed(f"{head}{written}".encode()).decode() == head + after
+
+
+def linked(path: Path) -> None:
+    (path.parents[2] / "elsewhere.md").write_bytes(BEFORE)  # even where it holds what was read
+    path.unlink()
+    os.symlink(path.parents[2] / "elsewhere.md", path)
+
+
+def named_twice(path: Path) -> None:
+    os.link(path, path.parents[2] / "elsewhere.md")
+
+
+def moved_behind_a_link(path: Path) -> None:
+    path.parent.rename(path.parents[2] / "moved")
+    os.symlink(path.parents[2] / "moved", path.parent)
+
+
+def saved(path: Path) -> None:
+    path.write_bytes(BEFORE + b"And mine.\n")
+
+
+CHANGES = (linked, named_twice, moved_behind_a_link, saved, lambda path: path.chmod(0o444), Path.unlink)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_put_in_its_place_since_it_was_read_stays(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    """M2: no link is followed, no text lost, nothing left beside it."""
+    made(tmp_path)
+    shelf, path = shelf_in(tmp_path), tmp_path / "tree" / "docs" / "x.md"
+    doc = shelf.read("docs/x.md")
+    change(path)
+    before = {one: one.read_bytes() for one in tmp_path.rglob("*.md") if "copies" not in one.parts}
+    with pytest.raises(MemdirError):
+        shelf.update(doc, b"# MAGIC DOC: T\n\nNew.\n", Origin(UPDATED))
+    assert {one: one.read_bytes() for one in tmp_path.rglob("*.md") if "copies" not in one.parts} == before
+    assert not list(tmp_path.rglob(".memdir-tmp-*"))
 
 
 def test_an_update_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> None:

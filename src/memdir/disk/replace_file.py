@@ -71,7 +71,14 @@ def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns:
 
 def _judge(path: str, aside: str, expected: bytes, wanted: bytes | None) -> bytes | None:
     """Drop what was displaced if it is what we expected; give it its place back if not."""
-    found, is_open = _settled(aside)
+    try:
+        found, is_open = _settled(aside)
+    except OSError:  # a link, a folder, a pipe: it goes back as it is, unread
+        if wanted is None or not _rename(aside, path, _EXCHANGE):
+            _rename_if_free(aside, path)
+        else:
+            os.unlink(aside)
+        raise
     if found == expected and not is_open:
         os.unlink(aside)
         return expected

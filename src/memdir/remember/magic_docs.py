@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import re
-import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,11 +26,13 @@ from memdir.model.job import DocJob, minute_of
 from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
+from memdir.remember.doc_sources import SaidForDoc, files_read, said_since
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn, is_asked, messages_after
 from memdir.store.history import Origin
 from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
 from memdir.store.secrets import redact
+from memdir.text.printable import printable
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import without_host
 from memdir.text.stems import terms_in
@@ -41,20 +41,17 @@ from memdir.text.words import cut_at_word
 if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.store.store import MemoryStore
-    from memdir.transcript.message import Json, Message, ToolUse
+    from memdir.transcript.message import Message
 
 MAX_DOCS = 8  # of one session: each is a request of its own
 MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
-MAX_SAID = 60_000  # characters of a conversation, about 15,000 tokens: the newest are what a doc lacks
-MAX_MESSAGE = 6_000  # characters of one message: a longer one is a paste
 MAX_PRIVATE = 500  # memories of one place that a draft is held against, newest first
 MIN_TOLD, SAME_SHARE = 4, 0.65  # words of a sentence that tell, and how many of them make it the same one
+MAX_WISH = 1_000  # characters of a title or an instruction line
 TRIES = 2  # where a person saved the file meanwhile; after that the next reply comes soon enough
 LOCK_SECONDS = 60.0  # how long an update waits for one of another process
 _PAUSE_SECONDS = 0.1
-_MARK = "magic doc:"
-_READERS = frozenset(("read", "readfile", "view", "viewfile", "openfile", "readtextfile", "readmanyfiles"))
-_MARKDOWN = re.compile(r"\.md$", re.IGNORECASE)
+_SIGNS = {"added": "+", "removed": "-"}
 
 
 @dataclass(frozen=True)
@@ -131,12 +128,12 @@ class MagicDocs:
         Background work never breaks the conversation: what failed comes again with the next reply."""
         try:
             self._register(messages)
-            if not any(self._said(messages, key) for key in self.session.docs):
+            if all(self._said(messages, key) is None for key in self.session.docs):
                 return
             async with self._alone() as is_alone:
                 for key in list(self.session.docs) if is_alone else ():
                     said = self._said(messages, key)
-                    if said and not self._abort.is_set:
+                    if said is not None and not self._abort.is_set:
                         await self._bring_up(key, said)
         except MemdirError as error:
             self._skip("", f"failed: {error.message}")
@@ -145,7 +142,8 @@ class MagicDocs:
 
     def _register(self, messages: Sequence[Message]) -> None:
         docs = dict(self.session.docs)
-        for path, is_marked in files_read(messages_after(messages, self.session.docs_seen)):
+        new = messages_after(self.session.heard(messages), self.session.docs_seen)
+        for path, is_marked in files_read([one for one in new if not one.is_off]):
             try:
                 key = self.shelf.key_of(path)
                 if key not in docs and len(docs) < MAX_DOCS:
@@ -159,15 +157,12 @@ class MagicDocs:
     def _unregister(self, key: str) -> None:
         self.session.note_docs({one: cursor for one, cursor in self.session.docs.items() if one != key})
 
-    def _said(self, messages: Sequence[Message], key: str) -> tuple[Message, ...]:
-        """What a doc has not seen of a conversation; nothing where the user said nothing."""
-        new = messages_after(self.session.heard(messages), self.session.docs.get(key, ""))
-        said = tuple(one for one in new if not one.is_meta and not one.is_off)
-        return said if any(is_asked(one) and without_host(one.text).strip() for one in said) else ()
+    def _said(self, messages: Sequence[Message], key: str) -> SaidForDoc | None:
+        return said_since(self.session.heard(messages), self.session.docs.get(key, ""))
 
     # One doc
 
-    async def _bring_up(self, key: str, said: Sequence[Message]) -> None:
+    async def _bring_up(self, key: str, said: SaidForDoc) -> None:
         try:
             await self._brought_up(key, said)
             return
@@ -180,7 +175,7 @@ class MagicDocs:
             reason = f"failed: {error.message}"
         self._skip(key, reason)
 
-    async def _brought_up(self, key: str, said: Sequence[Message]) -> None:
+    async def _brought_up(self, key: str, said: SaidForDoc) -> None:
         """Once more from the file as it is then, where somebody saved it meanwhile."""
         for left in reversed(range(TRIES)):
             doc = self.shelf.read(key)
@@ -194,8 +189,8 @@ class MagicDocs:
                 if not left:
                     raise
 
-    async def _drafted(self, doc: MagicDoc, said: Sequence[Message]) -> tuple[bytes, ForkReport]:
-        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said))
+    async def _drafted(self, doc: MagicDoc, said: SaidForDoc) -> tuple[bytes, ForkReport]:
+        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said.new))
         tools = tuple(tool for tool in memory_tools() if tool.spec.name in WRITING | {"Read"})
         box = Toolbox(tools, ToolContext(self.shelf.tree, file))
         hands = ForkTools(self.model, box, SingleFileGate(doc.path, self.shelf.tree))
@@ -209,7 +204,10 @@ class MagicDocs:
         """A draft as it may be kept: an assistant that quotes a memory about the person is no reason to publish it."""
         after = doc.completed(data)
         known = set(doc.text.decode("utf-8").splitlines())
-        new = [terms_in(line) for line in after.decode("utf-8", "replace").splitlines() if line not in known]
+        lines = [line for line in after.decode("utf-8").splitlines() if line not in known]
+        if any(printable(line) != line for line in lines):
+            raise BadMemoryFile("it holds signs that nobody sees", remedy="Write plain Markdown")
+        new = [terms_in(line) for line in lines]
         own = terms_in(" ".join(without_host(one.text) for one in said if is_asked(one)))
         for told in self._private() if new else ():
             if _is_in(told, *new) and not _is_in(told, own):
@@ -227,31 +225,31 @@ class MagicDocs:
             for memory in store.readable(private):
                 yield from map(terms_in, sentences_of(f"{memory.topic.description}\n{memory.topic.body}"))
 
-    async def _kept(self, doc: MagicDoc, draft: bytes, said: Sequence[Message], report: ForkReport) -> None:
+    async def _kept(self, doc: MagicDoc, draft: bytes, said: SaidForDoc, report: ForkReport) -> None:
         update = None
         if draft != doc.text:
-            ids = [one.id for one in said if one.id and one.role == "user" and not one.tool_results]
+            ids = [one.id for one in said.new if one.id and one.role == "user" and not one.tool_results]
             origin = Origin(UPDATED, session=self.session.id, messages=ids)
             commit = await asyncio.to_thread(self.shelf.update, doc, draft, origin)
             update = DocUpdate(doc.path, doc.text, draft, commit.id if commit else "")
             tell(self.on_updated, update)
-        self.session.note_docs({**self.session.docs, doc.key: said[-1].id})
-        lines = update.diff.splitlines()[2:] if update else []
-        counts = {"added": sum(line[0] == "+" for line in lines), "removed": sum(line[0] == "-" for line in lines)}
+        self.session.note_docs({**self.session.docs, doc.key: said.new[-1].id})
+        lines = update.diff.split("\n")[2:] if update else []
+        counts = {name: sum(line.startswith(sign) for line in lines) for name, sign in _SIGNS.items()}
         work = {**report.counts(), **counts, "refusals": report.run.refusals, "change": update.change if update else ""}
         self.sink.emit(doc_updated(file=doc.key, work=work, prompt_hash=report.job.prompt_hash))
 
-    def _job(self, doc: MagicDoc, said: Sequence[Message]) -> Job:
+    def _job(self, doc: MagicDoc, said: SaidForDoc) -> Job:
         prompt = load_prompt("magic_doc/update.md")
         text = prompt.render(
             path=doc.path,
-            title=redact(doc.title),
-            instruction=quoted(doc.instruction or "(nothing in particular)"),
-            conversation="\n\n".join(_told(said)) or quoted("(nothing)"),
+            title=cut_at_word(redact(doc.title), MAX_WISH),
+            instruction=quoted(cut_at_word(doc.instruction, MAX_WISH) or "(nothing in particular)"),
+            conversation=said.quoted(),
         )
         body = doc.text[len(doc.head) :].decode("utf-8")
         now = minute_of(self.clock(), None)
-        return Job(text, MAX_TURNS, prompt.hash, DocJob(doc.path, body, tuple(said), now), spare_turns=MAX_TURNS)
+        return Job(text, MAX_TURNS, prompt.hash, DocJob(doc.path, body, said.new, now), spare_turns=MAX_TURNS)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[bool]:
@@ -276,57 +274,5 @@ class MagicDocs:
         self.sink.emit(doc_updated(file=file, work={}, skipped=reason))
 
 
-def files_read(messages: Sequence[Message]) -> Iterator[tuple[str, bool]]:
-    """The Markdown files that an agent read, by whatever tool, and whether what it saw says that it is a magic doc. A
-    tool that reads by its name has read what it names; of a command only what it showed tells."""
-    results = {result.tool_use_id: result for message in messages for result in message.tool_results}
-    for use in (use for message in messages for use in message.tool_uses if use.name not in WRITING):
-        result = results.get(use.id)
-        if result is None or result.is_error:
-            continue
-        is_marked = _MARK in result.content.casefold()
-        is_reader = "".join(filter(str.isalpha, use.name.lower())) in _READERS
-        if is_marked or is_reader:
-            texts = _texts(list(use.input.values()))
-            words = texts if is_reader else (word for text in texts for word in _words(text))
-            yield from ((path, is_marked) for path in words if _MARKDOWN.search(path))
-
-
-def _texts(values: Sequence[Json]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str) and "\0" not in value:
-            yield value
-        elif isinstance(value, list):
-            yield from _texts(value)
-
-
 def _is_in(told: frozenset[str], *lines: frozenset[str]) -> bool:
     return len(told) >= MIN_TOLD and any(len(told & line) >= SAME_SHARE * len(told) for line in lines)
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quotation that nobody closes
-        return command.split()
-
-
-def _told(said: Sequence[Message]) -> list[str]:
-    """What was said and done, newest last, each piece quoted: words, and calls of tools by what they name. What tools
-    gave back is a stranger's, and memories that were recalled are nobody's words: both stay out."""
-    told: list[str] = []
-    room = MAX_SAID
-    for message in reversed(said):
-        words = redact(without_host(message.text)).strip()
-        parts = [f"The {message.role} said:\n{quoted(cut_at_word(words, MAX_MESSAGE))}"] if words else []
-        parts += [f"The assistant called {shown_line(_call(use), room=300)}" for use in message.tool_uses]
-        room -= sum(map(len, parts))
-        if room < 0:
-            break
-        told[:0] = parts
-    return told
-
-
-def _call(use: ToolUse) -> str:
-    named = (use.input.get(name) for name in ("file_path", "path", "command", "cmd", "pattern"))
-    return redact(f"{use.name} {next((one for one in named if isinstance(one, str)), '')}")

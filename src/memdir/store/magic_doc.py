@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, flush_folder
+from memdir.disk.git import object_id, read_object
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import NotPlain, TooLarge, read_if_plain, read_with_status
 from memdir.disk.replace_file import replace_file
@@ -22,6 +23,7 @@ from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscap
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.secrets.refuse import refuse_secrets
 from memdir.store.undo import Undone, named_change, require_history, restore, undo
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)
 _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
-_WORDS = re.compile(r"\w+")
+_FENCED = re.compile(rb"```\w*\r?\n(#[ \t]+MAGIC DOC:.*)\r?\n```", re.DOTALL | re.IGNORECASE)  # around the whole of it
 _OUTSIDE_REMEDY = "A magic doc is a plain file of the project, reached by no link"
 
 
@@ -76,7 +78,9 @@ class MagicDoc:
         body = self._body_of(_ended_like(self.text, draft))
         after = self.head + (b"" if self.head.endswith(b"\n") else b"\n") + body
         written = MagicDoc.parse(after)
-        if written is None or written.head.rstrip() != self.head.rstrip():
+        if written is None:
+            raise BadMemoryFile("the document would be no text any more", remedy="Write plain Markdown")
+        if written.head.rstrip() != self.head.rstrip():
             raise BadMemoryFile(
                 "the line in italics below the header belongs to the author of the document",
                 remedy="Begin with a heading or a plain line",
@@ -88,17 +92,24 @@ class MagicDoc:
         return after
 
     def _body_of(self, draft: bytes) -> bytes:
-        """The text below header and instruction line, in whatever form a model left those."""
-        rest = draft.removeprefix(_BOM)
-        header = _HEADER.match(rest)
-        at = header.end() if header else 0
-        wish = _ITALICS.match(rest, at) if self.instruction else None
+        """The text below header and instruction line, in whatever form a model left those: changed, twice, in a fence;
+        ended as the text was."""
+        fenced = _FENCED.fullmatch(draft.strip())
+        rest = (fenced[1] if fenced else draft).removeprefix(_BOM)
+        while len(below := self._below_head(rest)) < len(rest):
+            rest = below
+        ending = b"\r\n" if b"\r\n" in self.text else b"\n"
+        return rest + ending if self.text.endswith(b"\n") and rest and not rest.endswith(b"\n") else rest
+
+    def _below_head(self, draft: bytes) -> bytes:
+        header = _HEADER.match(draft.lstrip())
+        rest = draft.lstrip()[header.end() :] if header else draft
+        wish = _ITALICS.match(rest) if self.instruction else None
         is_ours = wish is not None and wish[0].strip() in self.text[len(self.head) :]  # a line of the document itself
-        return rest[wish.end() if wish and not is_ours else at :]
+        return rest[wish.end() :] if wish and not is_ours else rest
 
     def _require_whole(self, body: bytes) -> None:
-        before = set(_WORDS.findall(self.text[len(self.head) :].decode("utf-8").casefold()))
-        after = set(_WORDS.findall(body.decode("utf-8", "replace").casefold()))
+        before, after = (set(split_words(text.decode("utf-8"))) for text in (self.text[len(self.head) :], body))
         if before and not after:
             raise BadMemoryFile("the document would be empty", remedy="Write all of it, as it should read now")
         if len(before) >= FEW_WORDS and len(before & after) < MIN_KEPT * len(before):
@@ -159,6 +170,7 @@ class DocShelf:
         """Write what became of a doc, and note both texts in the history. EditConflict where somebody changed the file
         since it was read: theirs stays."""
         self._note(doc.key, doc.text)
+        self.store.history.keep([after])  # so that what is left of it beside the file is known as ours
         self._put(doc.key, doc.text, after)
         with self.store.changing(origin, f"update {doc.key}") as change:
             change.put_back(doc.key, after)
@@ -209,10 +221,12 @@ class DocShelf:
 
     def _put(self, key: str, expected: bytes, wanted: bytes) -> None:
         """Put another text into a file that holds what is expected; its mode stays."""
+        if self.read(key).text != expected:
+            raise EditConflict(f"{key} has changed since it was read", remedy="Read it again")
         folder, name = os.path.split(key)
         try:
             with held_folder(os.path.realpath(self.tree), folder) as held:
-                self._sweep(held, expected)
+                self._sweep(held)
                 path = os.path.join(held, name)
                 mode = stat.S_IMODE(os.lstat(path).st_mode)
                 replace_file(path, expected, wanted)
@@ -223,8 +237,10 @@ class DocShelf:
                 raise EditConflict(f"{key} was replaced by something else meanwhile") from None
             raise disk_error(error, "write", key) from error
 
-    def _sweep(self, folder: str, known: bytes) -> None:
-        """Remove what a killed update left beside the file, where it holds nothing that is not there as well."""
+    def _sweep(self, folder: str) -> None:
+        """Remove what a killed update left beside the file, where the history has it: it may be a person's text."""
+        objects = self.store.history.git.objects
         for path in abandoned_temporaries(folder, is_deep=False):
-            if known.startswith(read_if_plain(path, MAX_DOC_BYTES) or b"\0"):
+            left = read_if_plain(path, MAX_DOC_BYTES)
+            if left is not None and (not left or read_object(objects, object_id("blob", left)) == left):
                 delete_file(path)
