@@ -219,7 +219,10 @@ def _environment_table() -> str:
             "the memory directory itself, a full path, for embedding hosts; goes before everything (S1)",
         ),
         ("`MEMDIR_DISABLE`", "`1` turns memory off (S5)"),
-        ("`MEMDIR_NO_DAEMON`", "`1`: no daemon is started or asked; hooks choose by words (ADR 0063)"),
+        (
+            "`MEMDIR_NO_DAEMON`",
+            "`1`: no daemon is started or asked (ADR 0063), and no command leaves a process that sends to the team",
+        ),
         (
             "`MEMDIR_REMOTE`",
             "`1` says that this machine is thrown away later: memory is off unless the next one is set",

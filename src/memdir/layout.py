@@ -77,6 +77,7 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     team_lock = _Below("state", "team", "lock")
+    changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something
     distilled = _Below("state", "distilled.json")  # the lines of daily logs that a dream has made memories of
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
     synced_snapshot = _Below("state", "snapshot.json")  # which snapshot was taken up here last (A3)

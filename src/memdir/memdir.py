@@ -8,7 +8,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import is_inside
-from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, ModelError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, MemoryNotFound, ModelError, UsageError
 from memdir.layout import Layout, Place, is_same_folder, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import (
@@ -225,8 +225,9 @@ class MemDir:
         on_progress: Callable[[int, int], None] | None = None,
     ) -> PurgeReport:
         """Remove what came from a session (its id), a page (its address) or a member of the team (their name), and what
-        was made from it (L2), everywhere or in one scope; `undo` brings it back. What has other sources in the same
-        sentence, is pinned or carries a guard is only told, unless `derived`, or for the files of these names (`also`).
+        was made from it (L2), in all scopes, in one, or in all but the team's (`private`); `undo` brings it back. What
+        has other sources in the same sentence, is pinned or carries a guard is only told, unless `derived`, or for the
+        files of these names (`also`).
         MemoryNotFound where no memory ever came from there."""
         from memdir.remember.purge import PurgeReport, carry_out, plan_purge
         from memdir.remember.purge_source import asked_for, leave_alone, named
@@ -310,7 +311,17 @@ class MemDir:
         address, name = Address.parse(settings.team_remote), self.member_name
         remote = open_remote(address, self.place, self.layout, name=name, clock=self.clock)
         store = self.store_for("team")
-        return Sync(store, remote, str(address), name, caps, self.clock, self.sink, on_progress)
+        purge = self._purge_member
+        return Sync(store, remote, str(address), name, caps, self.clock, self.sink, on_progress, purge)
+
+    def _purge_member(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
+        """What private memories took over from a member whom the hub has purged goes, too; what may be of others, or a
+        person's own, is only named."""
+        try:
+            report = self.purge(f"person:{name}", scope="private")
+        except MemoryNotFound:
+            return [], []
+        return [one.name for one in report.files], [one.name for one in report.held]
 
     def sync(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
@@ -326,6 +337,17 @@ class MemDir:
             from memdir.events import request_refused
 
             self.emit(request_refused(what="sync with the team", reason=error.message))
+
+    def sync_later(self) -> None:
+        """Have what was changed given to the team by a process of its own, once for several changes; for commands,
+        which end at once (E4). What it cannot give waits for the next sync."""
+        if not self.syncs or self.environment.no_daemon or os.name == "nt":
+            return
+        from memdir.process import detach
+        from memdir.share.behind import note_change
+
+        if note_change(self.place):
+            detach("sync", "--later", "--project", self.layout.work_tree, "--home", self.environment.home)
 
     @property
     def syncs(self) -> bool:
@@ -550,10 +572,11 @@ class MemDir:
         from memdir.store.undo import require_history
 
         own = [] if self.place.root == self.layout.user_memory.root else ["user"]
-        every = ["project", *(["team"] if self.has_team else []), *own, *self.layout.agent_scopes()]
+        team = ["team"] if self.has_team and scope == "all" else []
+        every = ["project", *team, *own, *self.layout.agent_scopes()]
         places: dict[str, tuple[MemoryStore, FileOrigins]] = {}
         sides: dict[str, FileOrigins] = {}
-        for one in every if scope == "all" else [scope]:
+        for one in every if scope in ("all", "private") else [scope]:
             store = self.store_for(one)
             require_history(store)
             store.record_outside_changes()

@@ -9,6 +9,8 @@ from memdir.errors import MemdirError
 
 MAX_DETAILS = 100_000  # characters: an endless recursion has a long tale
 MAX_BYTES = 1_000_000  # of the log: what happens at every prompt need not be told a thousand times
+_LAST_DESCRIPTOR = 1 << 16  # a host has no more open
+_OF_CLAUDE = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")  # by which it knows a program as its own
 
 
 class TooLate(BaseException):
@@ -23,6 +25,30 @@ def open_descriptors() -> bool:
         pass
     os.close(number)
     return True
+
+
+def detach(*words: str) -> None:
+    """Start `memdir WORDS` in a process session of its own, with nothing open that is ours or a host's: it goes on when
+    both have ended, and nobody waits for it."""
+    ready, child = os.pipe()
+    if os.fork():
+        os.close(child)
+        os.read(ready, 1)  # until it has left our group: a host may kill that as soon as we have ended
+        return
+    try:
+        os.setsid()
+        os.close(child)
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(null, number)
+        os.closerange(3, _LAST_DESCRIPTOR)
+        os.chdir(os.sep)
+        # -P: nothing is loaded from the folder that it is started in.
+        command = [sys.executable, "-P", "-m", "memdir.cli.entry", *words]
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_CLAUDE}
+        os.execve(command[0], command, environment)  # noqa: S606 - this process is the other one
+    finally:
+        os._exit(0)
 
 
 def keep_crash(error: BaseException) -> str:

@@ -540,7 +540,7 @@ class Session:
             sessions = ()  # what was said there is in the log
         task.sessions = len(sessions)
         request = self.own_request(memory.settings.dream_model)
-        dreamer = self._dreamer(sessions, confirm) if scope == "project" else self._own_dreamer(confirm)
+        dreamer = self._dreamer(sessions, confirm, is_asked=True) if scope == "project" else self._own_dreamer(confirm)
         return await dreamer.dream(request, task, is_dry=is_dry)
 
     def questions(self) -> Sequence[OpenQuestion]:
@@ -560,7 +560,9 @@ class Session:
             self._own_request = Request(self._memory.model_name, system, tools)
         return replace(self._own_request, model=model) if model else self._own_request
 
-    def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None) -> Dreamer:
+    def _dreamer(self, sessions: tuple[str, ...], confirm: Confirm | None = None, *, is_asked: bool = False) -> Dreamer:
+        """Puts the project's memories in order. The team's it only reads, unless somebody here asked for a dream: the
+        nights of all members together would edit against each other."""
         memory = self._memory
         others = tuple(self._sessions_of_others(sessions))
         of_others = {other.attended.session for other in others}
@@ -574,6 +576,7 @@ class Session:
             attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,
             max_lost_share=memory.settings.dream_max_lost_percent / 100,
+            changes_team=is_asked and memory.has_team,
         )
         # At a cap it gives its lock back and comes again, rather than hold it until midnight.
         model: Model = memory.model_for("dream", at_cap="raise")

@@ -302,6 +302,8 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("One memory now: project_port.md", "No more questions.")  # the other one lost its memory
         tmux.say("/forget deploys")
         tmux.wait_for("Forgotten: project_")
+        tmux.say("/forget --source https://nobody.example --dry-run")
+        tmux.wait_for("no memory ever came from", "F2 tasks")
         tmux.say("/memory off")
         tmux.wait_for("Memory is off in this conversation")
         tmux.say("/nonsense")

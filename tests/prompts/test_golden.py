@@ -69,6 +69,7 @@ VALUES: dict[str, dict[str, str]] = {
         "index_bytes": "25,000",
     },
     "dream/team.md": {},
+    "dream/team_kept.md": {},
     "extract/bash.md": {},
     "extract/saved.md": {"paths": f"- {HOME}/memory/testing.md"},
     "extract/nudge.md": {},

@@ -4,6 +4,8 @@ stays, and nothing of it comes back (L1, L2, S14)."""
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -350,6 +352,23 @@ def test_a_purge_that_is_killed_between_two_directories_is_completed_by_the_next
     assert read(memory, "deploys.md") == "" and FRIDAY in read(memory, "deploys.md", "user")
     assert files(memory.purge("monday")) == {"user/deploys.md": 0}
     assert memory.purge("monday").files == (), "and then there is nothing left, which is no error"
+
+
+@pytest.mark.parametrize(("answer", "goes"), [("y", True), ("", False)])
+def test_a_person_is_asked_about_what_cannot_be_told_apart(
+    memory: MemDir, memdir_command: str, project: Path, answer: str, goes: bool
+) -> None:
+    merged(memory, BOTH)
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, f"{answer}\n".encode())
+        words = [memdir_command, "purge", "--source", "tuesday", "--project", str(project)]
+        done = subprocess.run(words, stdin=terminal, capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert BOTH in done.stdout.split("Remove this too? [y/N]")[0]
+    assert (read(memory, "deploys.md") == "") is goes and done.returncode == int(not goes)
 
 
 def test_the_command_shows_asks_and_tells_programs(memory: MemDir, memdir: Memdir) -> None:

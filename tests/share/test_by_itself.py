@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from memdir import open_memory
 from memdir.memdir import MemDir
 from memdir.model.scripted import ScriptedModel, says
 from memdir.settings_file import put_setting
-from memdir.share.behind import TeamBehind
+from memdir.share.behind import TeamBehind, note_change, send_when_quiet
 from memdir.share.team import Address
 from tests.hooks.agents import Agent, wait_for
 from tests.hooks.conftest import MakeAgent, make_agent  # noqa: F401 - a fixture
@@ -105,3 +107,36 @@ def test_hooks_pull_at_the_start_and_give_at_the_end(
         return "project_redis.md" in bob.files()
 
     wait_for(has_it)
+
+
+def test_what_commands_change_for_the_team_goes_out_behind_them(
+    project: Path, bob: Member, memdir_command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMDIR_NO_DAEMON")
+    joined(project, bob).sync()
+
+    def runs(*words: str) -> None:
+        command = [memdir_command, *words, "--project", str(project)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+
+    runs("remember", "Tests need Redis", "--name", "redis", "--scope", "team")
+    runs("forget", "deploys", "--scope", "team")
+    wait_for(lambda: bool(bob.sync()) and bob.files().keys() == {"project_redis.md"})
+
+
+def test_whoever_finds_another_waiting_to_send_leaves_it_to_that_one(project: Path) -> None:
+    place, sent = open_memory(project).place, []
+    assert note_change(place)
+
+    def send() -> None:
+        sent.append(1)
+        assert not note_change(place), "somebody is at it, and sends this, too"
+        send_when_quiet(place, lambda: sent.append(2), quiet_seconds=0.0)
+        if len(sent) > 1:
+            os.utime(place.changed_for_team, ns=(0, 0))
+
+    send_when_quiet(place, send, quiet_seconds=0.0)
+    assert sent == [1, 1]
+    send_when_quiet(place, send, quiet_seconds=0.0)
+    assert sent == [1, 1], "nothing was changed since"

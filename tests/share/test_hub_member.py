@@ -9,11 +9,15 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memdir import open_memory
+from memdir.memdir import MemDir
+from memdir.store.history import Origin, tell_derived
+from memdir.store.topic import Topic
 from tests.conftest import Ran
 from tests.hub.servers import Client, HubServer
 from tests.share.remotes import HubPlace, member, memory_text
@@ -98,4 +102,68 @@ def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubS
     assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
     assert bob.sync().deleted == ["hers.md"]
     assert bob.files().keys() == {"his.md"}
+    place.admin.connection.close()
+
+
+def copied(memory: MemDir, key: str, text: str) -> None:
+    """A dream of one's own takes over what a teammate wrote."""
+    dreamt, derived = Origin("dream", trust="team"), tell_derived({key: ["team/hers.md"]})
+    with memory.store.changing(dreamt, "dream", Derived=derived) as change:
+        change.write(key, text.encode())
+        change.put_entry(key, Topic(text.encode()))
+
+
+def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next_pull(
+    hub: HubServer, memdir_command: str, project: Path, tmp_path: Path
+) -> None:
+    place = HubPlace(hub)
+    ann = member(place, "ann", tmp_path, time.time)
+    ann.put("hers.md", memory_text("hers", "The door of the server room opens with the green card."))
+    ann.sync()
+    url, token = f"http://127.0.0.1:{hub.port}", hub.member(place.admin, "bob").token
+    assert joined(memdir_command, url, token, tmp_path / "bob", project).returncode == 0
+    memory = open_memory(project, home=tmp_path / "bob")
+    memory.sync()
+    copied(memory, "own.md", memory_text("own", "The door of the server room opens with the green card."))
+    pinned = memory_text("mine", "The server room door opens with the green card.", "project\npinned: true")
+    copied(memory, "pinned.md", pinned)
+    memory.add("The coffee machine needs cleaning on Mondays", name="coffee")
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    words = [memdir_command, "sync", "--home", str(tmp_path / "bob"), "--project", str(project)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "gone with a member who was purged: project/own.md" in done.stdout, done.stderr
+    assert "project/pinned.md may hold what ann wrote" in done.stderr
+    assert {header.key for header in memory.list()} == {"pinned.md", "project_coffee.md"}
+    memory.undo()
+    report = memory.sync()
+    assert report.purged == [] and memory.get("own.md"), "once: what its person brings back is theirs"
+    place.admin.connection.close()
+
+
+def test_a_purge_that_was_cut_short_is_finished_by_the_next_sync(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    ann.put("hers.md", memory_text("hers", "What Ann said."))
+    ann.sync()
+    bob.sync()
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    tries: list[str] = []
+
+    def fails_once(name: str) -> tuple[list[str], list[str]]:
+        tries.append(name)
+        if len(tries) == 1:
+            raise KeyboardInterrupt
+        return ["project/own.md"], []
+
+    def syncs() -> list[str]:
+        return replace(bob.syncing(), on_purged=fails_once).run().purged
+
+    with pytest.raises(KeyboardInterrupt):
+        syncs()
+    assert syncs() == ["project/own.md"] and syncs() == []
+    assert tries == ["ann", "ann"]
     place.admin.connection.close()

@@ -167,6 +167,48 @@ def test_what_a_dream_copies_from_the_team_stays_marked(project: Path) -> None:
     assert "trust" not in shared.read_text()
 
 
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_night_leaves_the_teams_memories_alone_until_somebody_asks_for_a_dream(project: Path, is_asked: bool) -> None:
+    memory = opened(project)
+    memory.add("Deploys of the billing service go out on Tuesdays at noon.", name="billing", scope="team")
+    memory.add("Heron is the staging cluster and Heron has four nodes.", name="heron")
+    shared, mine = Path(memory.place.team().root, "project_billing.md"), Path(memory.place.root, "project_heron.md")
+    before = shared.read_bytes()
+    texts = {shared: ("go out on", "leave on"), mine: ("and Heron has", "with")}
+    reads = [("Read", {"file_path": str(path)}) for path in texts]
+    after = {str(path): path.read_text().replace(*words) for path, words in texts.items()}
+    writes = [("Write", {"file_path": path, "content": text}) for path, text in after.items()]
+    model = ScriptedModel([calls(*reads), calls(*writes), says("Done.")])
+
+    async def dream() -> None:
+        dreaming = open_memory(project, flags={**ON, "dream.hours": "0", "dream.sessions": "0"}, model=model)
+        session = dreaming.session("night")
+        await (session.dream(DreamTask(0)) if is_asked else session.dream_if_due())
+        await dreaming.close()
+
+    asyncio.run(dream())
+    assert "with four nodes" in mine.read_text(), "what is refused costs nothing else"
+    assert (shared.read_bytes() != before) is is_asked
+    assert ("change, merge and delete nothing there" in str(model.requests[0].messages[-1])) is not is_asked
+
+
+def test_the_built_in_model_puts_nothing_of_the_team_in_order_by_itself(project: Path) -> None:
+    memory = opened(project)
+    for name in ("billing", "payments"):
+        memory.add("Deploys of the billing service go out on Tuesdays at noon.", name=name, scope="team")
+    before = {path.name: path.read_bytes() for path in Path(memory.place.team().root).glob("*.md")}
+
+    async def dream() -> None:
+        flags = {**ON, "dream.hours": "0", "dream.sessions": "0", "model.provider": "builtin"}
+        dreaming = open_memory(project, flags=flags)
+        await dreaming.session("night").dream_if_due()
+        await dreaming.close()
+
+    asyncio.run(dream())
+    assert {path.name: path.read_bytes() for path in Path(memory.place.team().root).glob("*.md")} == before
+    assert Path(memory.place.root, ".consolidate-lock").exists(), "it was a dream, and is not due again at once"
+
+
 def test_the_command_shares_and_takes_back(memdir: Memdir) -> None:
     memdir("config", "set", "team.enabled", "true")
     memdir("remember", "Deploys go out on Tuesdays", "--name", "deploys", "--type", "project")

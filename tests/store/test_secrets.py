@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from evals import secrets as secrets_eval
 from memdir.errors import MemdirError
 from memdir.store.secrets import SecretMatch, find_secrets, redact
-from memdir.store.secrets.tables import one_of, rules
+from memdir.store.secrets.tables import one_of, rules, tried
 from tests.timing import cpu_seconds
 
 ALPHANUMERIC = string.ascii_letters + string.digits
@@ -110,6 +110,27 @@ def test_the_table_is_wide_and_its_literals_are_in_what_its_patterns_match() -> 
     for _, literals, pattern in rules("formats"):
         token = drawn_from(pattern, random.Random(pattern))
         assert any(literal in token for literal in literals), pattern
+
+
+TABLES = ("formats", "places", "announcers")
+LITERALS = sorted({one for table in TABLES for _, literals, _ in rules(table) for one in literals if one})
+
+
+@pytest.mark.parametrize("table", TABLES)
+@given(st.lists(st.sampled_from(LITERALS) | st.text(max_size=6), max_size=8).map("".join))
+def test_no_rule_is_left_out_whose_literal_is_there(table: str, text: str) -> None:
+    """What is not tried for the sake of time is what cannot be found."""
+    wanted = [(kind, pattern) for kind, literals, pattern in rules(table) if any(one in text for one in literals)]
+    assert tried(table, text) == wanted
+
+
+@pytest.mark.parametrize("count", [12, 15, 18, 21, 24])
+@pytest.mark.parametrize("letters", [3, 8])
+@pytest.mark.parametrize("around", ["{}", ' - > "{}". ', "A note.\n{}\n" + "more words of a sentence " * 20])
+def test_a_line_of_a_seed_phrase_is_found_at_its_shortest_and_longest(count: int, letters: int, around: str) -> None:
+    phrase = " ".join(["zebraqua"[:letters]] * count)
+    (found,) = find_secrets(around.format(phrase))
+    assert found.kind == "seed-phrase" and around.format(phrase)[found.start : found.end] == phrase
 
 
 def test_a_token_is_named_after_its_format_even_when_a_word_announces_it() -> None:

@@ -97,7 +97,10 @@ class Slash:
         self._screen.notice(f"{verb}: {added.memory.key}  (F5 takes it back)", style="green")
 
     async def do_forget(self, words: str) -> None:
-        """delete a memory: /forget NAME"""
+        """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
+        if words.startswith("--source"):
+            await self._program("purge", *words.split())
+            return
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
         except MemoryNotFound:

@@ -202,6 +202,8 @@ class Context:
         elif event.name == "memory.secret":
             file, found = event.fields["file"], event.fields["found"]
             self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
+        elif event.name == "memory.changed" and event.fields["source"] != "team":
+            self.memory.sync_later()
 
     def tell_waiting(self) -> None:
         """Whatever was asked for: say that a change is not in the history yet (S14)."""

@@ -71,6 +71,7 @@ class DreamPlan:
     zone: tzinfo | None = None  # the user's; the machine's by default
     others: tuple[AttendedSession, ...] = ()  # sessions of other agents
     attended: Callable[[], Iterable[AttendedSession]] = tuple  # all of them that there ever were
+    changes_team: bool = True  # whether the team's memories may be put in order: somebody here asked for it
     has_log: bool = False  # whether the lines of daily logs are to become memories
 
 
@@ -172,7 +173,7 @@ class Dreamer:
         forgotten = Forgotten(
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
         )
-        rules = DreamRules(forgotten, self.plan.stores, self._said)
+        rules = DreamRules(forgotten, self.plan.stores, self._said, self.plan.changes_team)
         workspace = Workspace(self.plan.stores, rules.rule)
         news = LogNews(self.plan.stores[0]) if self.plan.has_log else None
         log = news.lines if news else ()
@@ -279,7 +280,8 @@ class Dreamer:
             index_bytes=f"{MAX_BYTES:,}",
         )
         if any(store.scope == "team" for store in self.plan.stores):
-            text += "\n" + load_prompt("dream/team.md").render()
+            name = "dream/team.md" if self.plan.changes_team else "dream/team_kept.md"
+            text += "\n" + load_prompt(name).render()
         if log:
             text += "\n" + load_prompt("dream/log.md").render(lines=_told_by_day(log))
         return Job(f"{text}\n{told_now(now)}", MAX_TURNS, prompt.hash, job, is_writing=True)

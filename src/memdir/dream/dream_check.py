@@ -50,6 +50,7 @@ _UNSAID = (
 _UNSAID_IN_ALL = "holds in all projects, and no memory there says: {}. Leave that out"
 TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
+OF_TEAM = "is the team's, and stays as it is: everybody has it, and nobody here asked for this. Leave it alone"
 LOST = (
     "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
     "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
@@ -70,9 +71,12 @@ class DreamRules:
     forgotten: Forgotten
     stores: Sequence[MemoryStore] = ()
     messages: Callable[[], Iterable[Message]] = tuple
+    changes_team: bool = True
     _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
+        if not self.changes_team and is_of_team(draft.store.scope, draft.key) and not is_index(draft.key):
+            return Ruling(f"{draft.key} {OF_TEAM}", is_quiet=True)
         if draft.key != INDEX_NAME and draft.before is not None and Topic(draft.before).is_pinned:
             return Ruling(f"{draft.key} is pinned by a person and may not be touched")
         if self.forgotten.was_taken_back(draft.path, draft.before, draft.after):

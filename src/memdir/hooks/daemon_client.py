@@ -88,9 +88,11 @@ def bring_up(memory: MemDir) -> None:
 
 def start(place: DaemonPlace, stores: Sequence[object], *, waits: bool = False) -> None:
     """Start a daemon; one that finds another at work leaves, or waits until that one has ended."""
-    from memdir.hooks.work_queue import detach
+    from memdir.process import detach
 
-    detach("--daemon", encode({"folder": place.folder, "socket": place.socket, "stores": stores, "waits": waits}))
+    detach(
+        "hook", "--daemon", encode({"folder": place.folder, "socket": place.socket, "stores": stores, "waits": waits})
+    )
 
 
 def stores_of(memory: MemDir, request: RecallRequest | None = None) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ import os
 import time
 
 from memdir.disk.plain_json import decode, encode
-from memdir.process import TooLate, open_descriptors
+from memdir.process import TooLate, detach, open_descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,9 +169,7 @@ def _after(memory: MemDir, event: str) -> None:
 
         bring_up(memory)
     if event in ("start", "end") and memory.syncs:  # not between: a turn may be under way (E4)
-        from memdir.hooks.work_queue import detach
-
-        detach("--sync", memory.layout.work_tree)
+        detach("hook", "--sync", memory.layout.work_tree)
 
 
 def _caller(call: HookCall) -> str:
@@ -288,11 +286,11 @@ def _with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
     """A turn ended: it is queued, and the worker learns from it. Whatever is printed here starts another turn."""
-    from memdir.hooks.work_queue import WorkQueue, detach
+    from memdir.hooks.work_queue import WorkQueue
 
     _attend(memory, call)
     WorkQueue(memory.layout).add(call.session)
-    detach("--work", memory.layout.work_tree)
+    detach("hook", "--work", memory.layout.work_tree)
     return HookAnswer()
 
 

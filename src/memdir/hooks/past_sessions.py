@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
-from memdir.hooks.work_queue import WorkQueue, detach
+from memdir.hooks.work_queue import WorkQueue
 from memdir.hooks.worker import host_program
 from memdir.memdir import MODEL_CALLS, MemDir, open_memory
 from memdir.model.choose import model_name
+from memdir.process import detach
 from memdir.settings import provider_of
 from memdir.text.words import counted
 from memdir.transcript.attended import Attended
@@ -73,7 +74,7 @@ class PastSessions:
             Attended(ref.id, ref.agent, ref.path, begun=FROM_THE_BEGINNING).save(memory.layout)
             queue.add(ref.id)
         if self.refs:
-            detach("--work", memory.layout.work_tree)
+            detach("hook", "--work", memory.layout.work_tree)
         ours = open_memory(memory.layout.work_tree, environment=memory.environment, source=MODEL_CALLS)
         for scope, note in self.notes:
             try:

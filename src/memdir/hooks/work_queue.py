@@ -7,7 +7,6 @@ cursor. What it has taken up stays on disk until it is done.
 from __future__ import annotations
 
 import os
-import sys
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
 MAX_TOLD_BYTES = 64 << 10  # of what was saved and not told yet
-_LAST_DESCRIPTOR = 1 << 16  # a host has no more open
-_OF_CLAUDE = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")  # by which it knows a program as its own
 
 
 class WorkQueue:
@@ -97,27 +94,3 @@ class WorkQueue:
         except OSError:
             return []
         return sorted(name for name in files if is_session_id(name.partition("~")[0]))
-
-
-def detach(what: str, told: str) -> None:
-    """Start `memdir hook WHAT TOLD` in a process session of its own, with nothing open that is the host's: it goes on
-    when the host has ended, and the host does not wait for it."""
-    ready, child = os.pipe()
-    if os.fork():
-        os.close(child)
-        os.read(ready, 1)  # until it has left our group: a host may kill that as soon as we have ended
-        return
-    try:
-        os.setsid()
-        os.close(child)
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(null, number)
-        os.closerange(3, _LAST_DESCRIPTOR)
-        os.chdir(os.sep)
-        # -P: nothing is loaded from the folder that it is started in.
-        command = [sys.executable, "-P", "-m", "memdir.cli.entry", "hook", what, told]
-        environment = {name: value for name, value in os.environ.items() if name not in _OF_CLAUDE}
-        os.execve(command[0], command, environment)  # noqa: S606 - this process is the other one
-    finally:
-        os._exit(0)

@@ -1,7 +1,7 @@
 """The worker behind the hooks: learns from the turns that wait, keeps notes, dreams when one is due, and ends.
 
 One at a time in a project: whoever finds another at work leaves, and that one looks again before it ends. It is a
-process of its own and outlives the agent that started it (`work_queue.detach`).
+process of its own and outlives the agent that started it (`process.detach`).
 """
 
 from __future__ import annotations

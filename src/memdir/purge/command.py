@@ -41,7 +41,7 @@ class PurgeCommand:
         )
         parser.add_argument("--dry-run", action="store_true", help="tell what would go and change nothing")
         parser.add_argument("--derived", action="store_true", help="without asking: also what cannot be told apart")
-        scopes = "only there: project, team, user, agent:NAME, agent-project:NAME or agent-local:NAME (default: all)"
+        scopes = "only there: project, team, user, agent:NAME, …; private: all but the team's (default: all)"
         parser.add_argument("--scope", default="all", metavar="SCOPE", help=scopes)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:

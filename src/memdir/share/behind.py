@@ -1,14 +1,24 @@
 """Keeps a team in step behind a conversation: when it begins, after changes, when it ends; never in a turn (E4).
 
-All in threads that nobody waits for longer than a limit: a remote that hangs holds no conversation up.
+All in threads that nobody waits for longer than a limit: a remote that hangs holds no conversation up. What a command
+changed is sent by a process of its own, once for several commands.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
 
+from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.lock import locked
+from memdir.errors import LockBusy
+from memdir.layout import Place
+
 DEBOUNCE_SECONDS = 5.0  # after the last of several changes
+QUIET_SECONDS = 2.0  # after the last of several commands
+MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
 CLOSE_SECONDS = 15.0  # for what is sent at the end; what does not get through waits in the directory
 
 
@@ -51,3 +61,37 @@ class TeamBehind:
         thread = threading.Thread(target=self._sync, args=(pushes_only,), name="memdir sync", daemon=True)
         thread.start()
         return thread
+
+
+def note_change(place: Place) -> bool:
+    """Note that a command has written something; whether nobody is there yet who will send it."""
+    make_folder(os.path.dirname(place.changed_for_team))
+    write_bytes_atomic(place.changed_for_team, b"", durably=False)
+    try:
+        with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
+            return True
+    except LockBusy:
+        return False
+
+
+def send_when_quiet(place: Place, send: Callable[[], None], *, quiet_seconds: float = QUIET_SECONDS) -> None:
+    """Send what commands have changed when no more comes, and what comes meanwhile, too. Whoever finds another at it
+    leaves it to that one, which looks again after it has let go."""
+    sent, until = 0, time.monotonic() + MAX_QUIET_SECONDS
+    while _noted_ns(place) > sent:
+        try:
+            with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
+                while (noted := _noted_ns(place)) > sent:
+                    time.sleep(quiet_seconds)
+                    if _noted_ns(place) == noted or time.monotonic() > until:
+                        sent = noted
+                        send()
+        except LockBusy:
+            return
+
+
+def _noted_ns(place: Place) -> int:
+    try:
+        return os.stat(place.changed_for_team).st_mtime_ns
+    except OSError:
+        return 0

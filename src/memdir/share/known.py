@@ -39,6 +39,7 @@ class KnownTeam:
     revision: str = ""
     synced: float = 0.0
     seen: dict[str, SeenMemory] = field(default_factory=dict)
+    purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
 
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
@@ -49,6 +50,8 @@ class KnownTeam:
             return known
         known.revision = _text(found.get("revision"))
         known.synced = _number(found.get("synced"))
+        waiting = found.get("purged")
+        known.purged = [one for one in waiting if isinstance(one, str)] if isinstance(waiting, list) else []
         for key, told in found["memories"].items():
             if isinstance(key, str) and is_key(key) and isinstance(told, dict):
                 known.seen[key] = _seen(told)
@@ -60,6 +63,7 @@ class KnownTeam:
             "remote": self.remote,
             "revision": self.revision,
             "synced": self.synced,
+            "purged": self.purged,
             "memories": {key: _told(one) for key, one in sorted(self.seen.items())},
         }
         make_folder(os.path.dirname(self.place.known_of_team))

@@ -65,6 +65,7 @@ class Delta:
     revision: str = ""
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
+    purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ what differs from that note, so nothing is queued that could be lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -33,6 +33,7 @@ _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
 OnProgress = Callable[[int, int], None]
+OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
 
 
 @dataclass
@@ -48,6 +49,8 @@ class SyncReport:
     brought_back: list[str] = field(default_factory=list)  # lost here, not deleted by anybody
     left_out: dict[str, NotShared] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)  # changed here, and not with the team yet
+    purged: list[str] = field(default_factory=list)  # private memories that lost what a purged member wrote
+    may_hold: dict[str, str] = field(default_factory=dict)  # those that may hold some, and whose: a person decides
     reason: Reason | str = ""  # why nothing was sent
     problem: str = ""  # what a person can do something about
 
@@ -68,6 +71,7 @@ class Sync:
     clock: Callable[[], float] = time.time
     sink: Sink | None = None
     on_progress: OnProgress | None = None
+    on_purged: OnPurged | None = None
     _renamed: set[str] = field(default_factory=set, init=False)
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
@@ -82,6 +86,7 @@ class Sync:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
+            self._purge(known, report, is_dry=is_dry)
             report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
         self._tell(report)
         return report
@@ -138,9 +143,21 @@ class Sync:
         for author in authors:
             mine = {key: version for key, version in wanted.items() if version.author == author}
             self._take(known, author, mine, delta, report)
+        known.purged += [name for name in delta.purged if name not in known.purged and name != self.member]
         known.revision = delta.revision
         known.synced = self.clock()
         known.save()
+
+    def _purge(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
+        """What was made of a purged member's memories goes where it is private, too (L2). Their names are noted until
+        that is done."""
+        for name in list(known.purged) if self.on_purged is not None and not is_dry else ():
+            with suppress(LockBusy, HistoryError, DiskError):  # it comes again with the next sync
+                removed, held = self.on_purged(name)  # type: ignore[misc]
+                report.purged += removed
+                report.may_hold |= dict.fromkeys(held, name)
+                known.purged.remove(name)
+                known.save()
 
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""

@@ -14,6 +14,7 @@ from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
+from memdir.share.behind import send_when_quiet
 from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import NotShared
 from memdir.share.remotes.hub import HubRemote
@@ -153,6 +154,7 @@ class SyncCommand:
         parser.add_argument(
             "--resolve", metavar="FILE", nargs="?", const="", help="settle a conflict, or show them all"
         )
+        parser.add_argument("--later", action="store_true", help=argparse.SUPPRESS)  # what a command starts behind it
         parser.add_argument(
             "--watch", action="store_true", help="go on until Ctrl-C, as soon as somebody changes something"
         )
@@ -163,6 +165,9 @@ class SyncCommand:
             return _tell_joined(options, context, memory)
         if options.resolve is not None:
             return _resolve(options, context, memory)
+        if options.later:
+            send_when_quiet(memory.place, lambda: memory.sync_behind(pushes_only=True))
+            return 0
         if options.status:
             return _status(options, context, memory)
         with context.progress("taking in the team's memories") as on_progress:
@@ -285,11 +290,15 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         ("lost here and brought back", report.brought_back),
         (f"{would}sent", report.sent),
         (f"{would}deleted for all", report.sent_deletions),
+        ("gone with a member who was purged", report.purged),
     ):
         for key in keys:
             terminal.line(f"  {word}: {shown_line(key)}")
     for key in report.conflicts:
         terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
+    for file, member in report.may_hold.items():
+        told = f"{shown_line(file)} may hold what {shown_line(member)} wrote, who was purged"
+        context.note(f"{told}: `memdir purge --source person:{shown_line(member)}` shows it and asks")
     _tell_left_out(report, context)
     if report.problem:
         context.note(report.problem)
@@ -312,6 +321,8 @@ def _plain(report: SyncReport) -> dict[str, object]:
         "sentDeletions": report.sent_deletions,
         "conflicts": report.conflicts,
         "broughtBack": report.brought_back,
+        "purged": report.purged,
+        "mayHold": report.may_hold,
         "waiting": report.waiting,
         "leftOut": [_plain_fault(one) for one in report.left_out.values()],
         "reason": report.reason or None,

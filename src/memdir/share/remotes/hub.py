@@ -62,6 +62,7 @@ class HubRemote:
         versions: dict[str, Version] = {}
         texts: dict[str, bytes] = {}
         refused: dict[str, Reason] = {}
+        purged: dict[str, None] = {}
         at = since
         for _ in range(MAX_PAGES):
             status, answer = self._ask("GET", f"{self._path}/entries?since={at}&limit={PAGE}&content=1", headers=head)
@@ -69,6 +70,7 @@ class HubRemote:
                 return Delta(revision=known.revision)
             for one in _list(answer, "entries"):
                 self._take(one, known, versions, texts, refused)
+            purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
             at, head = _number(answer, "revision"), {}
             if answer.get("more") is not True:
                 break
@@ -77,7 +79,8 @@ class HubRemote:
         is_new = at < since or (not since and not texts)  # another hub, or one that was set back: nothing was deleted
         if not is_new:
             versions |= {key: Version(GONE) for key in absent if key not in versions and key not in refused}
-        return Delta(versions, texts, str(at), missing=frozenset(absent if is_new else ()), refused=refused)
+        missing, left = frozenset(absent if is_new else ()), tuple(filter(None, purged))
+        return Delta(versions, texts, str(at), missing=missing, refused=refused, purged=left)
 
     def _take(
         self,
@@ -91,8 +94,7 @@ class HubRemote:
         if not isinstance(key, str) or not is_key(key):
             refused[str(key)] = "path"
             return
-        by, saved = told.get("by"), _seconds(told.get("saved"))
-        author = str(by.get("name") or "") if isinstance(by, dict) else ""
+        author, saved = _name(told.get("by")), _seconds(told.get("saved"))
         if told.get("deleted") is True:
             versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
             texts.pop(key, None)
@@ -236,6 +238,11 @@ def _reason(result: Mapping[str, Any]) -> Reason:
         return _REASONS[kind]
     by_status: dict[int, Reason] = {412: "conflict", 413: "too_large", 429: "rate"}
     return by_status.get(_number(result, "status"), "not_allowed")
+
+
+def _name(who: object) -> str:
+    name = who.get("name") if isinstance(who, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _list(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

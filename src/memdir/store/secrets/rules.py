@@ -38,6 +38,10 @@ _MARKUP = (  # what a page shows without a gap
     r"|&(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));"
 )
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
+_SHORTEST_SEED, _LONGEST_SEED = (
+    47,
+    224,
+)  # characters of a line of 12 to 24 words of 3 to 8 letters, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
 _LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
@@ -177,8 +181,8 @@ def _is_promising(text: str, start: int, stop: int) -> bool:
 
 def seed_phrases(lower: str) -> Iterator[Finding]:
     """A line that is nothing but a wallet's number of plain words, without a word that announces them."""
-    if lower.count(" ") < 11:
-        return
+    if not any(_SHORTEST_SEED <= len(line) <= _LONGEST_SEED for line in lower.split("\n")):
+        return  # as most prose, whose lines are paragraphs or a few words
     line = r"(?m)^[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}$"
     for match in compiled(line).finditer(lower):
         if not any(one_of("common").fullmatch(word) for word in match[1].split()):

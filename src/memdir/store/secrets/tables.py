@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
 
 _BLANK = "␣"
-_COMMON = "zqjxkvbywgpfmucdlhrsinoate "  # letters from rare to common; what is not among them is rarer still
+_COMMON = "zqjxkvbywgpfmucdlhrsinoate.:- "  # signs from rare to common; what is not among them is rarer still
+_RARE = 4  # of these that most texts lack
 
 
 def compiled(pattern: str) -> Pattern[str]:
@@ -42,22 +43,40 @@ def rules(table: str) -> tuple[Rule, ...]:
 
 
 @cache
-def _literals(table: str) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
-    """The literals of a table with the numbers of their rows, by the rarest character of each: where that is not in a
-    text, none of them has to be looked for, and most texts lack most of those characters."""
+def _literals(table: str, *, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
+    """The literals of a table with the numbers of their rows, by a part of each: where that is not in a text, none of
+    them has to be looked for, and most texts lack most of those parts. `is_ascii`: only those that such a text can
+    hold."""
     found: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, (_, literals, _) in enumerate(rules(table)):
-        for literal in literals:
-            some = found.setdefault(min(literal, key=_COMMON.rfind, default=""), {})
+        for literal in (one for one in literals if one.isascii() or not is_ascii):
+            some = found.setdefault(_telling_part(literal), {})
             some[literal] = (*some.get(literal, ()), number)
-    return tuple((character, tuple(some.items())) for character, some in found.items())
+    return tuple((part, tuple(some.items())) for part, some in found.items())
+
+
+def _telling_part(literal: str) -> str:
+    """Its rarest character, or where that is a common one what it shares with others that texts seldom hold."""
+    rarest = min(literal, key=_COMMON.rfind, default="")
+    shared = (part for part in _words("shared") if part in literal)
+    return rarest if _COMMON.rfind(rarest) < _RARE else next(shared, rarest)
+
+
+@cache
+def _words(name: str) -> tuple[str, ...]:
+    """A list of `words.txt`."""
+    lists = [line.partition(": ") for line in shipped_lines("store/secrets/words.txt")]
+    known = tuple(word.replace(_BLANK, " ") for one, _, some in lists if one == name for word in some.split())
+    if not known:  # it would find nothing, or a placeholder everywhere
+        raise broken("store/secrets/words.txt", f"damaged ({name})")
+    return known
 
 
 def tried(table: str, text: str) -> list[tuple[str, str]]:
     """Kind and pattern of the rules of a table of which the text holds a literal."""
     hit: set[int] = set()
-    for character, some in _literals(table):
-        if character in text:
+    for part, some in _literals(table, is_ascii=text.isascii()):
+        if part in text:
             for literal, numbers in some:
                 if literal in text:
                     hit.update(numbers)
@@ -70,8 +89,4 @@ def tried(table: str, text: str) -> list[tuple[str, str]]:
 @cache
 def one_of(words: str, form: str = "{}") -> Pattern[str]:
     """A pattern for any word of a list of `words.txt`; in a `form`, where something stands around the word."""
-    lists = [line.partition(": ") for line in shipped_lines("store/secrets/words.txt")]
-    known = "|".join(word for name, _, some in lists if name == words for word in some.split())
-    if not known:  # it would find nothing, or a placeholder everywhere
-        raise broken("store/secrets/words.txt", f"damaged ({words})")
-    return compiled(form.format(known.replace(_BLANK, " ")))
+    return compiled(form.format("|".join(_words(words))))
