@@ -121,13 +121,12 @@ async def test_what_it_may_do_is_asked_as_ever_and_the_person_sees_who_asks(
 
 
 async def test_what_the_person_allowed_or_guards_holds_for_it_too(
-    server: ProviderServer, project: Path, tmp_path: Path
+    server: ProviderServer, project: Path, tmp_path: Path, memdir: Callable[..., Ran]
 ) -> None:
     define(tmp_path / "home/agents", "name: fixer")
     memory, _ = opened(project, ANTHROPIC, server)
-    kept = memory.add("Never touch generated files", "feedback", name="generated", scope="user")
-    topic = kept.memory.topic.with_field("guard", "block write(gen/*)")
-    Path(kept.memory.path).write_bytes(topic.data)
+    memory.add("Never touch generated files", "feedback", name="generated", scope="user")
+    assert memdir("guard", "add", "generated", "block write(gen/*)", "--scope", "user").code == 0
     wish = (
         ("Write", {"file_path": str(project / "gen/a.py"), "content": "x"}),
         ("Write", {"file_path": str(project / "b.py"), "content": "x"}),
