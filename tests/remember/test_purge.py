@@ -335,6 +335,7 @@ def test_what_was_purged_is_neither_learned_nor_dreamt_back_nor_anything_else_of
     life.learns("pay.md", topic("Pay", "The user earns 90k.", "user"))
     night = life.model("rule.md", topic("Real database", "Never mock the database in tests, use PostgreSQL."))
     assert isinstance(life.dreams(night, "monday"), DreamReport)
+    assert "- monday" not in str(night.requests[0].messages[-1]), "no dream is sent to look into it"
     life.dreams(BuiltinModel(), "monday")
     assert life.memory.list() == [] and "90k" not in life.told() and "PostgreSQL" not in life.told()
     life.said("tuesday", "Never mock the database in tests, use PostgreSQL.")
