@@ -420,6 +420,9 @@ async def test_a_dream_makes_memories_of_lines_and_why_leads_back_to_them(home: 
     assert "session: s2" in told or "session s2" in told
     [change] = json.loads(memdir("why", project, "--json").out)["changes"]
     assert [(one["log"], "PostgreSQL" in one["line"]) for one in change["logged"]] == [(DAY, True)]
+    Path(home.open().place.distilled).rename(home.root.parent / "lost")
+    again = await home.dreams()
+    assert isinstance(again, DreamReport) and again.written == (), "killed before that was noted, it makes none twice"
     again = await home.dreams()
     assert isinstance(again, DreamReport) and again.written == (), "what was distilled is not distilled twice"
     home.clock.now += 86400
@@ -450,7 +453,8 @@ async def test_a_model_is_given_the_new_lines_and_what_it_makes_of_them_has_thei
     job = model.requests[0].messages[-1].text
     assert line.rendered in job and other.rendered in job and other.key in job
     [commit] = memory.why("feedback_real_database.md")["feedback_real_database.md"]
-    assert commit.lines_of("feedback_real_database.md") == {DAY: [line.id], "s1": ["m1"]}
+    assert commit.lines_of("feedback_real_database.md") == {"s1": ["m1"]}
+    assert commit.logged_of("feedback_real_database.md") == {DAY: [line.id]}
     assert "trust:" not in (home.root / "feedback_real_database.md").read_text()
     model = ScriptedModel([says("Nothing new.")])
     await home.open(model).session("d").dream(DreamTask(0))
@@ -535,6 +539,17 @@ async def test_a_dream_comes_by_itself_once_a_day_when_there_are_new_lines(home:
     home.clock.now += 31 * 86400
     assert isinstance(gates.check(), Due)
     assert LogGates(memory.store, lambda: "dream_off", home.clock).check() == NotDue("dream_off")
+
+
+async def test_what_is_purged_goes_from_the_log_and_from_what_was_made_of_it(home: Home, memdir: Memdir) -> None:
+    """L2."""
+    await home.says("s1", FORCE)
+    await home.says("s2", BILLING)
+    home.clock.now += 86400
+    await home.dreams()
+    assert memdir("purge", "--source", "session:s2").code == 0
+    assert "PostgreSQL" not in (home.root / DAY).read_text() and "--force" in (home.root / DAY).read_text()
+    assert len([name for name in home.memories() if name != "MEMORY.md"]) == 1
 
 
 async def test_odd_files_below_logs_break_no_dream(home: Home) -> None:
