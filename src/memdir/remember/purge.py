@@ -26,13 +26,10 @@ from memdir.text.naming import describe, file_stem, first_words, free_key, title
 from memdir.text.sentences import CLAUSES, bounds, sentences_of
 from memdir.text.stems import terms_in
 
-PURGE = "purge"  # what the history calls such a change
 _HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, and whom it does not know
 _NOTHING = re.compile(
     r"^[\s>*+#_-]*(?:\d+[.)]\s*)?(?:\*\*[^*\n]{1,40}\*\*:?)?[\s;–—:,-]*$"
 )  # a line of marks and a label
-
-Chosen = Callable[["PurgedFile"], bool]
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class _Found:
 
 
 def plan_purge(
-    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Chosen
+    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Callable[[PurgedFile], bool]
 ) -> tuple[list[PurgePlan], list[PurgedFile]]:
     """What becomes of each file of these scopes, and what is held. `chosen` tells of one that would be held whether it
     goes after all."""
@@ -139,7 +136,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable
         by_base.setdefault(one.store.place.base, []).append(one)
     for some in by_base.values():
         store, more = outer(some[0].store), {PURGED: str(source)}
-        with store.changing(Origin(PURGE, trust="user"), f"purge what came from {source}", **more) as change:
+        with store.changing(Origin("purge", trust="user"), f"purge what came from {source}", **more) as change:
             for one in some:
                 prefix, key = one.store.place.prefix, one.told.file
                 if change.read(prefix + key) != one.before:
