@@ -319,7 +319,8 @@ class ChatHost:
     async def aside(self, question: str) -> str:
         """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1)."""
         messages = self.conversation.messages
-        now = self.assembly.request(self.tools.specs, messages[:-1] if self._is_calling else messages)
+        is_calling = bool(messages and messages[-1].tool_uses)
+        now = self.assembly.request(self.tools.specs, messages[:-1] if is_calling else messages)
         before = self._answered
         is_prefix = before is not None and now.messages[: len(before.messages)] == before.messages
         parent = before if before is not None and is_prefix else now
@@ -329,11 +330,6 @@ class ChatHost:
         report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=Abort())
         self.usage += report.usage
         return report.run.final_text
-
-    @property
-    def _is_calling(self) -> bool:
-        messages = self.conversation.messages
-        return bool(messages and messages[-1].tool_uses)
 
     async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
         """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where

@@ -10,6 +10,7 @@ from memdir.text.words import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from memdir.cli.context import Context
     from memdir.store.history import Commit
@@ -28,7 +29,6 @@ _SOURCES = {
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
 }
-_LOG = "logs/"  # before the name of a daily log; no session's has a slash
 QUOTED_LINES = 6  # of one message; the rest is in the transcript
 
 
@@ -73,13 +73,9 @@ def _print(commit: Commit, context: Context) -> None:
 def _print_source(commit: Commit, key: str, context: Context) -> None:
     """The messages that a change was made from, quoted; or that they are gone."""
     terminal = context.terminal
+    for log, line in _noted(commit, key, context):
+        terminal.line(f"           {terminal.dim(f'{clean(log)} {line.time}')}\n           > {clean(line.text)}")
     for session, wanted in commit.lines_of(key).items():
-        if session.startswith(_LOG):
-            for line in _noted(session, wanted, context):
-                terminal.line(
-                    f"           {terminal.dim(session)} {terminal.dim(line.time)}\n           > {clean(line.text)}"
-                )
-            continue
         path, found = _found(session, wanted, context)
         if not path:
             told = f"The transcript of session {clean(session)} is gone: what was said there cannot be shown."
@@ -113,24 +109,22 @@ def _plain_sources(commit: Commit, key: str, context: Context) -> dict[str, obje
     from memdir.cli.session_read import plain_messages
 
     told: list[dict[str, object]] = []
-    noted: list[dict[str, object]] = []
     for session, wanted in commit.lines_of(key).items():
-        if session.startswith(_LOG):
-            noted += [{"log": session, "line": line.rendered} for line in _noted(session, wanted, context)]
-            continue
         path, found = _found(session, wanted, context)
         messages = plain_messages([found[message_id] for message_id in wanted if message_id in found])
         missing = [message_id for message_id in wanted if message_id not in found]
         told.append({"session": session, "path": path or None, "messages": messages, "gone": missing})
-    return {"conversation": told[0] if told else None, "conversations": told, "logged": noted}
+    logged = [{"log": log, "line": line.rendered} for log, line in _noted(commit, key, context)]
+    return {"conversation": told[0] if told else None, "conversations": told, "logged": logged}
 
 
-def _noted(key: str, wanted: list[str], context: Context) -> list[LogLine]:
-    """Those lines of a daily log, as far as they are still there (K3)."""
+def _noted(commit: Commit, key: str, context: Context) -> Iterator[tuple[str, LogLine]]:
+    """The lines of daily logs that a change was made from, as far as they are still there (K3)."""
     from memdir.store.log_lines import lines_in
 
-    data = context.memory.store.read_bytes(key) or b""
-    return [line for line in lines_in(data, key) if line.id in wanted]
+    for log, wanted in commit.logged_of(key).items():
+        lines = lines_in(context.memory.store.read_bytes(log) or b"", log)
+        yield from ((log, line) for line in lines if line.id in wanted)
 
 
 def _found(session: str, wanted: list[str], context: Context) -> tuple[str, dict[str, Message]]:

@@ -225,9 +225,10 @@ class Dreamer:
         noted = trace_log(workspace, log)
         said = said_for(self.plan.stores[0], log) if noted else {}
         for path, some in noted.items():
-            sources = [(line.key, line.id) for line in some] + [one for line in some for one in said.get(line.id, ())]
+            sources = (one for line in some for one in said.get(line.id, ()))
             told[path] = list(dict.fromkeys((*sources, *told.get(path, ()))))
-        return {"Lines": tell_lines(told), "Moment": tell_moment(moment)}
+        logged = tell_lines({path: [(line.key, line.id) for line in some] for path, some in noted.items()})
+        return {"Lines": tell_lines(told), "Logged": logged, "Moment": tell_moment(moment)}
 
     def _without_purged(self) -> DreamPlan:
         """The plan without the sessions of which a person wants nothing kept (L2)."""

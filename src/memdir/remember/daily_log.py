@@ -83,6 +83,8 @@ class LogDraft:
             return Outcome("There is no line in it: write one fact a line, without a time", is_error=True)
         added = sum(line.text in self.lines for line in wanted)
         answer = f"{added} of {len(wanted)} lines will be added to the log of the day, each with its time"
+        if any(len(line.text) >= MAX_LINE for line in wanted):
+            told.append(f"a line ends after {MAX_LINE} characters: the rest is not kept; make two of it")
         return Outcome("; ".join((answer, *told)) + ".", is_error=bool(told))
 
     def _add(self, line: LogLine) -> str:

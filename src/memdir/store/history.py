@@ -28,6 +28,7 @@ MOMENT = "Moment"  # when a change was made or, of what was learned, when it was
 _LINES = (
     "Lines"  # "made.md = session:message session:message; …" in the record of a change that took lines from several
 )
+_LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026-11-16.md:id; …"
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 PULLED = "team"  # the source of what a sync took in from teammates
@@ -125,14 +126,22 @@ class Commit:
 
     def lines_of(self, path: str) -> dict[str, list[str]]:
         """The messages that a file was taken from, by session; those of the whole change where it says no more (L1)."""
-        found: dict[str, list[str]] = {}
-        for part in self.trailers.get(_LINES, "").split("; "):
-            name, _, told = part.partition(" = ")
-            for line in told.split() if f"/{name}".endswith(f"/{path}") else ():
-                session, _, message = line.rpartition(":")
-                found.setdefault(session, []).append(message)
+        found = self._told_of(path, _LINES)
         if not found and (ids := self._messages_of(path)):
             found[self.trailers.get("Session", "")] = ids
+        return found
+
+    def logged_of(self, path: str) -> dict[str, list[str]]:
+        """The lines of daily logs that a file was made from: their ids, by log (K3)."""
+        return self._told_of(path, _LOGGED)
+
+    def _told_of(self, path: str, trailer: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for part in self.trailers.get(trailer, "").split("; "):
+            name, _, told = part.partition(" = ")
+            for line in told.split() if f"/{name}".endswith(f"/{path}") else ():
+                source, _, one = line.rpartition(":")
+                found.setdefault(source, []).append(one)
         return found
 
     def _messages_of(self, path: str) -> list[str]:

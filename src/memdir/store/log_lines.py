@@ -87,7 +87,7 @@ def lines_in(data: bytes, key: str = "") -> Iterator[LogLine]:
 def append_lines(store: MemoryStore, key: str, lines: Sequence[LogLine], origin: Origin) -> list[LogLine]:
     """Add lines at the end of a log, as one change under the store's lock: several processes may, and one that is
     killed has added all or nothing. What the log says already is left out. Returns what was added."""
-    with store.changing(origin, f"log {len(lines)} in {key}") as change:
+    with store.changing(origin, f"log {len(lines)} {'line' if len(lines) == 1 else 'lines'} in {key}") as change:
         before = change.read(key) or f"# {log_day(key)}\n\n".encode()
         known = {line.text for line in lines_in(before)}
         new = [line for line in lines if line.text not in known]
@@ -100,7 +100,7 @@ def append_lines(store: MemoryStore, key: str, lines: Sequence[LogLine], origin:
 
 def put_longer(store: MemoryStore, key: str, data: bytes, origin: Origin) -> None:
     """Set a log to what an agent wrote with its own tools: all that was there, and more behind it."""
-    with store.changing(origin, f"log in {key}") as change:
+    with store.changing(origin, f"add to {key}") as change:
         if not data.startswith(change.read(key) or b""):
             told = f"{key} is a daily log and is only added to"
             raise BadMemoryFile(told, remedy="Keep all that is there, and put new lines behind it")
