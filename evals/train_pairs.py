@@ -2,8 +2,9 @@
 
     python -m evals.train_pairs [--out FILE] [--folds]
 
-Beside the labelled pairs it learns from made ones: two notes of one author that share words are unrelated. `--folds`
-prints what a judge makes of the pairs of an author it never saw, at several bars.
+Beside the labelled pairs as they were written it learns from the same pairs told in other ways, the claim in the
+description, and from made ones: two notes of one author that share words are unrelated. `--folds` prints what a judge
+makes of the pairs of an author it never saw, at several bars.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from evals.pairs import FOLDER, read_pairs
 from evals.pairs import Note as Written
 from memdir.model.builtin.dream.pair_features import Note, compared
 from memdir.model.builtin.dream.pair_judge import FILE, RELATIONS, WIDEST
+from memdir.text.body_text import split
 
 OUT = Path(__file__).parent.parent / "src" / "memdir" / FILE
 RIDGE = 1.0  # holds the weights back; chosen on the folds
 MADE = 0.3  # how much a made pair counts
+RETOLD = 0.3  # and a pair that is told in another way
 STEPS = 60  # of Newton's method at most
 EVERY = 7  # notes that a note is held against to find one that shares words with it: each seventh of its author's
 BARS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -56,15 +59,24 @@ def _examples(path: Path) -> Iterator[Example]:
     pairs = list(read_pairs(path))
     notes = [[_read(note) for note in sorted(pair.notes, key=lambda note: note.saved)] for pair in pairs]
     for at, (pair, (older, newer)) in enumerate(zip(pairs, notes, strict=True)):
-        label = RELATIONS.index(pair.relation)
-        yield path.name, label, 1.0, compared(older, newer)
         others = [two for number, (_, two) in enumerate(notes) if number != at and (number + at) % EVERY == 0]
-        shared = [len(older.stems & other.stems) for other in others]
-        yield path.name, RELATIONS.index("unrelated"), MADE, compared(older, others[shared.index(max(shared))])
+        nearest = max(others, key=lambda other: len(older.stems & other.stems))
+        for relation, count, other in ((pair.relation, 1.0, newer), ("unrelated", MADE, nearest)):
+            label = RELATIONS.index(relation)
+            yield path.name, label, count, compared(older, other)
+            for first, second in zip(_retold(older), _retold(other), strict=True):
+                yield path.name, label, count * RETOLD, compared(first, second)
 
 
 def _read(note: Written) -> Note:
     return Note(note.name, note.description, note.body, note.type)
+
+
+def _retold(note: Note) -> tuple[Note, Note]:
+    """A note as others write it: its claim is the description, and the body only goes on, or says it again."""
+    claim, *rest = [note.body[start:end] for start, end in split(note.body)]
+    first, again = (Note(note.name_text, claim.rstrip("."), body, note.kind) for body in (" ".join(rest), note.body))
+    return first, again
 
 
 def _fitted(table: Numbers, labels: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:

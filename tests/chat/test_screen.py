@@ -43,6 +43,16 @@ def test_a_command_that_is_asked_about_is_shown_whole_and_never_where_our_lines_
     assert all(line.startswith("  ") and cell_len(line) <= columns for line in shown)
 
 
+def test_a_line_of_a_diff_that_wraps_is_no_other_line(capsys: pytest.CaptureFixture[str], columns: int) -> None:
+    long = "x" * 30 + " " * 200 + "-harmless = 1 " + "日本語" * 40
+    Screen().diff(f"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-old\n+{long}\n\n same")
+    shown = lines(capsys)
+    assert [line for line in shown if line[:1] in "+-@"][:4] == ["--- a/a.py", "+++ b/a.py", "@@ -1 +1 @@", "-old"]
+    assert [line[:1] for line in shown[4:] if line[:1] in ("+", "-")] == ["+"], "the rest of it stands behind the signs"
+    assert all(cell_len(line) <= columns for line in shown) and shown[-1] == " same"
+    assert "".join("".join(shown[4:-1]).split()) == "+" + "".join(long.split())
+
+
 def test_a_reply_has_no_holes_and_says_where_a_link_leads(capsys: pytest.CaptureFixture[str], columns: int) -> None:
     screen = Screen()
     for block in ("# Title", "- a\n- b", "```\nx = 1\n\ny = 2\n```", "| a | b |\n|---|---|\n| 1 | 2 |"):

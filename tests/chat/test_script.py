@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.chat.hosts import KEY, QUIET, chosen, is_fork, script
 from tests.conftest import Ran
-from tests.model.providers import ANTHROPIC
+from tests.model.providers import PROVIDERS
 from tests.provider_server import ProviderServer, Refusal, calls, says
 
 Memdir = Callable[..., Ran]
@@ -20,59 +21,70 @@ WRITES = calls(("Write", {"file_path": "new.txt", "content": "x"}), ("Bash", {"c
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
     with ProviderServer() as started:
         yield started
 
 
-def at(server: ProviderServer) -> list[str]:
-    settings = {**QUIET, **chosen(ANTHROPIC, server)}
+@pytest.fixture(params=PROVIDERS, ids=lambda provider: provider.name)
+def at(request: pytest.FixtureRequest, server: ProviderServer) -> list[str]:
+    """The words that name a provider at the test server, in each dialect."""
+    settings = {**QUIET, **chosen(request.param, server)}
     return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
 
 
-def test_words_go_to_standard_output_and_the_conversation_goes_on(memdir: Memdir, server: ProviderServer) -> None:
+def test_words_go_to_standard_output_and_the_conversation_goes_on(
+    memdir: Memdir, server: ProviderServer, at: list[str]
+) -> None:
     server.add(
         *script(calls(("Glob", {"pattern": "*"}), text="I look."), says("Found \x1b[31mnothing\x1b[0m."), says("No."))
     )
-    first = memdir("chat", "-p", "What is here?", *at(server))
+    first = memdir("chat", "-p", "What is here?", *at)
     assert (first.code, first.out) == (0, "I look.\n\nFound nothing.\n")
-    assert memdir("chat", "-p", "-", "--continue", *at(server), stdin="And there?").out == "No.\n"
-    said = str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])
+    assert memdir("chat", "-p", "-", "--continue", *at, stdin="And there?").out == "No.\n"
+    said = str([one.body for one in server.requests if not is_fork(one.body)][-1])
     assert "What is here?" in said and "And there?" in said
 
 
-def test_nothing_is_written_or_run_that_was_not_allowed(memdir: Memdir, server: ProviderServer, project: Path) -> None:
+def test_nothing_is_written_or_run_that_was_not_allowed(
+    memdir: Memdir, server: ProviderServer, at: list[str], project: Path
+) -> None:
     server.add(*script(WRITES, says("Done?"), WRITES, says("Done!")))
-    refused = memdir("chat", "-p", "Do it.", *at(server))
+    refused = memdir("chat", "-p", "Do it.", *at)
     assert refused.code == 0 and "--allow" in refused.err and os.listdir(project) == []
-    allowed = memdir("chat", "-p", "Do it.", "--allow", "edits", "--allow", "touch ran", *at(server))
+    allowed = memdir("chat", "-p", "Do it.", "--allow", "edits", "--allow", "touch ran", *at)
     assert allowed.code == 0 and sorted(os.listdir(project)) == ["new.txt", "ran"]
 
 
-def test_events_are_lines_and_the_last_one_says_how_it_ended(memdir: Memdir, server: ProviderServer) -> None:
+def test_events_are_lines_and_the_last_one_says_how_it_ended(
+    memdir: Memdir, server: ProviderServer, at: list[str]
+) -> None:
     server.add(*script(calls(("Glob", {"pattern": "*"})), says("Nothing."), Refusal("no_credit")))
-    lines = [json.loads(line) for line in memdir("chat", "-p", "What?", "--json", *at(server)).out.splitlines()]
+    lines = [json.loads(line) for line in memdir("chat", "-p", "What?", "--json", *at).out.splitlines()]
     assert [line["type"] for line in lines if line["type"] not in ("text", "saved")] == [
         *("reply", "tool", "result", "reply", "end")
     ]
     end = lines[-1]
     assert (end["ok"], end["ending"], end["text"]) == (True, "done", "Nothing.") and end["usage"]["output"] > 0
-    failed = memdir("chat", "-p", "Again?", "--json", "--resume", end["session"], *at(server))
+    failed = memdir("chat", "-p", "Again?", "--json", "--resume", end["session"], *at)
     told = json.loads(failed.out.splitlines()[-1])
     assert (failed.code, told["ok"], told["error"]["exitCode"]) == (13, False, 13)
 
 
-def test_a_failure_is_told_and_is_the_exit_status(memdir: Memdir, server: ProviderServer) -> None:
+def test_a_failure_is_told_and_is_the_exit_status(memdir: Memdir, server: ProviderServer, at: list[str]) -> None:
     server.add(Refusal("no_credit"))
-    failed = memdir("chat", "-p", "Hello?", *at(server))
-    assert failed.code == 13 and failed.err.startswith("memdir: Anthropic answered")
+    failed = memdir("chat", "-p", "Hello?", *at)
+    assert failed.code == 13 and re.match("memdir: (Anthropic|The server) answered", failed.err)
 
 
-def test_bare_creates_nothing_and_knows_nothing(memdir: Memdir, server: ProviderServer, tmp_path: Path) -> None:
+def test_bare_creates_nothing_and_knows_nothing(
+    memdir: Memdir, server: ProviderServer, at: list[str], tmp_path: Path
+) -> None:
     """S5."""
     memdir("remember", "Deploys are frozen until 2027-03-01, because of the auditors")
     before = sorted(str(path) for path in (tmp_path / "home").rglob("*"))
-    ran = memdir("chat", "--bare", "-p", "May I deploy?", *at(server))
+    ran = memdir("chat", "--bare", "-p", "May I deploy?", *at)
     assert (ran.code, ran.out) == (0, "ok\n")
     assert sorted(str(path) for path in (tmp_path / "home").rglob("*")) == before
     assert "auditors" not in str(server.requests[0].body) and "# Memory" not in str(server.requests[0].body)

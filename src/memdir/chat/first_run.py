@@ -59,9 +59,8 @@ def _local(port: int) -> ModelOffer | None:
     """The first model of a server on this machine, if one listens there."""
     url = f"http://127.0.0.1:{port}/v1"
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-            f"{url}/models", None, LOOK_SECONDS
-        ) as answer:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{url}/models", None, LOOK_SECONDS) as answer:
             listed = json.loads(answer.read(MAX_LIST_BYTES))["data"]
         name = next(str(one["id"]) for one in listed)
     except (OSError, ValueError, LookupError, TypeError, StopIteration):

@@ -37,8 +37,8 @@ from memdir.guard.held import held_guards
 from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
 from memdir.model import RetryingModel, Usage
 from memdir.prompts.compose import load_prompt
-from memdir.subagents.agent_tool import AgentTool, Lent
-from memdir.subagents.definitions import find_definitions
+from memdir.subagents.agent_tool import TOOL, AgentTool, Lent
+from memdir.subagents.definitions import Definitions, find_definitions
 from memdir.transcript import Message, assistant, user
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ class ChatHost:
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
         tools += [CommandTool(), *self.options.tools]
         lent = Lent(self.memory, self.session, tuple(tools), self.model, self._gate_of, self._show, self._spend)
-        self.agents = AgentTool(lent, find_definitions(self.memory.layout, self.memory.environment))
+        has_own = any(tool.spec.name == TOOL for tool in self.options.tools)  # a host that brings its own
+        found = Definitions() if has_own else find_definitions(self.memory.layout, self.memory.environment)
+        self.agents = AgentTool(lent, found)
         self.tools = Toolbox((*tools, self.agents) if self.agents.definitions.agents else tools, context)
         self._answered = None
 
@@ -319,7 +321,8 @@ class ChatHost:
     async def aside(self, question: str) -> str:
         """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1)."""
         messages = self.conversation.messages
-        now = self.assembly.request(self.tools.specs, messages[:-1] if self._is_calling else messages)
+        is_calling = bool(messages and messages[-1].tool_uses)
+        now = self.assembly.request(self.tools.specs, messages[:-1] if is_calling else messages)
         before = self._answered
         is_prefix = before is not None and now.messages[: len(before.messages)] == before.messages
         parent = before if before is not None and is_prefix else now
@@ -329,11 +332,6 @@ class ChatHost:
         report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=Abort())
         self.usage += report.usage
         return report.run.final_text
-
-    @property
-    def _is_calling(self) -> bool:
-        messages = self.conversation.messages
-        return bool(messages and messages[-1].tool_uses)
 
     async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
         """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where

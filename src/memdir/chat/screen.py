@@ -69,8 +69,8 @@ class Screen:
     def dreamt(self, report: DreamReport) -> None:
         """What a dream changed, and what it asks."""
         count, asked = len({draft.key for draft in report.written}), len(report.questions)
-        told = f"{count} files changed  (F4 diff · F5 undo)" if count else "nothing to change"
-        self.notice(f"Dreamt: {told}" + (f"  {asked} questions: /review" if asked else ""), style="green")
+        told = f"{_counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        self.notice(f"Dreamt: {told}" + (f"  {_counted(asked, 'question')}: /review" if asked else ""), style="green")
 
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
@@ -95,9 +95,11 @@ class Screen:
         self.show(Text(printable(line), style="bold"), *(_indented(one, "dim") for one in body))
 
     def diff(self, text: str) -> None:
-        """A unified diff in colour."""
+        """A unified diff in colour. Where a line wraps, its rest stands behind the column of the signs."""
+        width, console = shutil.get_terminal_size().columns - 1, Console()
         lines = printable(text).rstrip("\n").split("\n")
-        self.show(*(Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines))
+        coloured = (Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines)
+        self.show(*(Text("\n ").join(line.wrap(console, width)) for line in coloured))
 
     def command(self, text: str) -> None:
         self.show(*(_indented(f"$ {line}", "bold") for line in printable(text).split("\n")))
@@ -139,6 +141,10 @@ class Screen:
 def _indented(text: str, style: str) -> Padding:
     """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
     return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 def _names(files: Sequence[str]) -> str:

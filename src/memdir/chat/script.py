@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memdir.chat.command import session_of
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
-from memdir.errors import MemdirError, UsageError
+from memdir.errors import UsageError
 from memdir.text.printable import printable
 
 if TYPE_CHECKING:
@@ -73,12 +73,10 @@ def _line(fields: dict[str, object]) -> None:
 def _plain(end: TurnEnd) -> dict[str, object]:
     usage = {_like_this(name): count for name, count in asdict(end.usage).items()}
     told: dict[str, object] = {"ok": end.failure is None, "ending": end.ending, "text": end.text, "usage": usage}
-    return {**told, "error": _error(end.failure)} if end.failure else told
-
-
-def _error(error: MemdirError) -> dict[str, object]:
-    told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
-    return {**told, "exitCode": error.exit_code}
+    if error := end.failure:
+        words = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
+        told["error"] = {**words, "exitCode": error.exit_code}
+    return told
 
 
 def _like_this(name: str) -> str:

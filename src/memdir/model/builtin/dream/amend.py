@@ -4,6 +4,7 @@ below, and the evidence stands in front with its day (D3). Nothing is ever delet
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,12 +12,15 @@ from memdir.model.builtin.dream.cues import ToldChange
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.fuse import sentence, with_lead
 from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.pair_features import Note, change_in, telling
-from memdir.model.builtin.dream.values import unit_of
+from memdir.model.builtin.dream.pair_features import Note, change_in, small_words, stops, telling
+from memdir.model.builtin.dream.values import Values, unit_of
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, clauses
 from memdir.text.naming import MAX_DESCRIPTION
 from memdir.text.words import cut_at_word
+
+_WORD = re.compile(r"\w+")
+_WHEN = frozenset(("date", "month"))
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,37 @@ def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
     named = [*pairs, *(value.text for value in change.old), *change.old_words]
     found = {old: pairs.get(old, "") for old in named if len(old) > 1 and _stands(old, page.claims)}
     return [(old, new) for old, new in found.items() if not any(old != other and old in other for other in found)]
+
+
+def restates(page: Page, evidence: LaterStatement, values: Values) -> bool:
+    """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
+    named = [(old, new) for old, new in named_in(page, evidence) if set(_words(old))]
+    olds = [old for old, _ in named]
+    claims = [claim for claim in _claims(page) if any(_stands(old, claim) for old in olds)]
+    known = {*_words(" ".join((*claims, *(new for _, new in named))))}
+    held = {value.value for value in values.find(page.says())}
+    fresh = [value for value in values.find(evidence.text) if value.value not in held]
+    changed = {value.value for value in fresh if value.kind not in _WHEN}
+    if not claims or len(changed) > len(named):
+        return False  # more values than one for each old one: "sensor 7 sends every 30 minutes, not 15"
+    said = {*_words(evidence.text), *_words(" ".join(olds))}
+    more = said - known - {*_words(" ".join(value.text for value in fresh))} - small_words("wording")
+    return not more and all({*_words(claim)} <= said for claim in claims)
+
+
+def _claims(page: Page) -> Iterator[str]:
+    texts = [one.text for one in page.sentences if one.label not in ("why", "update", "before")]
+    for text in (*texts, page.description):
+        for start, end in clauses(text):
+            yield text[start:end]
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words that may name something: a small word does only in capitals ("US", "gate A")."""
+    for match in _WORD.finditer(text):
+        word = match[0].casefold()
+        if word not in stops() or (match[0].isupper() and match.start()):
+            yield word
 
 
 def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
@@ -127,6 +162,7 @@ def _literal(old: str) -> str:
 
 
 def _stands(old: str, text: str) -> bool:
+    """Whether a text names an old value literally."""
     east = not old.isascii() and old in text and " " not in old
     return re.search(_literal(old), text, re.IGNORECASE) is not None or (east and old in text)
 

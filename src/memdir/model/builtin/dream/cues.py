@@ -17,9 +17,6 @@ from memdir.text.body_text import split
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
 _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
 _EAST_RUN = r"(?P<{0}>[^\s、。，；]{{1,12}}?)"
-
-
-_NEWS = ("cue", "outcome", "back")
 _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
@@ -38,11 +35,6 @@ class ToldChange:
     def is_change(self) -> bool:
         """It tells of a change at all."""
         return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
-
-    @cached_property
-    def is_moved(self) -> bool:
-        """A date was moved."""
-        return self.phrases.has("moved", self.text)
 
     @cached_property
     def is_outcome(self) -> bool:
@@ -80,10 +72,6 @@ class Cues:
         self._old_values = [_Sign(pattern) for pattern in table["old-value"]]
         guards = [sign.guard for sign in (*self._from_to, *self._old, *self._old_values)]
         self._any_guard = re.compile("|".join(f"(?:{guard})" for guard in guards), re.IGNORECASE)
-
-    def may_tell(self, text: str) -> bool:
-        """Whether a text has any word of change: a quick look before `read`."""
-        return self._any_guard.search(text) is not None or any(self._phrases.has(kind, text) for kind in _NEWS)
 
     def read(self, text: str) -> ToldChange:
         """Everything `text` says about a change."""

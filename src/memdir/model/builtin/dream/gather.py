@@ -15,6 +15,7 @@ from memdir.store.taxonomy import MemoryType, guess_type
 from memdir.store.topic import Topic
 from memdir.text.naming import file_stem, first_words, free_key
 
+_SAID = re.compile(r"[^\r\n]+\r?\n\r?\nSaid on \d{4}-\d{2}-\d{2}\.")
 LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 
@@ -42,6 +43,11 @@ def new_page(desk: Desk, evidence: LaterStatement, known: MemoryType | None) -> 
     topic = Topic.compose(name=name, description=shortened(main), kind=kind, body=body)
     key = free_key(file_stem(name, kind), lambda key: key in desk.pages or desk.before(key) is not None)
     return key, topic.data
+
+
+def was_said(page: Page) -> bool:
+    """Whether a page holds one statement and nothing else, as `new_page` writes it."""
+    return _SAID.fullmatch(page.body.strip()) is not None
 
 
 def title_of(text: str) -> str:

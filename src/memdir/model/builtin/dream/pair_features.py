@@ -14,23 +14,22 @@ from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.cues import Cues, ToldChange
+from memdir.model.builtin.dream.dream_words import flat
 from memdir.model.builtin.dream.values import Values
+from memdir.text.body_text import split
 from memdir.text.embedding import open_table
 from memdir.text.stems import STOP_WORDS, stem, stop_words
 from memdir.text.words import split_words, strip_accents
 
 MAX_WORDS = 60  # of a note that are compared: what it is about stands at its beginning
-MAX_EVIDENCE = 500  # characters in which a change is told
+LEAST_WORDS, LEAST_SHARED = 3, 2  # telling words of a note, and of two together: with less nothing is certain
+MAX_CLAIM, MAX_TOLD = 400, 40  # characters and words, small ones too, in which it says what it claims
 NEAR = 0.45  # a word as near to another as this says something of the same
 ALIKE_LETTERS = 5  # two long words that begin alike are of one family
 RARE, COMMON, COMMONNESS = 1.6, 0.15, 30.0  # what a word weighs that nobody knows, that everybody uses, and the slope
 FIGURE = 1.2  # what a number weighs
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
-# Observations that told nothing about the pairs of an author whom the judge never met.
-_UNTOLD = frozenset(
-    f"swapped {what}"
-    for what in ("description", "body", "near body", "figures body", "first description", "telling name")
-)
+_RUN = re.compile(r"[^\W\d_]+|\d+")
 _LABEL = re.compile(r"\b(?:[b-df-hj-npqruvwxz]|\d[\w.]*)\b|(?<=[a-z])\d+\b", re.IGNORECASE)  # freezer B, bed 12, v2
 
 
@@ -46,10 +45,14 @@ class Note:
         self.body_words = _content(body)
         self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
         self.stems = frozenset(map(stem, self.words))
+        claim = body if self.repeats(description) else f"{description}. {body}"
+        self.claim_words = _content(claim)[:MAX_WORDS]
+        self.told = [word.casefold() for word in _RUN.findall(claim[:MAX_CLAIM])][:MAX_TOLD]
 
     def repeats(self, claim: str) -> bool:
-        """Whether its body says a claim word by word."""
-        return claim.strip(" .").casefold() in self.body.casefold()
+        """Whether a sentence of its body is this claim, word by word."""
+        wanted = flat(claim)
+        return any(flat(self.body[start:end]) == wanted for start, end in split(self.body))
 
     def as_type(self, kind: str) -> Note:
         """The same of another type: what is said has none."""
@@ -61,28 +64,43 @@ class Note:
         return frozenset(map(stem, [*self.name_words, *self.description_words, *self.body_words]))
 
     @cached_property
+    def title(self) -> frozenset[str]:
+        """What its name names, but for figures."""
+        return frozenset(map(stem, (word for word in self.name_words if not word.isdigit()))) - _wording()
+
+    @cached_property
     def figures(self) -> frozenset[str]:
         return frozenset(_FIGURE.findall(self.text))
-
-    @cached_property
-    def values(self) -> frozenset[tuple[str, str]]:
-        found = _values().find(f"{self.description}. {self.body}"[: 2 * MAX_EVIDENCE])
-        return frozenset((value.kind.partition(":")[0], value.value) for value in found)
-
-    @cached_property
-    def change(self) -> ToldChange:
-        return change_in(f"{self.description}. {self.body}"[:MAX_EVIDENCE])
-
-    @cached_property
-    def tells(self) -> bool:
-        """Whether it has any word of change."""
-        return _cues().may_tell(self.text[: 2 * MAX_EVIDENCE])
 
 
 def compared(older: Note, newer: Note) -> dict[str, float]:
     """Everything that is observed about two notes."""
     found = {"same type": float(older.kind == newer.kind)}
-    return found | _shared(older, newer) | _left_over(older, newer) | _swapped(older, newer) | _facts(older, newer)
+    return found | _shared(older, newer) | _left_over(older, newer) | _swapped(older, newer)
+
+
+def may_be_certain(older: Note, newer: Note) -> bool:
+    """Whether nothing forbids to be certain: both name enough, and no one word or order of words sets them apart."""
+    shared = [word for word in telling(older).keys() & telling(newer).keys() if not word.isdigit()]
+    is_one_name = bool(older.title) and older.title == newer.title
+    if min(len(older.words), len(newer.words)) < LEAST_WORDS or (len(shared) < LEAST_SHARED and not is_one_name):
+        return False
+    one, two = ([stem(word) for word in note.told] for note in (older, newer))
+    if one != two and sorted(one) == sorted(two):
+        return False  # "Kim reviews Lee" is not "Lee reviews Kim"
+    return not _is_sibling(older, newer)
+
+
+def _is_sibling(older: Note, newer: Note) -> bool:
+    """Whether the newer name is the older one with a word of its own, in place of another one or more: "truck keys"
+    after "van keys", "mobile releases" after "releases"."""
+    one, two = split_words(older.name_text.replace("_", " ")), split_words(newer.name_text.replace("_", " "))
+    swaps = [
+        (stem(first), stem(second)) for first, second in zip(one, two, strict=False) if stem(first) != stem(second)
+    ]
+    if len(one) == len(two) > len(swaps) == 1:
+        return swaps[0][0] not in newer.stems or swaps[0][1] not in older.stems
+    return older.title < newer.title and not newer.title <= older.stems
 
 
 def change_in(text: str) -> ToldChange:
@@ -96,84 +114,87 @@ def telling(note: Note) -> dict[str, float]:
 
 
 def _shared(older: Note, newer: Note) -> dict[str, float]:
-    """How much both say, and how much of each name stands in the other's."""
+    """How much both say, wherever they say it."""
     mine = telling(older)
-    (first, rest), (second, more) = _both_covered(older.name_words, newer.name_words)
+    names = _covered(older.name_words, newer.name_words), _covered(newer.name_words, older.name_words)
+    said = _covered(older.name_words, [*newer.name_words, *newer.claim_words])
     return {
-        "direction of bodies": _cosine(older.body_words, newer.body_words),
         "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
-        "covered": min(share for share, _ in _both_covered(older.words, newer.words)),
-        "covered name": min(first, second),
-        "covered name older": first,
-        "covered name most": max(first, second),
-        "rest name": min(rest, more),
-        "rest name most": max(rest, more),
+        "covered": min(_covered(older.words, newer.words), _covered(newer.words, older.words)),
+        "covered name": min(names),
+        "covered name older": names[0],
+        "covered name most": max(names),
+        "covered claim": min(
+            _covered(older.claim_words, newer.claim_words), _covered(newer.claim_words, older.claim_words)
+        ),
+        "name said by older": _covered(newer.name_words, older.words),
+        "name in claim": min(said, _covered(newer.name_words, [*older.name_words, *older.claim_words])),
+        "first alike": float(not {*map(stem, older.claim_words[:2])}.isdisjoint(map(stem, newer.claim_words[:2]))),
     }
 
 
 def _left_over(older: Note, newer: Note) -> dict[str, float]:
-    """What only one of them names, in its name and in its head."""
-    found = {"name said by newer": _covered(older.name_words, newer.words)[0]}
-    found["name said by older"] = _covered(newer.name_words, older.words)[0]
-    heads = [*older.name_words, *older.description_words], [*newer.name_words, *newer.description_words]
-    for part, mine, theirs in (("name", older.name_words, newer.name_words), ("head", *heads)):
-        alone, other = _alone(mine, newer.stems), _alone(theirs, older.stems)
-        found |= {f"alone {part} older": alone, f"alone {part} newer": other}
-        found |= {f"alone {part} both": min(alone, other), f"alone {part} none": float(not alone) + float(not other)}
-    found["name narrower"] = float({*map(stem, newer.name_words)} < {*map(stem, older.name_words)})
+    """What only one of them names, in its name and in its head, and the figures that only one has."""
+    alone = _alone([*newer.name_words, *newer.description_words], older.stems)
+    head = _alone([*older.name_words, *older.description_words], newer.stems)
+    names = _alone(older.name_words, newer.stems), _alone(newer.name_words, older.stems)
     labels, others = _labels(older.name_text), _labels(newer.name_text)
-    return found | {"labels differ": float(bool(labels - others and others - labels))}
+    figures = min(3.0, len(older.figures - newer.figures)), min(3.0, len(newer.figures - older.figures))
+    return {
+        "alone name none": float(sum(not weight for weight in names)),
+        "alone head newer": alone,
+        "alone head both": min(alone, head),
+        "labels differ": float(bool(labels - others and others - labels)),
+        "figures older": figures[0],
+        "figures newer": figures[1],
+        "figures both": min(figures),
+    }
 
 
 def _swapped(older: Note, newer: Note) -> dict[str, float]:
     """What stands in the one where the other has something else, in a frame that is the same."""
-    found: dict[str, float] = {}
-    seen: list[frozenset[tuple[str, str]]] = []
-    parts = (
-        ("name", older.name_words, newer.name_words),
-        ("description", older.description_words, newer.description_words),
-        ("body", older.body_words[:MAX_WORDS], newer.body_words[:MAX_WORDS]),
-    )
-    for part, mine, theirs in parts:
-        left, right = [stem(word) for word in mine], [stem(word) for word in theirs]
-        matcher = SequenceMatcher(None, left, right, autojunk=False)
-        swaps = [
+    name = _Swaps(older.name_words, newer.name_words)
+    description = _Swaps(older.description_words, newer.description_words)
+    seen = [
+        part.telling(older, newer)
+        for part in (name, description, _Swaps(older.body_words[:MAX_WORDS], newer.body_words[:MAX_WORDS]))
+    ]
+    claim = _Swaps(older.claim_words, newer.claim_words).telling(older, newer)
+    told = SequenceMatcher(None, older.told, newer.told, autojunk=False)
+    swaps = any(kind == "replace" and i2 - i1 == j2 - j1 for kind, i1, i2, j1, j2 in told.get_opcodes())
+    return {
+        "frame name": name.frame,
+        "swapped name": min(3.0, len(name.words)),
+        "swapped near name": min(3.0, sum(_near(one, two) for one, two, _ in name.words)),
+        "swapped first name": min(3.0, sum(leads for *_, leads in name.words)),
+        "frame description": description.frame,
+        "swapped near description": min(3.0, sum(_near(one, two) for one, two, _ in description.words)),
+        "swapped telling body": min(3.0, len(seen[2])),
+        "swapped telling claim": min(3.0, len(claim)),
+        "swapped twice": float(bool(seen[0] & seen[2] or seen[0] & seen[1] or seen[1] & seen[2])),
+        "swapped in the sentence": told.ratio() if swaps else 0.0,
+    }
+
+
+class _Swaps:
+    """Two runs of words, the one against the other."""
+
+    def __init__(self, mine: Sequence[str], theirs: Sequence[str]) -> None:
+        matcher = SequenceMatcher(None, [*map(stem, mine)], [*map(stem, theirs)], autojunk=False)
+        swaps = (
             (one, two, first + second == 0)
             for kind, first, last, second, end in matcher.get_opcodes()
             if kind == "replace"
             for one, two in zip(mine[first:last], theirs[second:end], strict=False)
-        ]
-        words = [(one, two, leads) for one, two, leads in swaps if not one.isdigit() and not two.isdigit()]
-        found[f"frame {part}"] = matcher.ratio()
-        found[f"swapped {part}"] = min(3.0, len(words))
-        found[f"swapped figures {part}"] = min(3.0, sum(one.isdigit() and two.isdigit() for one, two, _ in swaps))
-        found[f"swapped near {part}"] = min(3.0, sum(_near(one, two) for one, two, _ in words))
-        found[f"swapped first {part}"] = min(3.0, sum(leads for *_, leads in words))
-        pairs = ((stem(one), stem(two)) for one, two, _ in words)
-        telling = ((one, two) for one, two in pairs if one not in newer.stems and two not in older.stems)
-        seen.append(frozenset((one, two) for one, two in telling if not {one, two} & _wording()))
-        found[f"swapped telling {part}"] = min(3.0, len(seen[-1]))
-    name, description, body = seen
-    found["swapped twice"] = float(bool(name & body or name & description or description & body))
-    return {name: value for name, value in found.items() if name not in _UNTOLD}
+        )
+        self.frame = matcher.ratio()
+        self.words = [(one, two, leads) for one, two, leads in swaps if not one.isdigit() and not two.isdigit()]
 
-
-def _facts(older: Note, newer: Note) -> dict[str, float]:
-    """Figures and values of each, and what the newer one says has changed."""
-    figures = min(3.0, len(older.figures - newer.figures)), min(3.0, len(newer.figures - older.figures))
-    kinds = {kind for kind, _ in older.values - newer.values} & {kind for kind, _ in newer.values - older.values}
-    held = {value for _, value in older.values}
-    return {
-        "figures older": figures[0],
-        "figures newer": figures[1],
-        "figures both": min(figures),
-        "rival values": float(bool(kinds)),
-        "values shared": min(3.0, len(older.values & newer.values)),
-        "older tells": float(older.tells),
-        "newer says changed": float(newer.change.is_change),
-        "another old value": float(any(value.value not in held for value in newer.change.old)),
-        "not newer": float(not _small("not").isdisjoint(split_words(newer.text))),
-    }
+    def telling(self, older: Note, newer: Note) -> frozenset[tuple[str, str]]:
+        """Those that name something, each unknown to the other note."""
+        pairs = ((stem(one), stem(two)) for one, two, _ in self.words)
+        unknown = ((one, two) for one, two in pairs if one not in newer.stems and two not in older.stems)
+        return frozenset((one, two) for one, two in unknown if not {one, two} & _wording())
 
 
 @cache
@@ -189,13 +210,14 @@ def _cues() -> Cues:
 
 
 @cache
-def _stops() -> frozenset[str]:
+def stops() -> frozenset[str]:
+    """Words that name nothing, in all languages."""
     words = STOP_WORDS.union(*stop_words("notes").values())
     return words.union(map(strip_accents, words))
 
 
 @cache
-def _small(kind: str) -> frozenset[str]:
+def small_words(kind: str) -> frozenset[str]:
     """The words of one kind, or of several, in all languages."""
     lines = (line.split() for line in shipped_lines("model/builtin/dream/light_words.txt"))
     return frozenset(
@@ -206,12 +228,12 @@ def _small(kind: str) -> frozenset[str]:
 @cache
 def _wording() -> frozenset[str]:
     """Stems that name no subject."""
-    return frozenset(map(stem, _small("wording measure of at says told")))
+    return frozenset(map(stem, small_words("wording measure of at says told")))
 
 
 def _content(text: str) -> list[str]:
     words = split_words(text)
-    return [word for word in words if word not in _stops() and (len(word) > 1 or word.isdigit() or not word.isascii())]
+    return [word for word in words if word not in stops() and (len(word) > 1 or word.isdigit() or not word.isascii())]
 
 
 def _labels(name: str) -> frozenset[str]:
@@ -247,27 +269,13 @@ def _near(one: str, two: str) -> float:
     return max(family, float(sum(map(mul, left, right)))) if left and right else family
 
 
-def _cosine(mine: Sequence[str], theirs: Sequence[str]) -> float:
-    left, right = _table().document_sum(list(mine)), _table().document_sum(list(theirs))
-    if left is None or right is None:
-        return 0.0
-    one, two = left.values(), right.values()
-    length = math.sqrt(sum(map(mul, one, one)) * sum(map(mul, two, two)) + 1.0)
-    return float(sum(map(mul, one, two)) / length)
-
-
-def _covered(mine: Sequence[str], theirs: Sequence[str]) -> tuple[float, float]:
-    """The share of the one's weight that the other says in near words, and the heaviest word that it does not."""
-    whole = said = rest = 0.0
+def _covered(mine: Sequence[str], theirs: Sequence[str]) -> float:
+    """The share of the one's weight that the other says in near words."""
+    whole = said = 0.0
     for word in mine:
         weight, near = _weight(word), max((_near(word, other) for other in theirs), default=0.0)
-        near = near if near >= NEAR else 0.0
-        whole, said, rest = whole + weight, said + weight * near, max(rest, weight * (1.0 - near))
-    return (said / whole if whole else 0.0), rest
-
-
-def _both_covered(mine: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[float, float], tuple[float, float]]:
-    return _covered(mine, theirs), _covered(theirs, mine)
+        whole, said = whole + weight, said + (weight * near if near >= NEAR else 0.0)
+    return said / whole if whole else 0.0
 
 
 def _alone(words: Sequence[str], others: frozenset[str]) -> float:

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memdir.model.builtin.dream.amend import named_in
 from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import fused
+from memdir.model.builtin.dream.gather import was_said
 from memdir.model.builtin.dream.join import evidence_of, may_join, with_news
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.neighbours import Neighbours
+from memdir.model.builtin.dream.pair_features import may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
+from memdir.model.builtin.dream.values import Values
 from memdir.store.secrets import find_secrets
 
-CERTAIN = 0.9  # of pairs about two things by authors the judge never met one in a hundred is above this
-SURE = 0.97  # the bar for what was only said: it has no name of its own and tells less
+CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
+WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.2  # and one in five above this: worth a question
-SURELY_SAME = 0.9  # of what speaks for one subject: below it the newer page is told as an update, which is always true
+SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 
 
 class Settling:
     """Goes through all pairs of near pages until nothing is left to settle."""
 
-    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float) -> None:
+    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float, values: Values) -> None:
         self._desk = desk
         self._zone = now.tzinfo
         self._undated = undated  # their open dates are read from their own time: they take no other
         self._since = since  # pages that both are older were settled by an earlier night
+        self._values = values
         self._judge = shipped_judge()
         self.near = Neighbours()
         for page in desk.open_pages():
@@ -48,9 +51,10 @@ class Settling:
                 return
 
     def _settle(self, older: Page, newer: Page) -> None:
-        verdict = self._judge.verdict(self.near.notes[older.key], self.near.notes[newer.key])
-        is_said = self._desk.before(older.key) is None or self._desk.before(newer.key) is None
-        if verdict.one_subject >= (SURE if is_said else CERTAIN):
+        notes = self.near.notes[older.key], self.near.notes[newer.key]
+        verdict = self._judge.verdict(*notes)
+        bar = WORD_BY_WORD if was_said(older) or was_said(newer) else CERTAIN
+        if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
         elif verdict.one_subject >= LIKELY:
             self._desk.ask(
@@ -63,7 +67,8 @@ class Settling:
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
         evidence = evidence_of(newer, day_of(newer.mtime, self._zone))
-        if verdict.same >= SURELY_SAME * verdict.one_subject and not named_in(older, evidence):
+        is_news = evidence.change.is_change or self._values.disagree(older.claims, newer.claims)
+        if verdict.same >= SURELY_SAME * verdict.one_subject and not is_news:
             keeper, donor = self._keeper_first(older, newer)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)

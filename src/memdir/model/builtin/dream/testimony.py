@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.model.builtin.dream.amend import LaterStatement, shortened, updated, with_update
+from memdir.model.builtin.dream.amend import LaterStatement, named_in, restates, shortened, updated, with_update
 from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -13,7 +13,6 @@ from memdir.model.builtin.dream.neighbours import Neighbours
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.settle import SURE
 from memdir.model.builtin.dream.values import Values
 from memdir.model.builtin.dream.worth import Worth
 from memdir.store.secrets import find_secrets
@@ -48,7 +47,8 @@ class Testimony:
         likely = {page.key: self._likely(page, evidence) for page in near if page.mtime < evidence.time}
         if evidence.change.matters and self._update(near, likely, evidence):
             return
-        is_news = evidence.change.matters and max(likely.values(), default=0.0) >= NEWS
+        is_named = any(named_in(page, evidence) for page in near)
+        is_news = evidence.change.matters and (is_named or max(likely.values(), default=0.0) >= NEWS)
         if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence, self._values):
             self._keep(evidence, statement.kind)
 
@@ -72,10 +72,11 @@ class Testimony:
         return LaterStatement(absolute, statement.time, statement.day, statement.sources, note)
 
     def _update(self, near: list[Page], likely: dict[str, float], evidence: LaterStatement) -> bool:
-        """Bring every page up to date that the evidence surely speaks of; whether there was one, or one knows it."""
+        """Bring every page up to date whose claim the evidence restates; whether there was one, or one knows it."""
         if any(flat(evidence.text) in flat(page.says()) for page in near):
             return True
-        done = [self._put(page, evidence) for page in near if likely.get(page.key, 0.0) >= SURE]
+        meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence, self._values)]
+        done = [self._put(page, evidence) for page in meant]
         return any(done)
 
     def _likely(self, page: Page, evidence: LaterStatement) -> float:

@@ -12,7 +12,7 @@ from memdir.disk.shipped import shipped_lines
 from memdir.text.words import plain_words
 
 _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
-HANGUL = re.compile("[\uac00-\ud7a3]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
 _VALUE = re.compile(
     r"(?P<date>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<month>\b\d{4}-\d{2}\b(?!-))"
@@ -29,22 +29,6 @@ _VALUE = re.compile(
 _WORD_AFTER = re.compile(r"\s?(?:[A-Z]{2,5}\s)?([^\W\d_][\w°/-]*)")
 _NAME_BEFORE = re.compile(r"(?<!\w)([A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w*) $")
 _COUNTS = frozenset(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve"])
-_OFTEN = frozenset(
-    [
-        "hourly",
-        "daily",
-        "nightly",
-        "weekly",
-        "fortnightly",
-        "biweekly",
-        "monthly",
-        "quarterly",
-        "yearly",
-        "täglich",
-        "wöchentlich",
-        "monatlich",
-    ]
-)
 _HINT = re.compile(r"\d|\w\.\w")
 
 
@@ -63,19 +47,20 @@ class Values:
     """Reads values; knows units, number words and weekdays of several languages."""
 
     def __init__(self) -> None:
-        table: dict[str, dict[str, str]] = {"unit": {}, "number": {}, "weekday": {}}
+        table: dict[str, dict[str, str]] = {"unit": {}, "number": {}, "weekday": {}, "often": {}}
         for line in shipped_lines("model/builtin/dream/units.txt"):
             group, name, *words = line.split()
             table[group].update(dict.fromkeys(words, name))
-        self._units, self._numbers, self._weekdays = table["unit"], table["number"], table["weekday"]
-        spelled = "|".join(sorted({*self._numbers, *self._weekdays, *_OFTEN}, key=len, reverse=True))
-        self._spelled_words = frozenset((*self._numbers, *self._weekdays, *_OFTEN))
+        self._units, self._numbers = table["unit"], table["number"]
+        self._words = {word: (kind, name) for kind in ("weekday", "often") for word, name in table[kind].items()}
+        self._spelled_words = frozenset((*self._numbers, *self._words))
+        spelled = "|".join(sorted(self._spelled_words, key=len, reverse=True))
         self._spelled = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)", re.IGNORECASE)
 
     def find(self, text: str) -> list[Value]:
         """Every value in `text`, in order."""
         found = [self._read(match, text) for match in _VALUE.finditer(text)] if _HINT.search(text) else []
-        if self._spelled_words.isdisjoint(plain_words(text)) and not HANGUL.search(text):
+        if self._spelled_words.isdisjoint(plain_words(text)) and not _HANGUL.search(text):
             return found
         taken = [(value.start, value.end) for value in found]
         for match in self._spelled.finditer(text):
@@ -84,6 +69,13 @@ class Values:
                 if value:
                     found.append(value)
         return sorted(found, key=lambda value: value.start)
+
+    def disagree(self, one: str, two: str) -> bool:
+        """Whether each of two texts has a value of a kind that the other has another one of."""
+        mine, theirs = (
+            {(value.kind.partition(":")[0], value.value) for value in self.find(text)} for text in (one, two)
+        )
+        return not {kind for kind, _ in mine - theirs}.isdisjoint(kind for kind, _ in theirs - mine)
 
     def _read(self, match: re.Match[str], text: str) -> Value:
         kind = match.lastgroup or ""
@@ -115,10 +107,8 @@ class Values:
 
     def _read_word(self, match: re.Match[str], text: str) -> Value | None:
         word = match[0].casefold()
-        if word in self._weekdays:
-            return Value("weekday", self._weekdays[word], match.start(), match.end(), match[0])
-        if word in _OFTEN:
-            return Value("often", word, match.start(), match.end(), match[0])
+        if word in self._words:
+            return Value(*self._words[word], match.start(), match.end(), match[0])
         after = _WORD_AFTER.match(text, match.end())
         if after is None:
             return None
@@ -140,39 +130,6 @@ def _plain_number(raw: str) -> str:
     if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", compact):
         return re.sub(r"[.,]", "", compact)
     return compact.replace(",", ".")
-
-
-_LOOSE = ("num", "percent")  # "99.1" and "99.1 %" are one value
-
-
-def base_kind(kind: str) -> str:
-    return re.split("[:@]", kind)[0]
-
-
-def is_same(one: Value, two: Value) -> bool:
-    """Whether two values are the same, a missing unit counting as any unit."""
-    if one.value != two.value:
-        return False
-    left, right = one.kind, two.kind
-    return left == right or (
-        base_kind(left) in _LOOSE and base_kind(right) in _LOOSE and (left in _LOOSE or right in _LOOSE)
-    )
-
-
-def rivals_of(value: Value, others: tuple[Value, ...] | list[Value]) -> list[Value]:
-    """Values of the same kind that differ; none when one of them agrees."""
-    same_kind = [other for other in others if other.kind == value.kind]
-    if any(other.value == value.value for other in same_kind if other.kind == value.kind):
-        return [other for other in same_kind if other.value != value.value] if value.kind == "num" else []
-    return same_kind
-
-
-def loose_rivals_of(value: Value, others: tuple[Value, ...] | list[Value]) -> list[Value]:
-    """Numbers without a unit beside one with a unit: "back at 99.7" after "99.1 %"."""
-    if base_kind(value.kind) not in _LOOSE:
-        return []
-    loose = [other for other in others if base_kind(other.kind) == "num" and other.value != value.value]
-    return [other for other in loose if other.kind == "num"] if value.kind != "num" else loose
 
 
 def unit_of(value: Value) -> str:
