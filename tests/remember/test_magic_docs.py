@@ -84,6 +84,39 @@ async def test_a_doc_that_was_read_is_brought_up_to_date_after_the_reply(
     await talk.memory.close()
 
 
+ASKED = {"role": "user", "content": f"Look at the doc. {DECIDED}"}
+CALLED = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": DOC}}
+GIVEN = {"type": "tool_result", "tool_use_id": "t1", "content": HEAD}
+SHELL = {"id": "t1", "type": "function", "function": {"name": "shell", "arguments": f'{{"command": "cat {DOC}"}}'}}
+SDK_CALLS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "anthropic": (
+        {"messages": [ASKED, {"role": "assistant", "content": [CALLED]}, {"role": "user", "content": [GIVEN]}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Noted."}], "usage": {}},
+    ),
+    "openai": (
+        {
+            "messages": [
+                *(ASKED, {"role": "assistant", "content": None, "tool_calls": [SHELL]}),
+                {"role": "tool", "tool_call_id": "t1", "content": HEAD},
+            ]
+        },
+        {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Noted."}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("sdk", SDK_CALLS)
+async def test_a_host_with_an_sdk_of_its_own_hands_in_its_calls_as_they_are(
+    sdk: str, chat: Callable[..., Chat], doc: Path
+) -> None:
+    """M1: whatever its tools are called, and when it closes at once."""
+    talk = chat()
+    arguments, response = SDK_CALLS[sdk]
+    talk.session.turn_ended({"model": "m", **arguments}, response)
+    await talk.memory.close()
+    assert "PostgreSQL 17" in doc.read_text() and len(talk.updates) == 1
+
+
 async def test_nothing_happens_unless_a_person_turned_it_on(
     chat: Callable[..., Chat], doc: Path, project: Path
 ) -> None:
