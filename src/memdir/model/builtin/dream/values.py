@@ -70,13 +70,6 @@ class Values:
                     found.append(value)
         return sorted(found, key=lambda value: value.start)
 
-    def disagree(self, one: str, two: str) -> bool:
-        """Whether each of two texts has a value of a kind that the other has another one of."""
-        mine, theirs = (
-            {(value.kind.partition(":")[0], value.value) for value in self.find(text)} for text in (one, two)
-        )
-        return not {kind for kind, _ in mine - theirs}.isdisjoint(kind for kind, _ in theirs - mine)
-
     def _read(self, match: re.Match[str], text: str) -> Value:
         kind = match.lastgroup or ""
         raw = match[0]
