@@ -81,6 +81,8 @@ def compared(older: Note, newer: Note) -> dict[str, float]:
 
 def may_be_certain(older: Note, newer: Note) -> bool:
     """Whether nothing forbids to be certain: both name enough, and no one word or order of words sets them apart."""
+    if older.text == newer.text:
+        return True
     shared = [word for word in telling(older).keys() & telling(newer).keys() if not word.isdigit()]
     is_one_name = bool(older.title) and older.title == newer.title
     if min(len(older.words), len(newer.words)) < LEAST_WORDS or (len(shared) < LEAST_SHARED and not is_one_name):
