@@ -36,16 +36,6 @@ class ToldChange:
         return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
 
     @cached_property
-    def is_outcome(self) -> bool:
-        """Something that was planned has happened, or not."""
-        return self.phrases.has("outcome", self.text)
-
-    @cached_property
-    def is_back(self) -> bool:
-        """Something that was stopped goes on again."""
-        return self.phrases.has("back", self.text)
-
-    @cached_property
     def is_mention(self) -> bool:
         """It talks about words, not about the world."""
         return self.phrases.has("mention", self.text)
@@ -53,7 +43,7 @@ class ToldChange:
     @cached_property
     def matters(self) -> bool:
         """It may bear on what is written down."""
-        return self.is_change or self.is_outcome or self.is_back
+        return self.is_change or any(self.phrases.has(kind, self.text) for kind in ("outcome", "back"))
 
 
 class Cues:
