@@ -36,11 +36,6 @@ class ToldChange:
         return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
 
     @cached_property
-    def is_mention(self) -> bool:
-        """It talks about words, not about the world."""
-        return self.phrases.has("mention", self.text)
-
-    @cached_property
     def matters(self) -> bool:
         """It may bear on what is written down."""
         return self.is_change or any(self.phrases.has(kind, self.text) for kind in ("outcome", "back"))
