@@ -58,11 +58,6 @@ class Note:
         """The same of another type: what is said has none."""
         return Note(self.name_text, self.description, self.body, kind)
 
-    @property
-    def all_stems(self) -> frozenset[str]:
-        """Those behind the first words, too."""
-        return frozenset(map(stem, [*self.name_words, *self.description_words, *self.body_words]))
-
     @cached_property
     def title(self) -> frozenset[str]:
         """What its name names, but for figures."""
