@@ -28,7 +28,6 @@ _VALUE = re.compile(
 )
 _WORD_AFTER = re.compile(r"\s?(?:[A-Z]{2,5}\s)?([^\W\d_][\w°/-]*)")
 _NAME_BEFORE = re.compile(r"(?<!\w)([A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w*) $")
-_COUNTS = frozenset(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve"])
 _HINT = re.compile(r"\d|\w\.\w")
 
 
@@ -103,18 +102,9 @@ class Values:
         if word in self._words:
             return Value(*self._words[word], match.start(), match.end(), match[0])
         after = _WORD_AFTER.match(text, match.end())
-        if after is None:
-            return None
-        if after[1].casefold() in self._units:
+        if after is not None and after[1].casefold() in self._units:
             return self._amount(self._numbers[word], match.start(), match.end(), text)
-        thing = after[1]
-        counted = len(thing) > 3 and thing.islower() and (word == "one" or (word in _COUNTS and thing[-1] == "s"))
-        # "two approvals" counts something, "a farm" does not.
-        return (
-            Value(f"num:{thing.rstrip('s')[:7]}", self._numbers[word], match.start(), match.end(), match[0])
-            if counted
-            else None
-        )
+        return None
 
 
 def _plain_number(raw: str) -> str:
