@@ -91,9 +91,6 @@ class Values:
         if after and unit:
             stop = after.end() if after.start(1) <= end + 1 else end
             return Value(f"num:{unit}", number, start, stop, text[start:stop])
-        thing = after[1] if after else ""
-        if len(thing) > 3 and thing.islower() and thing[-1] == "s" and text[end : end + 1] == " ":
-            return Value(f"num:{thing.rstrip('s')[:7]}", number, start, end, text[start:end])
         before = _NAME_BEFORE.search(text, 0, start)
         return Value(f"num@{before[1].casefold()}" if before else "num", number, start, end, text[start:end])
 
