@@ -572,8 +572,7 @@ class MemDir:
         from memdir.store.undo import require_history
 
         own = [] if self.place.root == self.layout.user_memory.root else ["user"]
-        team = ["team"] if self.has_team and scope == "all" else []
-        every = ["project", *team, *own, *self.layout.agent_scopes()]
+        every = ["project", *own, *(["team"] if self.has_team and scope == "all" else []), *self.layout.agent_scopes()]
         places: dict[str, tuple[MemoryStore, FileOrigins]] = {}
         sides: dict[str, FileOrigins] = {}
         for one in every if scope in ("all", "private") else [scope]:

@@ -10,6 +10,8 @@ import pytest
 
 from memdir.chat.host import ChatHost
 from tests.chat.hosts import Person, host_of, opened, script
+from tests.chat.in_tmux import NO_TMUX, Tmux
+from tests.chat.seen import chat_words
 from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import ProviderServer, calls, says
@@ -70,3 +72,21 @@ def test_a_script_is_told_too_and_keeps_nothing_that_it_shall_not(memdir: Callab
     assert updated["file"] == str(doc) and "+- We decided to use PostgreSQL 17" in updated["diff"]
     assert "PostgreSQL 17" in doc.read_text()
     assert memdir("undo", "--scope", "docs").code == 0 and doc.read_text() == TEXT
+
+
+@pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
+def test_a_person_sees_the_update_its_diff_and_takes_it_back_on_keys(project: Path, tmp_path: Path) -> None:
+    """X9."""
+    doc = project / "billing.md"
+    doc.write_text(TEXT)
+    server = ProviderServer(script(calls(("Read", {"file_path": "billing.md"})), says("I see."), forks=answer))
+    with server, Tmux(chat_words(server, "--set", "magicDocs=true"), cwd=project) as tmux:
+        tmux.wait_for("/help")
+        tmux.say("Look at billing.md. The invoices are in PostgreSQL 17 from today on.")
+        tmux.wait_for("Doc updated: billing.md", "F5 undo")
+        assert doc.read_text() == NEW
+        tmux.keys("F4")
+        tmux.wait_for("update billing.md (docs)", "+PostgreSQL 17 holds them.")
+        tmux.keys("F5")
+        tmux.wait_for("Taken back: update billing.md")
+    assert doc.read_text() == TEXT

@@ -374,3 +374,24 @@ def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
         assert terminal.ended() == 0
         assert "goes on with this conversation" in " ".join(terminal.screen.split())
         assert terminal.all.count("It is made.") == 1, "finished blocks stay"
+
+
+def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_again(project: Path) -> None:
+    """J1, J3: the terminal is gone with the program; the next one shows where things stood."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
+
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        with Pty(chat_words(server), cwd=project) as terminal:
+            terminal.wait_for(READY)
+            terminal.say("Are you there?")
+            terminal.wait_for("Half of it")
+        server.script_again(script(says("Yes, I am.")))  # the first one was killed on the way out
+        with Pty(chat_words(server, "--continue"), cwd=project) as terminal:
+            terminal.wait_for("› Are you there?", "The last message has no answer yet: /retry asks for it.")
+            terminal.say("/retry")
+            terminal.wait_for("Yes, I am.")
+            terminal.keys("C-d")
+            assert terminal.ended() == 0
+        asked = [one.body for one in server.requests if not is_fork(one.body)][-1]["messages"]
+        assert str(asked).count("Are you there?") == 1

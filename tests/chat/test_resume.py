@@ -15,7 +15,7 @@ import pytest
 
 from memdir import open_memory
 from tests.chat.hosts import KEY, Person, chosen, host_of, is_fork, opened, script
-from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.model.providers import ANTHROPIC, PROVIDERS, RESPONSES, Provider
 from tests.provider_server import Hang, ProviderServer, calls, says
 
 MOMENTS = int(os.environ.get("CHAT_KILL_STEP", "4"))  # from one kill to the next
@@ -39,7 +39,7 @@ async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Pro
     lines = Path(path).read_bytes().splitlines(keepends=True)
     assert len(lines) >= 9
     with ProviderServer() as server:
-        for at in range(len(lines)):
+        for at in range(0, len(lines), 3 if provider is RESPONSES else 1):  # records are the same in every dialect
             for half in (b"", lines[at][: len(lines[at]) // 2]):
                 Path(path).write_bytes(b"".join(lines[:at]) + half)
                 server.add(says("Resumed."))

@@ -19,8 +19,10 @@ from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.remember.purge import PurgeReport
-from memdir.store.history import Origin, tell_derived
+from memdir.store.history import Origin, tell_derived, tell_lines
+from memdir.store.log_lines import LogLine, append_lines
 from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
@@ -209,6 +211,20 @@ def test_lines_of_a_daily_log_go_one_by_one(memory: MemDir) -> None:
     assert "logs" not in read(memory, "MEMORY.md")
 
 
+def test_what_a_dream_made_of_a_line_of_a_log_comes_from_where_the_line_did(memory: MemDir) -> None:
+    log = "logs/2026/09/2026-09-21.md"
+    lines = [LogLine(FRIDAY, "09:00", MemoryType.PROJECT), LogLine(TABS, "09:05", MemoryType.PROJECT)]
+    for line, session in zip(lines, ("monday", "tuesday"), strict=True):
+        append_lines(memory.store, log, [line], learned(session, "m1"))
+    told = tell_lines({"both.md": [(log, line.id) for line in lines] + [("monday", "m1"), ("tuesday", "m1")]})
+    text = topic("Both", f"Deploys leave on Friday evenings at six.\n\n{TABS}", "project")
+    wrote(memory.store, "both.md", text, Origin("dream"), Lines=told)
+    report = memory.purge("monday")
+    assert files(report) == {"project/both.md": 1, f"project/{log}": 1} and not report.held
+    assert TABS in left_in(memory, report, "both.md")
+    assert read(memory, log) == f"# 2026-09-21\n\n{lines[1].rendered}\n"
+
+
 def browsed(memory: MemDir, session: str, url: str, page: str, said: str) -> list[str]:
     """A conversation in which a page was looked at; the ids of its messages."""
     talk = Conversation.resume(memory.transcript(session))
@@ -319,6 +335,7 @@ def test_what_was_purged_is_neither_learned_nor_dreamt_back_nor_anything_else_of
     life.learns("pay.md", topic("Pay", "The user earns 90k.", "user"))
     night = life.model("rule.md", topic("Real database", "Never mock the database in tests, use PostgreSQL."))
     assert isinstance(life.dreams(night, "monday"), DreamReport)
+    assert "- monday" not in str(night.requests[0].messages[-1]), "no dream is sent to look into it"
     life.dreams(BuiltinModel(), "monday")
     assert life.memory.list() == [] and "90k" not in life.told() and "PostgreSQL" not in life.told()
     life.said("tuesday", "Never mock the database in tests, use PostgreSQL.")

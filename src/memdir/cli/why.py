@@ -28,6 +28,7 @@ _SOURCES = {
     "move": "moved between this project and all of yours",
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
+    "purge": "what came from a source was removed",
 }
 QUOTED_LINES = 6  # of one message; the rest is in the transcript
 

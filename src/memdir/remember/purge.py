@@ -19,20 +19,17 @@ from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.line_origins import Causes, FileOrigins, Told
+from memdir.store.log_lines import log_day
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 from memdir.text.sentences import CLAUSES, bounds, sentences_of
 from memdir.text.stems import terms_in
 
-PURGE = "purge"  # what the history calls such a change
-LOGS = "logs/"  # daily logs are no memories: they have no name and no line in the index
 _HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, and whom it does not know
 _NOTHING = re.compile(
     r"^[\s>*+#_-]*(?:\d+[.)]\s*)?(?:\*\*[^*\n]{1,40}\*\*:?)?[\s;–—:,-]*$"
 )  # a line of marks and a label
-
-Chosen = Callable[["PurgedFile"], bool]
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class _Found:
 
 
 def plan_purge(
-    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Chosen
+    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Callable[[PurgedFile], bool]
 ) -> tuple[list[PurgePlan], list[PurgedFile]]:
     """What becomes of each file of these scopes, and what is held. `chosen` tells of one that would be held whether it
     goes after all."""
@@ -139,7 +136,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable
         by_base.setdefault(one.store.place.base, []).append(one)
     for some in by_base.values():
         store, more = outer(some[0].store), {PURGED: str(source)}
-        with store.changing(Origin(PURGE, trust="user"), f"purge what came from {source}", **more) as change:
+        with store.changing(Origin("purge", trust="user"), f"purge what came from {source}", **more) as change:
             for one in some:
                 prefix, key = one.store.place.prefix, one.told.file
                 if change.read(prefix + key) != one.before:
@@ -149,7 +146,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable
                     change.delete(prefix + key)
                 if one.after is not None:
                     change.put_back(prefix + new, one.after, mtime_ns=one.store.read_with_time(key)[1])
-                if not key.startswith(LOGS):
+                if not log_day(key):  # which is no memory, and has no line in the index
                     entry = entry_for(new, Topic(one.after)) if one.after is not None else None
                     change.edit_index(_index_edit(key, entry), key=prefix + INDEX_NAME)
 
@@ -177,9 +174,9 @@ def _planned(scope: str, store: MemoryStore, key: str, found: _Found) -> PurgePl
     """A file without some of its sentences; no file where nothing is left that says something."""
     topic, gone = found.topic, frozenset(found.sure)
     body = _without(topic.body, gone)
-    left = sentences_of(body)
+    left = [one for one in sentences_of(body) if one != log_day(key)]
     told = PurgedFile(scope, key, found.sure, len(left))
-    if not left or (not key.startswith(LOGS) and not Topic(body.encode("utf-8", "surrogateescape")).has_text):
+    if not left or (not log_day(key) and not Topic(body.encode("utf-8", "surrogateescape")).has_text):
         return PurgePlan(replace(told, kept=0), store, topic.data, None)
     after = topic.with_body(body)
     if topic.has_frontmatter and not gone.isdisjoint(sentences_of(topic.description)):
@@ -204,7 +201,8 @@ def _without(body: str, gone: frozenset[str]) -> str:
         left, ending = "".join(kept).rstrip(), line[len(line.rstrip("\r\n")) :]
         if not _NOTHING.match(left):
             lines.append(left.rstrip(" ;–—") + ending)
-    return re.sub(r"(\r?\n)(?:[ \t]*\r?\n){2,}", r"\1\1", "".join(lines))
+    text = re.sub(r"(\r?\n)(?:[ \t]*\r?\n){2,}", r"\1\1", "".join(lines))
+    return re.sub(r"\A(\r?\n)(?:[ \t]*\r?\n)+", r"\1", text)
 
 
 def _bytes_of(store: MemoryStore, key: str) -> bytes | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from memdir.disk.safe_path import TEAM_PREFIX, is_index
 from memdir.store.gone import AT_ONCE, GOING_BACK, sentences_in
 from memdir.store.history import PULLED, Commit
+from memdir.store.log_lines import log_day
 from memdir.store.move import MOVED
 from memdir.store.shared import author_of
 from memdir.store.store import MemoryStore
@@ -57,7 +58,8 @@ class FileOrigins:
         gone = _all(Told((s, c) for s, c in some.items() if s not in told[path]) for path, some in stood.items())
         self.left |= gone
         for path, sentences in told.items():
-            sources = [stood.get(one) or self.files.get(one, {}) for one in commit.derived.get(path, ())]
+            logs = [one for one in commit.lines_of(path) if log_day(one)]
+            sources = [stood.get(one) or self.said_in(one) for one in (*commit.derived.get(path, ()), *logs)]
             whole = _all([*stood.values(), moved.get(path, {}), *sources])
             new = _Gained(commit, self._own(commit, path), whole, _all([gone, *sources]), self.left)
             found = {sentence: stood[path].get(sentence) or new.causes_of(sentence) for sentence in sentences}
@@ -73,7 +75,8 @@ class FileOrigins:
 
     def _own(self, commit: Commit, path: str) -> Causes:
         """What the change itself says of a file."""
-        lines = [Cause("session", session, one) for session, ids in commit.lines_of(path).items() for one in ids]
+        sessions = {name: ids for name, ids in commit.lines_of(path).items() if not log_day(name)}
+        lines = [Cause("session", session, one) for session, ids in sessions.items() for one in ids]
         if lines:
             return frozenset(lines)
         if session := commit.trailers.get("Session"):
@@ -136,10 +139,10 @@ def _all(told: Iterable[Told]) -> Told:
     return found
 
 
-def sentences_told(data: bytes) -> dict[str, None]:
-    """All that a file says: its name, its description, its text."""
-    name = Topic(data).name
-    return {**({name: None} if name else {}), **sentences_in(data)}
+def sentences_told(data: bytes, path: str) -> dict[str, None]:
+    """All that a file says: its name, its description, its text; of a log not the day at its top."""
+    told = dict.fromkeys((Topic(data).name, *sentences_in(data)))
+    return {one: None for one in told if one and one != log_day(path)}
 
 
 def trace_origins(
@@ -176,7 +179,7 @@ def _changes(
         contents = side.store.history.contents([file.after for some in files.values() for file in some])
         for commit in commits:
             last = max(last, commit.time)  # a clock that went back
-            told = {file.path: sentences_told(contents.get(file.after, b"")) for file in files[commit.id]}
+            told = {file.path: sentences_told(contents.get(file.after, b""), file.path) for file in files[commit.id]}
             yield last, name, commit, told
 
 
