@@ -128,9 +128,8 @@ class Layout:
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
     commands = _Below("home", "commands")  # the user's own commands in a chat
     project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
-    agents = _Below("home", "agents")  # the user's own definitions of sub-agents
     project_folder = _Below("work_tree", PROJECT_FOLDER)
-    project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # those that came with the repository
+    project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # definitions of sub-agents that came with it
     project_claude_agents = _Below("work_tree", ".claude", "agents")  # and those for Claude Code
     input_history = _Below("home", "chat-history")  # what was typed in a chat
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's

@@ -365,6 +365,8 @@ async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: Pr
         async def run(self, arguments: object, context: object) -> Outcome:
             return Outcome("The helper has done it.")
 
+    (project / ".memdir/agents").mkdir(parents=True)  # and goes before those that are defined
+    (project / ".memdir/agents/helper.md").write_text("---\nname: helper\n---\nHelp.\n", encoding="utf-8")
     memory, _ = opened(project, provider, server)
     person = Person()
     server.add(*script(calls(("Agent", {"task": "x"})), says("Done.")))

@@ -290,6 +290,7 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("Nothing runs in the background", gone=True)
         tmux.say("/btw what about auditors?")
         tmux.wait_for("beside the conversation:")
+        _list_agents(tmux, project)
         _ask_about_two_memories(project)
         tmux.wipe()
         tmux.say("/review")
@@ -312,6 +313,19 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
     with Tmux(words, cwd=project) as tmux:
         tmux.wait_for("memdir chat · builtin")
         assert "Which model" not in tmux.all
+
+
+def _list_agents(tmux: Tmux, project: Path) -> None:
+    tmux.say("/agents")
+    tmux.wait_for("There are no sub-agents here")
+    (project / ".memdir/agents").mkdir(parents=True)
+    text = "---\nname: reviewer\ndescription: reviews changes\n---\nYou review.\n"
+    (project / ".memdir/agents/reviewer.md").write_text(text, encoding="utf-8")
+    tmux.say("/clear")
+    tmux.wait_for("A new conversation")
+    tmux.wipe()
+    tmux.say("/agents")
+    tmux.wait_for("reviewer", "came with the project", "reviews changes")
 
 
 def _ask_about_two_memories(project: Path) -> None:

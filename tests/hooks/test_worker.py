@@ -188,6 +188,16 @@ def test_a_failure_that_passes_does_not_forget_the_tries_before_it(layout: Layou
     assert queue.take("s") and not queue.take("s") and queue.is_empty()
 
 
+def test_a_session_that_ends_its_worker_comes_last_the_next_time(layout: Layout) -> None:
+    queue = WorkQueue(layout)
+    for name in ("a", "b", "c"):
+        queue.add(name)
+    assert queue.waiting() == ["a", "b", "c"]
+    assert queue.take("a") and queue.waiting() == ["b", "c", "a"], "nobody gave it back: who took it up is gone"
+    queue.add("a")
+    assert queue.take("b") and queue.take("b") and queue.waiting() == ["c", "a", "b"], "the most often tried last"
+
+
 def test_it_outlives_the_host_and_holds_nothing_of_it_open(
     agent: Agent, memories: Memories, is_idle: Callable[[], bool]
 ) -> None:

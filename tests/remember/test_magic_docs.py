@@ -84,6 +84,39 @@ async def test_a_doc_that_was_read_is_brought_up_to_date_after_the_reply(
     await talk.memory.close()
 
 
+ASKED = {"role": "user", "content": f"Look at the doc. {DECIDED}"}
+CALLED = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": DOC}}
+GIVEN = {"type": "tool_result", "tool_use_id": "t1", "content": HEAD}
+SHELL = {"id": "t1", "type": "function", "function": {"name": "shell", "arguments": f'{{"command": "cat {DOC}"}}'}}
+SDK_CALLS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "anthropic": (
+        {"messages": [ASKED, {"role": "assistant", "content": [CALLED]}, {"role": "user", "content": [GIVEN]}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Noted."}], "usage": {}},
+    ),
+    "openai": (
+        {
+            "messages": [
+                *(ASKED, {"role": "assistant", "content": None, "tool_calls": [SHELL]}),
+                {"role": "tool", "tool_call_id": "t1", "content": HEAD},
+            ]
+        },
+        {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Noted."}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("sdk", SDK_CALLS)
+async def test_a_host_with_an_sdk_of_its_own_hands_in_its_calls_as_they_are(
+    sdk: str, chat: Callable[..., Chat], doc: Path
+) -> None:
+    """M1: whatever its tools are called, and when it closes at once."""
+    talk = chat()
+    arguments, response = SDK_CALLS[sdk]
+    talk.session.turn_ended({"model": "m", **arguments}, response)
+    await talk.memory.close()
+    assert "PostgreSQL 17" in doc.read_text() and len(talk.updates) == 1
+
+
 async def test_nothing_happens_unless_a_person_turned_it_on(
     chat: Callable[..., Chat], doc: Path, project: Path
 ) -> None:
@@ -144,6 +177,7 @@ async def test_the_agent_may_do_nothing_but_edit_that_file(
     await talk.says(DECIDED)
     results = model.requests[1].messages[-1].tool_results
     assert len(results) == len(forbidden) and all(result.is_error for result in results)
+    assert all("Refused: only Read, Edit and Write of" in result.content for result in results[:6])
     assert "the plan" not in str(model.requests[-1].messages)
     assert (project / "docs" / "other.md").read_text() == "Other.\n" and not (project / "docs" / "new.md").exists()
     assert not (project / "ran").exists() and doc.read_text().endswith("PostgreSQL 17.\n")
@@ -382,6 +416,29 @@ async def test_what_is_said_while_memory_is_off_stays_out(chat: Callable[..., Ch
     await talk.session.toggle(is_on=True)
     await talk.says("Let us go on.")
     assert doc.read_text() == HEAD + BODY
+    await talk.memory.close()
+
+
+class Hanging(BuiltinModel):
+    """A model whose answer never comes."""
+
+    async def complete(self, request: Request, **more: object) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_an_update_under_way_is_seen_and_ends_when_memory_is_switched_off(
+    chat: Callable[..., Chat], doc: Path
+) -> None:
+    """S5, D5."""
+    talk = chat(model=Hanging())
+    await talk.reads(DOC)
+    saying = asyncio.ensure_future(talk.says(DECIDED))
+    while "updating docs" not in [task.name for task in talk.session.tasks]:
+        await asyncio.sleep(0)
+    await asyncio.wait_for(talk.session.toggle(is_on=False), 30)
+    await asyncio.wait_for(saying, 30)
+    assert doc.read_text() == HEAD + BODY and not talk.session.tasks
     await talk.memory.close()
 
 

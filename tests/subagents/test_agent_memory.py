@@ -101,6 +101,25 @@ async def test_it_changes_no_memory_but_its_own_and_nothing_of_memdir_s(
     assert person.asked == [] and not any(os.path.exists(os.path.join(project, path)) for path in places)
 
 
+async def test_tools_that_it_has_for_its_memory_alone_work_nowhere_else(
+    server: ProviderServer, project: Path, tmp_path: Path
+) -> None:
+    define(tmp_path / "home/agents", "name: reviewer\ntools: Grep\ndisallowedTools: Edit\nmemory: local")
+    (project / "app.py").write_text("hidden = 1\n", encoding="utf-8")
+    memory, _ = opened(project, ANTHROPIC, server)
+    wishes = calls(
+        ("Read", {"file_path": str(project / "app.py")}),
+        ("Write", {"file_path": str(project / "new.py"), "content": "x"}),
+        ("Edit", {"file_path": "app.py", "old_string": "1", "new_string": "2"}),
+    )
+    person = Person(["once"] * 3)
+    server.add(*scripted([hands_over()], [wishes, says("So.")]))
+    async with host_of(memory, person, allow=frozenset({"edits"})) as host:
+        await host.say("Go.")
+    assert [one["is_error"] for one in person.heard("result") if one.get("agent")] == [True] * 3
+    assert "hidden" not in str(sub_bodies(server)) and not (project / "new.py").exists()
+
+
 async def test_it_reads_the_conversation_s_memory_and_transcript_only_where_the_person_says_so(
     server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:

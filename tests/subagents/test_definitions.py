@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from memdir import Environment, open_memory
-from memdir.subagents.definitions import MAX_BYTES, AgentDefinition, Definitions, find_definitions, model_of
+from memdir.chat.command import apart
+from memdir.subagents.definitions import (
+    MAX_BYTES,
+    MAX_FILES,
+    MAX_PROJECT_BYTES,
+    AgentDefinition,
+    Definitions,
+    find_definitions,
+    model_of,
+)
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
@@ -117,7 +126,9 @@ def test_files_that_define_nothing_cost_no_other(project: Path, tmp_path: Path) 
     """S15: huge, binary, endless, a link, a pipe, deep YAML, half a head."""
     folder = project / ".memdir/agents"
     define(folder, "name: good")
-    (folder / "huge.md").write_bytes(b"---\nname: huge\n---\n" + b"x" * MAX_BYTES)
+    (folder / "huge.md").write_bytes(b"---\nname: huge\n---\n" + b"x" * MAX_PROJECT_BYTES)
+    define(tmp_path / "home/agents", "name: long", file="long.md", body="x" * MAX_PROJECT_BYTES)
+    define(tmp_path / "home/agents", "name: huge", file="huge.md", body="x" * MAX_BYTES)
     (folder / "binary.md").write_bytes(b"---\nname: binary\n---\n\0\1\2")
     (folder / "half.md").write_text("---\nname: half\n", encoding="utf-8")
     (folder / "empty.md").write_text("---\nname: empty\n---\n", encoding="utf-8")
@@ -125,12 +136,34 @@ def test_files_that_define_nothing_cost_no_other(project: Path, tmp_path: Path) 
     (folder / "link.md").symlink_to(outside)
     os.mkfifo(folder / "pipe.md")
     (folder / "folder").symlink_to(outside.parent)
-    deep = "".join(f"{' ' * depth}a{depth}:\n" for depth in range(1, 300)) + "&a [*a, " + "[" * 20_000
+    deep = "".join(f"{' ' * depth}a{depth}:\n" for depth in range(1, 90)) + "&a [*a, " + "[" * 1_000
     define(folder, f"name: deep\nx:\n{deep}", file="deep.md")
     definitions = found(project)
-    assert sorted(definitions.agents) == ["deep", "good"]
+    assert sorted(definitions.agents) == ["deep", "good", "long"]
     left = sorted(os.path.basename(path) for path, _ in definitions.left_out)
-    assert left == ["binary.md", "empty.md", "half.md", "huge.md", "link.md", "pipe.md"]
+    assert left == ["binary.md", "empty.md", "half.md", "huge.md", "huge.md", "link.md", "pipe.md"]
+
+
+def test_a_project_of_endless_folders_costs_no_more_than_a_person_s(project: Path, tmp_path: Path) -> None:
+    define(tmp_path / "home/agents", "name: mine", file="mine.md")
+    for outer in range(30):
+        for inner in range(30):
+            (project / f".memdir/agents/{outer}/{inner}").mkdir(parents=True)
+    for number in range(MAX_FILES + 50):
+        define(project / ".memdir/agents/many", f"name: a{number}", file=f"{number}.md")
+    define(project / ".memdir/agents/0/0/deeper", "name: deep")
+    definitions = found(project)
+    assert 1 < len(definitions.agents) <= MAX_FILES + 1 and "deep" not in definitions.agents
+    assert "mine" in definitions.agents
+
+
+def test_with_memory_off_the_person_s_own_still_goes_first(project: Path, tmp_path: Path) -> None:
+    """A chat with memory off has a home that goes away with it; definitions are no memory."""
+    define(tmp_path / "home/agents", "name: reviewer", body="Mine.")
+    define(project / ".memdir/agents", "name: reviewer", body="Theirs.")
+    off = apart(open_memory(project))
+    definitions = find_definitions(off.layout, off.environment)
+    assert [one.prompt for one in definitions.agents.values()] == ["Mine."]
 
 
 @pytest.mark.parametrize("linked", [".memdir", ".memdir/agents", ".claude"])

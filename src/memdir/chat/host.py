@@ -37,8 +37,8 @@ from memdir.guard.held import held_guards
 from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
 from memdir.model import RetryingModel, Usage
 from memdir.prompts.compose import load_prompt
-from memdir.subagents.agent_tool import AgentTool, Lent
-from memdir.subagents.definitions import find_definitions
+from memdir.subagents.agent_tool import TOOL, AgentTool, Lent
+from memdir.subagents.definitions import Definitions, find_definitions
 from memdir.transcript import Message, assistant, user
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ class ChatHost:
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
         tools += [CommandTool(), *self.options.tools]
         lent = Lent(self.memory, self.session, tuple(tools), self.model, self._gate_of, self._show, self._spend)
-        self.agents = AgentTool(lent, find_definitions(self.memory.layout, self.memory.environment))
+        has_own = any(tool.spec.name == TOOL for tool in self.options.tools)  # a host that brings its own
+        found = Definitions() if has_own else find_definitions(self.memory.layout, self.memory.environment)
+        self.agents = AgentTool(lent, found)
         self.tools = Toolbox((*tools, self.agents) if self.agents.definitions.agents else tools, context)
         self._answered = None
 

@@ -45,8 +45,10 @@ def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCo
     given as text is a line again."""
     reader = _LineReader(line, quotes)
     for words in reader.commands():
-        yield ShellCommand(words)
-        reader.texts += [(text, "") for text in _lines_given(words)]
+        bare = [word for word in map(_without_variables, words) if word]
+        ways = (words, bare) if bare != words else (words,)  # a variable may hold nothing, a substitution print nothing
+        yield from map(ShellCommand, ways)
+        reader.texts += [(text, "") for text in dict.fromkeys(text for one in ways for text in _lines_given(one))]
     for text, inner_quotes in reader.texts:
         yield from commands_in(text, depth + 1, inner_quotes) if depth < MAX_DEPTH else (_anywhere(text),)
 
@@ -63,14 +65,26 @@ def _lines_given(words: list[str]) -> Iterator[str]:
         yield " ".join(words[1:])
     if program in _TAKE_LINES:
         yield from (word for word in words[1:] if " " in word)
-    for shell, option, text in zip(words, words[1:], words[2:], strict=False):
-        is_shell = _name(shell) in _SHELLS or (shell[:1] == "-" and program in _SHELLS | _RUNNERS)
-        if is_shell and option[:1] == "-" and option[-1:] == "c" and not option.startswith("--"):
-            yield text
+    shell = next(
+        (at for at, word in enumerate(words) if _name(word) in _SHELLS), 0 if program in _RUNNERS else len(words)
+    )
+    options = range(shell + 1, len(words))
+    given = next((at for at in options if words[at][:1] == "-" != words[at][1:2] and "c" in words[at]), len(words))
+    yield from [word for word in words[given + 1 :] if word[:1] not in "-+"][:2]  # an option's value may be first
 
 
 def _name(program: str) -> str:
     return program.rpartition("/")[2]
+
+
+def _without_variables(word: str) -> str:
+    first, *rest = word.split("$")
+    for part in rest:
+        end = part.find("}") + 1 if part.startswith("{") else 0
+        while not part.startswith("{") and end < len(part) and (part[end].isalnum() or part[end] == "_"):
+            end += 1
+        first += part[end:] if end else f"${part}"
+    return first
 
 
 def _is_assignment(word: str) -> bool:
@@ -116,7 +130,7 @@ class _LineReader:
     """Reads a line from left to right, once, with all that is nested in it."""
 
     def __init__(self, line: str, quotes: str = "") -> None:
-        self._line = line.replace("\\\r\n", "").replace("\\\n", "")
+        self._line = line.replace("\r\n", "\n")
         self._at = 0
         self._levels = [_Level(quotes)]
         self._heredocs: list[_Heredoc] = []  # that begin behind this line
@@ -133,7 +147,7 @@ class _LineReader:
             elif sign in _ENDS or (sign == "{" and level.word is None and line[self._at + 1 : self._at + 2] in " \t"):
                 words = self._ended(level)
                 yield words
-                self._end_pipe(level, "" if sign == "\n" and not words else sign)
+                self._end_pipe(level, sign, is_empty=not words)
             elif sign in _SPACES:
                 self._end_word(level)
                 self._at += 1
@@ -149,7 +163,9 @@ class _LineReader:
     def _take(self, level: _Level, sign: str) -> None:
         """One more part of a word."""
         line, start = self._line, self._at + 1
-        if sign == "\\":
+        if line.startswith("\\\n", self._at):  # the line goes on
+            self._at = start + 1
+        elif sign == "\\":
             self._add(level, line[start : start + 1], start + 1)
         elif sign == "'":
             end = line.find("'", start)
@@ -182,7 +198,7 @@ class _LineReader:
             level.quotes = ""
             self._at = start
         elif sign == "\\":
-            self._add(level, line[start : start + 1], start + 1)
+            self._add(level, line[start : start + 1].replace("\n", ""), start + 1)
         elif sign == "`" or line.startswith("$(", self._at):
             self._substitute(level, sign)
         else:
@@ -291,9 +307,10 @@ class _LineReader:
             level.given, level.left = _joined(level.given, level.left), []
         return words
 
-    def _end_pipe(self, level: _Level, sign: str) -> None:
-        """Past the sign behind a command; where it is no `|`, the commands before have all that they are given."""
-        is_open = sign == "|" and not self._line.startswith("||", self._at)
+    def _end_pipe(self, level: _Level, sign: str, *, is_empty: bool) -> None:
+        """Past the sign behind a command; where it is no `|`, nor a line's end behind one, the commands before have all
+        that they are given."""
+        is_open = is_empty if sign == "\n" else sign == "|" and not self._line.startswith("||", self._at)
         self._at += 2 if self._line.startswith(("||", "&&", "|&"), self._at) else 1
         if sign == "\n" and self._heredocs:
             self._read_heredocs(level)
@@ -302,7 +319,7 @@ class _LineReader:
             self._levels[-1].given, level.given = level.given, []
         elif sign == ")" and not level.cases and len(self._levels) > 1:
             self._close()
-        elif sign and not is_open:
+        elif not is_open:
             self._settle(level)
 
     def _settle(self, level: _Level) -> None:

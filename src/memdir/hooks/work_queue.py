@@ -41,8 +41,12 @@ class WorkQueue:
         return not self._names()
 
     def waiting(self) -> list[str]:
-        """The sessions that wait, whoever had taken one up before and was killed."""
-        return list(dict.fromkeys(name.partition("~")[0] for name in self._names()))
+        """The sessions that wait, whoever had taken one up before and was killed: those last, so that one which ends
+        every worker keeps no other waiting."""
+        tries: dict[str, str] = {}
+        for session, _, count in (name.partition("~") for name in self._names()):
+            tries[session] = max(tries.get(session, ""), count)
+        return sorted(tries, key=tries.__getitem__)
 
     def take(self, session: str) -> bool:
         """Take a session up, from now on a new turn of it waits beside; False when it was taken up too often."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memdir.subagents.definitions import AgentDefinition
 
 _WHOSE = {"user": "subagent/user.md", "project": "subagent/project.md", "local": "subagent/local.md"}
-RECALL_SECONDS = 1.0  # that a run waits for recall, which mostly takes less
+RECALL_SECONDS = 10.0  # that a run waits for recall, which mostly takes a fraction: what comes later joins no more
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from memdir.errors import MemdirError, MemoryNotFound
 from memdir.model import CachePolicy, Request, SystemBlock, Usage
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
-from memdir.prompts.door import shown_line
+from memdir.prompts.door import quoted, shown_line
 from memdir.settings import provider_of
 from memdir.subagents.agent_memory import AgentMemory
 from memdir.subagents.definitions import AgentDefinition, Definitions, model_of
@@ -39,7 +39,7 @@ TOOL = "Agent"
 MAX_STEPS = 100  # replies of one run
 MAX_ANSWER = 20_000  # characters of a result: about 5,000 tokens
 MAX_LISTED = 20_000  # characters of all descriptions, which stand in every request
-MAX_SHOWN = 4_000  # characters of a project's definition in the question whether it may run
+MAX_QUOTED = 200  # characters of what a project's definition says of itself, before anybody agreed to it
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ class AgentTool:
     def spec(self) -> ToolSpec:
         lines, room = [], MAX_LISTED
         for one in self.definitions.agents.values():
-            whose = " (came with the project)" if one.whose == "project" else ""
-            lines.append(f"- {one.name}{whose}: {shown_line(one.description)}"[: max(room, len(one.name) + 2)])
+            lines.append(_line(one)[: max(room, len(one.name) + 2)])
             room -= len(lines[-1])
         told = load_prompt("subagent/tool.md").render(agents="\n".join(lines)).strip()
         return replace(tool_spec(TOOL), description=told)
@@ -82,9 +81,8 @@ class AgentTool:
         if one is None or one.whose != "project":
             return None
         path = os.path.relpath(one.path, self._lent.memory.layout.work_tree)
-        more = f"\n… `memdir agents show {one.name}` shows all of it" if len(one.prompt) > MAX_SHOWN else ""
         tools = "all that this conversation has" if one.tools is None else ", ".join(one.tools) or "none"
-        detail = f"{path}\ntools: {tools}\n\n{one.prompt[:MAX_SHOWN]}{more}"
+        detail = f"{path}\nYou did not write it. It may use: {tools}. It is told:\n\n{one.prompt}"
         return f"agent {one.digest}", f"Start the sub-agent {one.name}, which came with the project", detail
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
@@ -100,6 +98,14 @@ class AgentTool:
             words = f". Its last words: {said}" if said else ""
             return Outcome(f"The sub-agent {one.name} came to no end ({run.failure}){words}", is_error=True)
         return Outcome(said or f"The sub-agent {one.name} is done. It changed {', '.join(run.files_touched)}.")
+
+
+def _line(one: AgentDefinition) -> str:
+    """A sub-agent as the tool lists it; what a stranger says of it is a quotation (L3)."""
+    if one.whose == "user":
+        return f"- {one.name}: {shown_line(one.description)}"
+    said = shown_line(one.description, room=MAX_QUOTED).replace('"', "'")
+    return f'- {one.name}: came with the project, which says of it: "{said}"'
 
 
 class _SubRun:
@@ -174,7 +180,7 @@ class _SubRun:
         one, memory = self._one, self._lent.memory
         parts = [load_prompt("chat/folder.md").render(folder=memory.layout.work_tree).strip()]
         if one.whose == "project":
-            parts.append(load_prompt("subagent/came_with.md").render(name=one.name, text=one.prompt).strip())
+            parts.append(load_prompt("subagent/came_with.md").render(name=one.name, text=quoted(one.prompt)).strip())
         parts += [self._memory.context() if self._memory else "", memory.instructions_told()]
         day = f"{datetime.fromtimestamp(memory.clock()).astimezone():%A, %Y-%m-%d}"
         told = user(load_prompt("subagent/task.md").render(task=task).strip())

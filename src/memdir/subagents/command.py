@@ -134,7 +134,8 @@ class TakeSnapshot:
     EXAMPLES = ("memdir agents snapshot reviewer --dry-run", "memdir agents snapshot reviewer")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        _configure(parser)
+        parser.add_argument("agent", metavar="NAME", help="as `memdir agents` lists it")
+        parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory, store = _remembering(options, context)
@@ -148,15 +149,12 @@ class TakeSnapshot:
         return 0
 
 
-class TakeUpSnapshot:
+class TakeUpSnapshot(TakeSnapshot):
     """Take up the project's snapshot of a sub-agent into its memory here. Nothing is overwritten: where another text of
     the same name is here, it stays, and what you deleted does not come back. All of it counts as the team's words,
     never as yours, and `memdir undo` takes it back. Memory of this project alone begins with it by itself."""
 
     EXAMPLES = ("memdir agents take reviewer --dry-run", "memdir agents take reviewer")
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        _configure(parser)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory, store = _remembering(options, context)
@@ -168,11 +166,6 @@ class TakeUpSnapshot:
         if taken.added and not options.dry_run:
             context.note(f"`memdir undo --scope {store.scope}` takes it back")
         return 0
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="NAME", help="as `memdir agents` lists it")
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
 
 
 def _remembering(options: argparse.Namespace, context: Any) -> tuple[MemDir, MemoryStore]:

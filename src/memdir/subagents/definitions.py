@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from memdir.disk.plain_file import is_plain_file, read_if_plain
+from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import has_link_below
 from memdir.errors import MemoryNotFound
 from memdir.layout import safe_agent_name
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from memdir.settings import Environment
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
-MAX_FILES = 200  # of one folder, with those below it
+MAX_PROJECT_BYTES = 16_000  # of one that came with a project: a person reads it whole before it runs
+MAX_FILES = 200  # of one place, with those in the folders below
+MAX_ENTRIES = 2_000  # of one place that are looked at, whatever they are
 MAX_DEPTH = 3  # folders in folders
 MAX_NAME = 64  # characters; a name stands in every request
 MAX_DESCRIPTION = 1_000
@@ -111,7 +114,7 @@ def find_definitions(layout: Layout, environment: Environment) -> Definitions:
     """Every definition that holds here; the person's own go before the project's, ours before Claude Code's."""
     found = Definitions()
     places: tuple[tuple[str, Whose, Literal["memdir", "claude"]], ...] = (
-        (layout.agents, "user", "memdir"),
+        (os.path.join(environment.home, "agents"), "user", "memdir"),  # with memory off the layout's home is another
         (os.path.join(environment.claude_home, "agents"), "user", "claude"),
         (layout.project_agents, "project", "memdir"),
         (layout.project_claude_agents, "project", "claude"),
@@ -122,10 +125,15 @@ def find_definitions(layout: Layout, environment: Environment) -> Definitions:
         if real in seen or (whose == "project" and has_link_below(layout.work_tree, folder)):
             continue
         seen.add(real)
-        for path in _files(folder, found, MAX_DEPTH):
-            data = read_if_plain(path, MAX_BYTES)
+        paths = list(islice(_files(folder, MAX_DEPTH, iter(range(MAX_ENTRIES))), MAX_FILES + 1))
+        if len(paths) > MAX_FILES:
+            found.left_out.append((folder, f"only the first {MAX_FILES} files are looked at"))
+        for path in paths[:MAX_FILES]:
+            most = MAX_PROJECT_BYTES if whose == "project" else MAX_BYTES
+            data = read_if_plain(path, most)
             if data is None or b"\0" in data:
-                found.left_out.append((path, "it is no text" if data else f"more than {MAX_BYTES:,} bytes, or no file"))
+                told = "it is no text" if data else f"it is a link, no plain file, or has more than {most:,} bytes"
+                found.left_out.append((path, told))
                 continue
             one = read_definition(path, data, whose=whose, kind=kind)
             if isinstance(one, str):
@@ -135,24 +143,18 @@ def find_definitions(layout: Layout, environment: Environment) -> Definitions:
     return found
 
 
-def _files(folder: str, found: Definitions, depth: int) -> Iterator[str]:
-    """The Markdown files below a folder, no link followed, no more of them than anybody keeps."""
+def _files(folder: str, depth: int, left: Iterator[int]) -> Iterator[str]:
+    """The Markdown files below a folder, no link to a folder followed, no more looked at than anybody keeps."""
     try:
         with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
+            listed = sorted((entry for entry, _ in zip(entries, left, strict=False)), key=lambda entry: entry.name)
     except OSError:
         return
-    for number, entry in enumerate(listed):
-        if number >= MAX_FILES:
-            found.left_out.append((folder, f"only the first {MAX_FILES} files are looked at"))
-            return
+    for entry in listed:
         if entry.is_dir(follow_symlinks=False) and depth > 1 and not entry.name.startswith("."):
-            yield from _files(entry.path, found, depth - 1)
-        elif entry.name.endswith(".md"):
-            if is_plain_file(entry.path):
-                yield entry.path
-            else:
-                found.left_out.append((entry.path, "it is a link or no plain file"))
+            yield from _files(entry.path, depth - 1, left)
+        elif entry.name.endswith(".md") and not entry.is_dir():
+            yield entry.path
 
 
 def read_definition(

@@ -29,7 +29,6 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, with_trust
-from memdir.text.words import counted
 
 if TYPE_CHECKING:
     from memdir.layout import Layout, Place
@@ -170,7 +169,10 @@ def take_snapshot(layout: Layout, store: MemoryStore, *, now: float, is_dry: boo
         raise EditConflict(told, remedy=f"`memdir agents take {name}` takes it up, then take yours")
     files = dict(_to_share(store, taken))
     if not files:
-        raise MemoryNotFound(f"there is nothing of {name} to share", remedy=_reasons(taken))
+        raise MemoryNotFound(
+            f"there is nothing of {name} to share",
+            remedy="; ".join(f"{key}: {why}" for key, why in taken.left_out.items()),
+        )
     old = {key: before.read(key) for key in before.saved} if before else {}
     for key, (data, _) in files.items():
         (taken.same if old.get(key) == data else taken.added).append(key)
@@ -286,8 +288,3 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return b"\0" not in data
-
-
-def _reasons(taken: Taken) -> str:
-    told = "; ".join(f"{key}: {why}" for key, why in taken.left_out.items())
-    return told or f"It has {counted(0, 'memory', 'memories')}"
