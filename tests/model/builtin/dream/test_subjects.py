@@ -163,3 +163,9 @@ def test_a_label_that_both_notes_bear_is_no_claim() -> None:
     one = Note("kangoo_tyres.md", "user", "Kangoo", "winter tyres", "Winter tyres on the Kangoo: 2.9 bar.", OLDER)
     two = Note("tesla_tyres.md", "user", "Tesla", "winter tyres", "Winter tyres on the Tesla: 3.2 bar.", NEWER)
     assert not paired(Night((night_file(one), night_file(two)), (), NOW))
+
+
+def test_a_copy_of_a_note_that_says_little_becomes_one_with_it() -> None:
+    one = Note("coffee_one.md", "user", "Coffee", "Black", "Black.", OLDER)
+    edits = plan_night(Night((night_file(one), night_file(replace(one, file="coffee_two.md"))), (), NOW)).edits
+    assert [edit.data for edit in edits if edit.key.startswith("coffee")] == [None]

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.values import Value, Values
-from memdir.text.body_text import split
 
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
 _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
@@ -37,24 +36,9 @@ class ToldChange:
         return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
 
     @cached_property
-    def is_outcome(self) -> bool:
-        """Something that was planned has happened, or not."""
-        return self.phrases.has("outcome", self.text)
-
-    @cached_property
-    def is_back(self) -> bool:
-        """Something that was stopped goes on again."""
-        return self.phrases.has("back", self.text)
-
-    @cached_property
-    def is_mention(self) -> bool:
-        """It talks about words, not about the world."""
-        return self.phrases.has("mention", self.text)
-
-    @cached_property
     def matters(self) -> bool:
         """It may bear on what is written down."""
-        return self.is_change or self.is_outcome or self.is_back
+        return self.is_change or any(self.phrases.has(kind, self.text) for kind in ("outcome", "back"))
 
 
 class Cues:
@@ -90,7 +74,6 @@ class Cues:
             self._collect(match, old, words)
         for match in _found(self._old_values, text):
             old += self._values.find(match["x"])
-        old = [self._with_unit(value, text) for value in old]
         return ToldChange(
             text=text,
             old=tuple({(value.kind, value.value): value for value in old}.values()),
@@ -99,15 +82,6 @@ class Cues:
             word_pairs=tuple(word_pairs),
             phrases=self._phrases,
         )
-
-    def _with_unit(self, value: Value, text: str) -> Value:
-        """ "10 seconds, not 30": a bare old number has the unit of the one amount in its sentence."""
-        if value.kind != "num":
-            return value
-        at = text.find(value.text)
-        sentence = next((text[start:end] for start, end in split(text) if start <= at < end), text)
-        kinds = {other.kind for other in self._values.find(sentence) if other.kind.startswith("num:")}
-        return Value(kinds.pop(), value.value, value.start, value.end, value.text) if len(kinds) == 1 else value
 
     def _collect(self, match: re.Match[str], old: list[Value], words: list[str]) -> None:
         found = self._values.find(match["x"])

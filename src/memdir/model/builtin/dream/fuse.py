@@ -58,13 +58,8 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
         blocks = _placed(blocks, _LabelledText("", summary, summary))
     for block in _additions(donor, known):
         blocks = _placed(blocks, block)
-    return with_paragraphs(topic, "\n\n".join(block.raw for block in blocks))
-
-
-def with_paragraphs(topic: Topic, text: str) -> bytes:
-    """The topic with `text` as its body: a blank line before it, one line end after it, endings as they were."""
-    ending = topic.line_ending()
-    return topic.with_body(("\n" + text.strip("\n") + "\n").replace("\n", ending)).data
+    text = "\n\n".join(block.raw for block in blocks).strip("\n")
+    return topic.with_body(f"\n{text}\n".replace("\n", topic.line_ending())).data
 
 
 def with_lead(topic: Topic, lead: str) -> bytes:

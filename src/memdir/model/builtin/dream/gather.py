@@ -24,7 +24,7 @@ def known_at(near: Iterable[Page], evidence: LaterStatement, values: Values) -> 
     """Whether one page already says it: all its values, and nearly all its words."""
     wanted = {value.value for value in values.find(evidence.text)}
     for page in near:
-        stems = Note("", "", page.says()).all_stems
+        stems = Note("", "", page.says()).stems
         held = {value.value for value in values.find(page.says())}
         if wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems):
             return True

@@ -58,11 +58,6 @@ class Note:
         """The same of another type: what is said has none."""
         return Note(self.name_text, self.description, self.body, kind)
 
-    @property
-    def all_stems(self) -> frozenset[str]:
-        """Those behind the first words, too."""
-        return frozenset(map(stem, [*self.name_words, *self.description_words, *self.body_words]))
-
     @cached_property
     def title(self) -> frozenset[str]:
         """What its name names, but for figures."""
@@ -81,6 +76,8 @@ def compared(older: Note, newer: Note) -> dict[str, float]:
 
 def may_be_certain(older: Note, newer: Note) -> bool:
     """Whether nothing forbids to be certain: both name enough, and no one word or order of words sets them apart."""
+    if older.text == newer.text:
+        return True
     shared = [word for word in telling(older).keys() & telling(newer).keys() if not word.isdigit()]
     is_one_name = bool(older.title) and older.title == newer.title
     if min(len(older.words), len(newer.words)) < LEAST_WORDS or (len(shared) < LEAST_SHARED and not is_one_name):

@@ -28,7 +28,7 @@ def plan_night(night: Night) -> Plan:
     undated = repair_dates(desk, phrases, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
-    settling = Settling(desk, night.now, undated, night.settled_before, values)
+    settling = Settling(desk, night.now, undated, night.settled_before)
     settling.run()
     testimony = Testimony(desk, settling.near, undated, values, phrases)
     for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):

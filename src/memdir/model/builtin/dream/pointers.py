@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.dream_words import tokens
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.store.taxonomy import MemoryType
+from memdir.text.language import fold, language
 
 LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
@@ -24,13 +25,6 @@ _GONE_WORDS = {
     "pt": "nota apagada",
     "nl": "notitie weg",
 }
-_LANGUAGE_SIGNS = (
-    ("de", re.compile(r"\b(?:der|die|das|und|ist|siehe|stehen|steht|für)\b", re.IGNORECASE)),
-    ("fr", re.compile(r"\b(?:le|les|des|est|voir|dans|pour)\b", re.IGNORECASE)),
-    ("es", re.compile(r"\b(?:el|los|las|está|ver|véase|para|última)\b", re.IGNORECASE)),
-    ("pt", re.compile(r"\b(?:os|uma|não|está|veja|para)\b", re.IGNORECASE)),
-    ("nl", re.compile(r"\b(?:het|een|zie|voor|staat|staan)\b", re.IGNORECASE)),
-)
 
 
 def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
@@ -50,9 +44,11 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
             body = body[: sentence.start] + text + body[sentence.end :]
         topic = topic.with_body(body)
         if found and topic.data != page.data:
-            gone = frozenset(token for name in found for token in tokens(name))
+            # A pointer may be written into a word without a space, such as a link with its text.
+            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in found)]
+            gone = frozenset(token for words in (*found, *chunks) for token in tokens(words))
             reason = f"pointers to memories that are gone: {', '.join(sorted(set(found)))}"
-            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone | _joined(page, found)))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone))
 
 
 def _repaired(
@@ -71,7 +67,11 @@ def _repaired(
             desk.doubt([page.key], f"it names {name}, which is no memory; it may be a file of the project")
             continue
         found.append(name)
-        text = text[: match.start()] + f"{name[:-3]} ({_gone_words(text)})" + text[match.end() :]
+        text = (
+            text[: match.start()]
+            + f"{name[:-3]} ({_GONE_WORDS.get(language(fold(text)), 'note gone')})"
+            + text[match.end() :]
+        )
     return text
 
 
@@ -82,19 +82,3 @@ def _is_memory(text: str, match: re.Match[str], known_gone: frozenset[str]) -> b
         return True
     pointed = _SEE.search(text, 0, match.start()) is not None
     return pointed and name.islower() and bool(re.search(r"[_-]", name))
-
-
-def _gone_words(text: str) -> str:
-    best = max(_LANGUAGE_SIGNS, key=lambda item: len(item[1].findall(text)))
-    return _GONE_WORDS[best[0]] if len(best[1].findall(text)) > 1 else "note gone"
-
-
-def _joined(page: Page, found: list[str]) -> frozenset[str]:
-    """Words that a pointer was written into without a space, such as a link with its text."""
-    return frozenset(_joined_tokens(page, found))
-
-
-def _joined_tokens(page: Page, found: list[str]) -> Iterator[str]:
-    for chunk in page.says().split():
-        if any(name in chunk for name in found):
-            yield from tokens(chunk)

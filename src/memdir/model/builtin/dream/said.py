@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
 from memdir.model.builtin.dream.cues import SentenceKinds
@@ -72,25 +72,14 @@ def _spoken(text: str, phrases: SentenceKinds) -> str:
 
 
 def _of_log(log: NightFile, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
-    """The lines of one day; a line that leans on the one before it joins it. What nobody vouched for stays a line."""
+    """The lines of one day. What nobody vouched for stays a line."""
     day = date.fromisoformat(log_day(log.key))
-    waiting: Statement | None = None
     for line in lines_in(log.data, log.key):
-        text = line.text
-        if phrases.has("planted", text) or phrases.has("hearsay", text) or _MARKUP.search(text) or line.trust.is_low:
+        if phrases.has("planted", line.text) or phrases.has("hearsay", line.text):
             continue
-        if waiting and not line.kind and phrases.has("leaning", text):
-            waiting = replace(waiting, text=f"{_closed(waiting.text)} {text}")
-            continue
-        if waiting:
-            yield waiting
-        waiting = Statement(text, _time_of(day, line.time, zone), day, (log.key,), is_log=True, kind=line.kind)
-    if waiting:
-        yield waiting
-
-
-def _closed(text: str) -> str:
-    return text if text[-1] in ".!?" else text + "."
+        if not _MARKUP.search(line.text) and not line.trust.is_low:
+            time = _time_of(day, line.time, zone)
+            yield Statement(line.text, time, day, (log.key,), is_log=True, kind=line.kind)
 
 
 def _time_of(day: date, time: str, zone: tzinfo | None) -> float:

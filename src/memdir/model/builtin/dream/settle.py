@@ -13,7 +13,6 @@ from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.neighbours import Neighbours
 from memdir.model.builtin.dream.pair_features import may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
-from memdir.model.builtin.dream.values import Values
 from memdir.store.secrets import find_secrets
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
@@ -26,12 +25,11 @@ MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happ
 class Settling:
     """Goes through all pairs of near pages until nothing is left to settle."""
 
-    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float, values: Values) -> None:
+    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float) -> None:
         self._desk = desk
         self._zone = now.tzinfo
         self._undated = undated  # their open dates are read from their own time: they take no other
         self._since = since  # pages that both are older were settled by an earlier night
-        self._values = values
         self._judge = shipped_judge()
         self.near = Neighbours()
         for page in desk.open_pages():
@@ -67,8 +65,7 @@ class Settling:
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
         evidence = evidence_of(newer, day_of(newer.mtime, self._zone))
-        is_news = evidence.change.is_change or self._values.disagree(older.claims, newer.claims)
-        if verdict.same >= SURELY_SAME * verdict.one_subject and not is_news:
+        if verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change:
             keeper, donor = self._keeper_first(older, newer)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)

@@ -41,7 +41,7 @@ class Testimony:
             self._desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
             return
         evidence = self._evidence(statement)
-        if evidence is None or evidence.change.is_mention:
+        if evidence is None:
             return
         near = [page for key in self._pages.near(evidence.note) if not (page := self._desk.pages[key]).fixed]
         likely = {page.key: self._likely(page, evidence) for page in near if page.mtime < evidence.time}

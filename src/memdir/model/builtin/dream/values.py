@@ -28,7 +28,6 @@ _VALUE = re.compile(
 )
 _WORD_AFTER = re.compile(r"\s?(?:[A-Z]{2,5}\s)?([^\W\d_][\w°/-]*)")
 _NAME_BEFORE = re.compile(r"(?<!\w)([A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w*) $")
-_COUNTS = frozenset(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve"])
 _HINT = re.compile(r"\d|\w\.\w")
 
 
@@ -70,13 +69,6 @@ class Values:
                     found.append(value)
         return sorted(found, key=lambda value: value.start)
 
-    def disagree(self, one: str, two: str) -> bool:
-        """Whether each of two texts has a value of a kind that the other has another one of."""
-        mine, theirs = (
-            {(value.kind.partition(":")[0], value.value) for value in self.find(text)} for text in (one, two)
-        )
-        return not {kind for kind, _ in mine - theirs}.isdisjoint(kind for kind, _ in theirs - mine)
-
     def _read(self, match: re.Match[str], text: str) -> Value:
         kind = match.lastgroup or ""
         raw = match[0]
@@ -99,9 +91,6 @@ class Values:
         if after and unit:
             stop = after.end() if after.start(1) <= end + 1 else end
             return Value(f"num:{unit}", number, start, stop, text[start:stop])
-        thing = after[1] if after else ""
-        if len(thing) > 3 and thing.islower() and thing[-1] == "s" and text[end : end + 1] == " ":
-            return Value(f"num:{thing.rstrip('s')[:7]}", number, start, end, text[start:end])
         before = _NAME_BEFORE.search(text, 0, start)
         return Value(f"num@{before[1].casefold()}" if before else "num", number, start, end, text[start:end])
 
@@ -110,18 +99,9 @@ class Values:
         if word in self._words:
             return Value(*self._words[word], match.start(), match.end(), match[0])
         after = _WORD_AFTER.match(text, match.end())
-        if after is None:
-            return None
-        if after[1].casefold() in self._units:
+        if after is not None and after[1].casefold() in self._units:
             return self._amount(self._numbers[word], match.start(), match.end(), text)
-        thing = after[1]
-        counted = len(thing) > 3 and thing.islower() and (word == "one" or (word in _COUNTS and thing[-1] == "s"))
-        # "two approvals" counts something, "a farm" does not.
-        return (
-            Value(f"num:{thing.rstrip('s')[:7]}", self._numbers[word], match.start(), match.end(), match[0])
-            if counted
-            else None
-        )
+        return None
 
 
 def _plain_number(raw: str) -> str:
