@@ -66,7 +66,8 @@ def dream(project: Path, now: datetime, model: Model, name: str) -> DreamReport 
         stores = [MemoryStore(place, clock=now.timestamp)]
         if os.path.isdir(place.team().root):
             stores.append(MemoryStore(place.team(), scope="team", clock=now.timestamp))
-        plan = DreamPlan(stores, str(project), str(project), sessions_since(str(project), 0.0), zone=now.tzinfo)
+        sessions = sessions_since(str(project), 0.0)
+        plan = DreamPlan(stores, str(project), str(project), sessions, zone=now.tzinfo, has_log=True)
         tools = tuple(tool.spec for tool in memory_tools())
         dreamer = Dreamer(plan, model, NullSink(), now.timestamp)
         outcome = asyncio.run(dreamer.dream(Request(name, tools=tools), DreamTask(len(plan.sessions))))
