@@ -96,7 +96,8 @@ def _is_sibling(older: Note, newer: Note) -> bool:
         (stem(first), stem(second)) for first, second in zip(one, two, strict=False) if stem(first) != stem(second)
     ]
     if len(one) == len(two) > len(swaps) == 1:
-        return swaps[0][0] not in newer.stems or swaps[0][1] not in older.stems
+        said = swaps[0][0] in newer.stems, swaps[0][1] in older.stems
+        return not (any(said) if older.claim_words == newer.claim_words else all(said))
     return older.title < newer.title and not newer.title <= older.stems
 
 
