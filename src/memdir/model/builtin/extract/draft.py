@@ -51,7 +51,7 @@ def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge
         memory, _ = best_match(conversation, candidate, shelf, judge)
     if memory is None or (memory.type == "user") != (candidate.type == "user"):
         return None
-    return None if is_beside(candidate, memory) and not _is_change(candidate) else memory
+    return None if is_beside(candidate, memory, shelf) and not _is_change(candidate) else memory
 
 
 def _is_change(candidate: MemoryCandidate) -> bool:
