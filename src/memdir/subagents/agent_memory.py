@@ -48,7 +48,7 @@ class AgentFiles(HostFiles):
             raise BadMemoryFile("a sub-agent keeps no daily log", remedy="Write a memory with a name of its own")
         return super()._remember(stores, path, data, is_cut=is_cut)
 
-    def weighed(self, draft: Draft) -> Draft:
+    def _weighed(self, draft: Draft) -> Draft:
         if draft.after is None or is_index(draft.key):
             return draft
         return replace(draft, after=with_trust(Topic(draft.after), Trust.TOOL).data)
