@@ -46,7 +46,7 @@ def test_what_stands_there_is_not_written_again_and_what_changed_is_changed_wher
     )
     changed = kept(once, "We decided to use PostgreSQL 18 for the billing service.")
     assert changed == "\n## Decisions\n\n- We decided to use PostgreSQL 18 for the billing service.\n"
-    limits = [f"We decided to raise the limit of the upload to {one} files." for one in (50, 80)]
+    limits = [f"We decided to limit uploads to {one} files." for one in (50, 80)]
     assert kept(kept("", limits[0]), limits[1]) == f"\n## Decisions\n\n- {limits[1]}\n"
 
 
