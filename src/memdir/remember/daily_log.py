@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 
@@ -15,6 +15,7 @@ from memdir.agent.gate import READING, Allow, Deny, MemoryGate
 from memdir.agent.judged import Lineage, trace
 from memdir.agent.tools.tool import Outcome, Tool, ToolContext, memory_tools, tool_spec
 from memdir.agent.workspace import Draft, Workspace
+from memdir.errors import BadMemoryFile
 from memdir.remember.lineage import DraftJudge
 from memdir.store.history import Origin
 from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in, log_day, log_key
@@ -77,7 +78,23 @@ class LogDraft:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         del context
-        wanted = list(lines_of(str(arguments["content"])))
+        return self._take(lines_of(str(arguments["content"])))
+
+    def add_behind(self, key: str, data: bytes, now: float, zone: tzinfo | None, origin: Origin) -> str:
+        """Add what an agent put behind a log with its own tools, as lines like all others: whatever day and times it
+        gave them, they are of now. Returns what became of them, in words."""
+        stood = [line.text for line in lines_of((self.store.read_bytes(key) or b"").decode("utf-8", "replace"))]
+        wanted = lines_of(data.decode("utf-8", "replace"))
+        if [line.text for line in wanted[: len(stood)]] != stood:
+            told = f"{key} is a daily log and is only added to"
+            raise BadMemoryFile(told, remedy="Keep all that is there, and put new lines behind it")
+        outcome = self._take(wanted[len(stood) :])
+        if not self.lines:
+            raise BadMemoryFile(outcome.content, remedy="Put lines behind the log that the user's words bear out")
+        self.write(lambda _: now, zone, origin)
+        return f"{outcome.content} It is {log_key(now, zone)[0]}"
+
+    def _take(self, wanted: Sequence[LogLine]) -> Outcome:
         told = [answer for line in wanted if (answer := self._add(line))]
         if not wanted:
             return Outcome("There is no line in it: write one fact a line, without a time", is_error=True)
@@ -110,8 +127,8 @@ class LogDraft:
             self.lineages[line.text] = lineage
         return ""
 
-    def write(self, moment: Callable[[Lineage], float], zone: tzinfo | None, session: str) -> list[LogLine]:
-        """Add the lines to the logs of the days on which they were said."""
+    def write(self, moment: Callable[[Lineage], float], zone: tzinfo | None, origin: Origin) -> list[LogLine]:
+        """Add the lines to the logs of the days on which they were said; the history names whom `origin` does."""
         logs: dict[str, list[tuple[LogLine, Lineage]]] = {}
         for text, line in self.lines.items():
             lineage = self.lineages[text]
@@ -122,8 +139,9 @@ class LogDraft:
             told = "; ".join(f"{line.id} = {one.trust.word}: {' '.join(one.messages)}" for line, one in some)
             messages = dict.fromkeys(message for _, one in some for message in one.messages if message)
             trust = min(one.trust for _, one in some).word
-            origin = Origin("extract", session=session, messages=tuple(messages), trust=trust, reason=told)
-            written += append_lines(self.store, key, [line for line, _ in some], origin)
+            told = f"{origin.reason}; {told}" if origin.reason else told
+            by = Origin(origin.source, session=origin.session, messages=tuple(messages), trust=trust, reason=told)
+            written += append_lines(self.store, key, [line for line, _ in some], by)
         return written
 
     def tools(self) -> tuple[Tool, ...]:

@@ -316,7 +316,8 @@ class Extraction:
             said = _moment_of(dated, {"": lineage}, turn.ended)
             return said if 0 < said <= now + LATE_SECONDS else now  # a clock that nobody believes tells no day
 
-        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, self.session.id)
+        origin = Origin("extract", session=self.session.id)
+        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, origin)
         work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)
