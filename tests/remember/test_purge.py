@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,11 @@ from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.remember.purge import PurgeReport
 from memdir.store.history import Origin, tell_derived, tell_lines
-from memdir.store.log_lines import LogLine, append_lines
+from memdir.store.log_lines import LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
+from memdir.store.trust import Trust
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from tests.conftest import Clock, Events, Ran
@@ -109,6 +111,67 @@ def test_sentences_of_other_sessions_stay_in_the_file_and_it_is_called_after_the
     assert not Topic(left.encode()).problems()
     assert "Friday" not in read(memory, "MEMORY.md") and gone.renamed in read(memory, "MEMORY.md")
     assert "project_deploys_on_friday.md" not in [header.key for header in memory.list()]
+
+
+def both_say(memory: MemDir, key: str, first: str, then: str, *, name: str = "") -> None:
+    """A memory of the first session, as the built-in model names one, to which a second one has added."""
+    name = name or first.rstrip(".")
+    wrote(memory.store, key, topic(name, first, "project", name), learned("monday"))
+    wrote(memory.store, key, topic(name, f"{first}\n\n{then}", "project", name), learned("tuesday"))
+
+
+@pytest.mark.parametrize("stop", [".", ""])
+def test_what_goes_does_not_stay_as_the_headline_of_what_came_from_elsewhere(memory: MemDir, stop: str) -> None:
+    both_say(memory, "project_deploys.md", FRIDAY.rstrip(".") + stop, WINDOW)
+    assert files(memory.purge("monday")) == {"project/project_deploys.md": 1}
+    (left,) = [read(memory, header.key) for header in memory.list()]
+    assert WINDOW in left and not Topic(left.encode()).problems()
+    assert "Friday" not in left + read(memory, "MEMORY.md") and "midnight" in read(memory, "MEMORY.md")
+    assert memory.purge("monday").files == (), "one call was enough"
+
+
+def test_the_headline_that_a_purge_wrote_goes_with_the_sentence_that_it_tells(memory: MemDir) -> None:
+    both_say(memory, "project_deploys.md", FRIDAY, WINDOW)
+    both = read(memory, "project_deploys.md")
+    wrote(memory.store, "project_deploys.md", f"{both.rstrip()}\n\n{TABS}\n", learned("wednesday"))
+    memory.purge("monday")
+    assert not memory.purge("tuesday").held
+    (left,) = [read(memory, header.key) for header in memory.list()]
+    assert TABS in left and "midnight" not in left + read(memory, "MEMORY.md")
+
+
+def test_files_whose_rests_begin_alike_get_names_of_their_own(memory: MemDir) -> None:
+    rests = {"kiwi.md": "Anna leads it.", "mango.md": "Berta prepares the slides.", "plum.md": "Carl takes notes."}
+    for key, rest in rests.items():
+        name = f"The {key.removesuffix('.md')} mirror is served from Oslo"
+        both_say(memory, key, f"{name}.", f"The budget review takes place in May.\n{rest}")
+    told = memory.purge("monday", is_dry=True).files
+    assert len({one.renamed for one in told}) == len(rests)
+    assert [one.renamed for one in memory.purge("monday").files] == [one.renamed for one in told]
+    texts = [read(memory, header.key) for header in memory.list()]
+    assert all(any(rest in text for text in texts) for rest in rests.values()) and "mirror" not in "".join(texts)
+    assert all(read(memory, "MEMORY.md").count(one.renamed) == 1 for one in told)
+
+
+def test_what_stays_of_a_line_keeps_its_bullet(memory: MemDir) -> None:
+    lines = f"- {FRIDAY}\n1. {FRIDAY}\n> {FRIDAY}\n- [ ] {FRIDAY}\n"
+    wrote(memory.store, "releases.md", topic("Releases", lines, "project"), learned("monday"))
+    added = read(memory, "releases.md").replace(FRIDAY, f"{FRIDAY} {TABS}")
+    wrote(memory.store, "releases.md", added, learned("tuesday"))
+    left = left_in(memory, memory.purge("monday"), "releases.md")
+    assert f"- {TABS}\n1. {TABS}\n> {TABS}\n- [ ] {TABS}\n" in left and "Friday" not in left
+
+
+def test_what_stays_of_a_line_of_a_log_is_still_one_of_its_time_and_trust(memory: MemDir) -> None:
+    log = "logs/2026/09/2026-09-21.md"
+    line = LogLine(f"{FRIDAY} {TABS}", "14:05", MemoryType.PROJECT, Trust.WEB, log)
+    append_lines(memory.store, log, [replace(line, text=FRIDAY)], learned("monday"))
+    longer = read(memory, log).replace(FRIDAY, line.text)
+    with memory.store.changing(learned("tuesday"), "log") as change:
+        change.write(log, longer.encode())
+    memory.purge("monday", derived=True)
+    assert list(lines_in(read(memory, log).encode(), log)) == [replace(line, text=TABS)]
+    assert files(memory.purge("tuesday")) == {f"project/{log}": 0}, "it comes from where it came"
 
 
 def merged(memory: MemDir, text: str) -> None:

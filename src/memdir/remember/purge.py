@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
@@ -19,7 +19,7 @@ from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.line_origins import Causes, FileOrigins, Told
-from memdir.store.log_lines import log_day
+from memdir.store.log_lines import log_day, log_lead
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
@@ -30,6 +30,8 @@ _HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, an
 _NOTHING = re.compile(
     r"^[\s>*+#_-]*(?:\d+[.)]\s*)?(?:\*\*[^*\n]{1,40}\*\*:?)?[\s;–—:,-]*$"
 )  # a line of marks and a label
+
+_LEAD = re.compile(r"[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+)*(?:\[[ xX]\][ \t]+)?")
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,13 @@ class _Found:
         """The same where it stands: what a person pinned or guards is not sure to go, and what is made from the text,
         name and description, is made anew where some of the text goes."""
         topic, sure, mixed = self.topic, self.sure, self.mixed
-        body = set(sentences_of(topic.body))
+        body, description = set(sentences_of(topic.body)), set(sentences_of(topic.description))
         if _why_held(topic):
             return _Found((), tuple(one for one in (*sure, *mixed) if one != topic.name), topic)
-        is_named = topic.name in (*sure, *mixed) and topic.name not in body
-        sure = tuple(one for one in sure if one != topic.name or not is_named)
-        mixed = tuple(one for one in mixed if one != topic.name or not is_named)
-        headline = tuple(one for one in mixed if sure and one in sentences_of(topic.description) and one not in body)
+        is_named = topic.name in (*sure, *mixed)
+        sure = tuple(one for one in sure if one != topic.name or one in body | description)
+        mixed = tuple(one for one in mixed if one != topic.name or one in body | description)
+        headline = tuple(one for one in mixed if sure and one in description - body)
         mixed = tuple(one for one in mixed if one not in headline)
         return _Found((*sure, *headline), mixed, topic, is_named and (bool(sure) or topic.name in self.sure))
 
@@ -108,6 +110,7 @@ def plan_purge(
     """What becomes of each file of these scopes, and what is held. `chosen` tells of one that would be held whether it
     goes after all."""
     planned: list[PurgePlan] = []
+    named: set[str] = set()  # the names that files get: no two get the same
     held: list[PurgedFile] = []
     for scope, (store, origins) in places.items():
         for path, told in sorted(origins.files.items()):
@@ -120,9 +123,10 @@ def plan_purge(
             doubted = PurgedFile(scope, key, one.mixed, held_because=because)
             if one.mixed and chosen(doubted):
                 one = replace(one, sure=(*one.sure, *one.mixed), mixed=())
-            changed = _planned(scope, store, key, one) if one.sure or one.names_it else None
+            changed = _planned(scope, store, key, one, named) if one.sure or one.names_it else None
             if changed and changed.after != changed.before:
                 planned.append(changed)
+                named.add(f"{scope}/{changed.told.renamed}")
             if one.mixed:
                 held.append(doubted)
     return planned, held
@@ -142,6 +146,8 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable
                 if change.read(prefix + key) != one.before:
                     raise EditConflict(f"{one.told.name} was changed meanwhile", remedy="Purge again: it is read anew")
                 new = one.told.renamed or key
+                if new != key and change.read(prefix + new) is not None:
+                    raise EditConflict(f"there is a {new} by now", remedy="Purge again: another name is found")
                 if one.after is None or new != key:
                     change.delete(prefix + key)
                 if one.after is not None:
@@ -170,10 +176,11 @@ def _why_mixed(told: Told, mixed: Iterable[str]) -> str:
     return "it says in one sentence what came from elsewhere, too"
 
 
-def _planned(scope: str, store: MemoryStore, key: str, found: _Found) -> PurgePlan:
-    """A file without some of its sentences; no file where nothing is left that says something."""
+def _planned(scope: str, store: MemoryStore, key: str, found: _Found, named: Collection[str]) -> PurgePlan:
+    """A file without some of its sentences; no file where nothing is left that says something. `named` are the names
+    that other files of this purge get."""
     topic, gone = found.topic, frozenset(found.sure)
-    body = _without(topic.body, gone)
+    body = _without(topic.body, gone, log_lead if log_day(key) else _list_lead)
     left = [one for one in sentences_of(body) if one != log_day(key)]
     told = PurgedFile(scope, key, found.sure, len(left))
     if not left or (not log_day(key) and not Topic(body.encode("utf-8", "surrogateescape")).has_text):
@@ -184,13 +191,17 @@ def _planned(scope: str, store: MemoryStore, key: str, found: _Found) -> PurgePl
     if found.names_it and not terms_in(topic.name) <= terms_in(body):
         after = after.with_field("name", titled(body)[0] or first_words(after.description or left[0]))
         folder, stem = key.rpartition("/")[0], file_stem(after.name, str(after.kind or ""))
-        new = free_key(f"{folder}/{stem}" if folder else stem, lambda one: one != key and _stands(store, one))
+        new = free_key(
+            f"{folder}/{stem}" if folder else stem,
+            lambda one: one != key and (f"{scope}/{one}" in named or _stands(store, one)),
+        )
         told = replace(told, renamed="" if new == key else new)
     return PurgePlan(told, store, topic.data, after.data)
 
 
-def _without(body: str, gone: frozenset[str]) -> str:
-    """A text without some of its sentences, and without the lines that have nothing left to say."""
+def _without(body: str, gone: frozenset[str], lead_of: Callable[[str], str]) -> str:
+    """A text without some of its sentences, and without the lines that have nothing left to say. What stays of a line
+    keeps its bullet, and in a log its time and marks: without these it is none."""
     lines = []
     for line in body.splitlines(keepends=True):
         pieces = [line[start:end] for start, end in bounds(line, CLAUSES)]
@@ -200,9 +211,16 @@ def _without(body: str, gone: frozenset[str]) -> str:
             continue
         left, ending = "".join(kept).rstrip(), line[len(line.rstrip("\r\n")) :]
         if not _NOTHING.match(left):
-            lines.append(left.rstrip(" ;–—") + ending)
+            lead = "" if pieces[0] in kept[:1] else lead_of(line)
+            lines.append(lead + left.rstrip(" ;–—") + ending)
     text = re.sub(r"(\r?\n)(?:[ \t]*\r?\n){2,}", r"\1\1", "".join(lines))
     return re.sub(r"\A(\r?\n)(?:[ \t]*\r?\n)+", r"\1", text)
+
+
+def _list_lead(line: str) -> str:
+    """What makes a line one of a list, a quotation or a heading."""
+    found = _LEAD.match(line)
+    return found[0] if found else ""
 
 
 def _bytes_of(store: MemoryStore, key: str) -> bytes | None:

@@ -105,6 +105,8 @@ class _Gained:
         )
         if goes_back and sentence in self.left:
             return self.left[sentence]
+        if self.commit.source == "purge":  # which says nothing of its own: it names a file after what stays there
+            return self._again(sentence, self.whole) or self.own
         if self.commit.source != "dream":
             return self._again(sentence, self.gone) | self.own
         again = self._again(sentence, self.whole)

@@ -84,6 +84,12 @@ def lines_in(data: bytes, key: str = "") -> Iterator[LogLine]:
             yield LogLine(text, time, kind, trust, key)
 
 
+def log_lead(line: str) -> str:
+    """What stands before the text of a line: its bullet, its time, its marks."""
+    match = _LINE.match(line)
+    return line[: match.start("text")] if match else ""
+
+
 def append_lines(store: MemoryStore, key: str, lines: Sequence[LogLine], origin: Origin) -> list[LogLine]:
     """Add lines at the end of a log, as one change under the store's lock: several processes may, and one that is
     killed has added all or nothing. What the log says already is left out. Returns what was added."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
+from memdir.store.history import MADE_HERE, OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
@@ -14,7 +15,7 @@ from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memdir.store.store import ChangeSet, MemoryStore
 
@@ -131,16 +132,37 @@ def named_change(store: MemoryStore, revision: str) -> Commit:
 
 
 def _newest_not_undone(store: MemoryStore) -> Commit:
-    undone: set[str] = set()
-    for commit in store.history.log(limit=LOOK_BACK):
-        undoes = commit.trailers.get("Undoes")
-        if undoes:
-            undone.add(undoes)
-        elif commit.source == PULLED:
-            continue  # it came by itself, and is nobody's last change; by its id it can be taken back
-        elif commit.id not in undone and (_ours(commit) or commit.is_beginning):
+    for commit in _standing(store):
+        if _ours(commit) or commit.is_beginning:
             return commit
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
+
+
+def _standing(store: MemoryStore) -> Iterator[Commit]:
+    """The changes that were not taken back, newest first, and no undo among them."""
+    undone: set[str] = set()
+    for commit in store.history.log(limit=LOOK_BACK):
+        if undoes := commit.trailers.get("Undoes"):
+            undone.add(undoes)
+        elif commit.source != PULLED and commit.id not in undone:  # what was pulled came by itself: nobody's last one
+            yield commit
+
+
+def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore, Commit]:
+    """The newest change that stands among those of one conversation and of this process: what others wrote meanwhile
+    is not taken back by a key. MemoryNotFound where none is left."""
+    found = []
+    for store in stores:
+        require_history(store)
+        standing = (commit for commit in _standing(store) if commit.source != OUTSIDE and _ours(commit))
+        own = (one for one in standing if one.id in MADE_HERE or one.trailers.get("Session") == session)
+        found += [(store, commit) for commit in itertools.islice(own, 1)]
+    if not found:
+        raise MemoryNotFound(
+            "this conversation has changed nothing that is not taken back",
+            remedy="`memdir undo` takes back what others changed; `memdir log` shows it first",
+        )
+    return max(found, key=lambda one: (one[1].time, MADE_HERE.get(one[1].id, -1)))
 
 
 def _take_back(
