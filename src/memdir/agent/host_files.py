@@ -18,8 +18,6 @@ from memdir.store.log_lines import log_day
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
-AddToLog = Callable[[MemoryStore, str, bytes, Origin], str]  # a log, its new content, and who; what became of it
-
 
 @dataclass(frozen=True)
 class HostFiles(RecordedFiles):
@@ -27,7 +25,7 @@ class HostFiles(RecordedFiles):
 
     stores: Callable[[], Sequence[MemoryStore]]  # whose folders hold memories
     origin: Origin  # whom the history names for what is written there
-    log: AddToLog | None = None  # takes what is written into a daily log; without it none is
+    log: Callable[[MemoryStore, str, bytes, Origin], str] | None = None  # takes what goes into one, if one is kept
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file after the other
 
     async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:

@@ -16,7 +16,7 @@ from memdir.agent.judged import Lineage, trace
 from memdir.agent.tools.tool import Outcome, Tool, ToolContext, memory_tools, tool_spec
 from memdir.agent.workspace import Draft, Workspace
 from memdir.errors import BadMemoryFile
-from memdir.remember.lineage import DraftJudge
+from memdir.remember.lineage import DraftJudge, with_lineages
 from memdir.store.history import Origin
 from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in, log_day, log_key
 from memdir.store.secrets.refuse import secrets_in
@@ -81,13 +81,11 @@ class LogDraft:
         return self._take(lines_of(str(arguments["content"])))
 
     def add_behind(self, key: str, data: bytes, now: float, zone: tzinfo | None, origin: Origin) -> str:
-        """Add what an agent put behind a log with its own tools, as lines like all others: whatever day and times it
-        gave them, they are of now. Returns what became of them, in words."""
+        """Add what an agent put behind a log itself, whatever day and times it gave; what became of it, in words."""
         stood = [line.text for line in lines_of((self.store.read_bytes(key) or b"").decode("utf-8", "replace"))]
         wanted = lines_of(data.decode("utf-8", "replace"))
         if [line.text for line in wanted[: len(stood)]] != stood:
-            told = f"{key} is a daily log and is only added to"
-            raise BadMemoryFile(told, remedy="Keep all that is there, and put new lines behind it")
+            raise BadMemoryFile(f"{key} is a daily log and is only added to", remedy="Put new lines behind all of it")
         outcome = self._take(wanted[len(stood) :])
         if not self.lines:
             raise BadMemoryFile(outcome.content, remedy="Put lines behind the log that the user's words bear out")
@@ -129,19 +127,14 @@ class LogDraft:
 
     def write(self, moment: Callable[[Lineage], float], zone: tzinfo | None, origin: Origin) -> list[LogLine]:
         """Add the lines to the logs of the days on which they were said; the history names whom `origin` does."""
-        logs: dict[str, list[tuple[LogLine, Lineage]]] = {}
+        logs: dict[str, dict[LogLine, Lineage]] = {}
         for text, line in self.lines.items():
-            lineage = self.lineages[text]
-            key, time = log_key(moment(lineage), zone)
-            logs.setdefault(key, []).append((replace(line, time=time, key=key), lineage))
+            key, time = log_key(moment(self.lineages[text]), zone)
+            logs.setdefault(key, {})[replace(line, time=time, key=key)] = self.lineages[text]
         written = []
         for key, some in logs.items():
-            told = "; ".join(f"{line.id} = {one.trust.word}: {' '.join(one.messages)}" for line, one in some)
-            messages = dict.fromkeys(message for _, one in some for message in one.messages if message)
-            trust = min(one.trust for _, one in some).word
-            told = f"{origin.reason}; {told}" if origin.reason else told
-            by = Origin(origin.source, session=origin.session, messages=tuple(messages), trust=trust, reason=told)
-            written += append_lines(self.store, key, [line for line, _ in some], by)
+            by = with_lineages(origin, {line.id: some[line] for line in some})
+            written += append_lines(self.store, key, list(some), by)
         return written
 
     def tools(self) -> tuple[Tool, ...]:
