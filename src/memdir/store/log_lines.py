@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import read_if_plain, stamp_of
 from memdir.errors import MemdirError
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -157,7 +157,7 @@ class LogNews:
 
     def _new(self) -> Iterator[LogLine]:
         for key in log_keys(self.store.root):
-            known, stamp = self._done.get(key, {}), _stamp(os.path.join(self.store.root, key))
+            known, stamp = self._done.get(key, {}), stamp_of(os.path.join(self.store.root, key))
             if stamp == known.get("stamp"):
                 continue
             self._stamps[key] = stamp
@@ -178,11 +178,3 @@ def _read_state(path: str) -> dict[str, dict[str, object]]:
 
 def _texts(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _stamp(path: str) -> str:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return "-"
-    return f"{status.st_mtime_ns}.{status.st_size}"
