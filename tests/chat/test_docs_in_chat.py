@@ -90,3 +90,35 @@ def test_a_person_sees_the_update_its_diff_and_takes_it_back_on_keys(project: Pa
         tmux.keys("F5")
         tmux.wait_for("Taken back: update billing.md")
     assert doc.read_text() == TEXT
+
+
+@pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
+def test_the_key_takes_back_what_this_chat_changed_in_every_scope_and_nothing_of_others(
+    memdir: Callable[..., Ran], project: Path
+) -> None:
+    """S14: a doc and a memory of one turn, one key after the other; what another process wrote stays."""
+    doc = project / "billing.md"
+    doc.write_text(TEXT)
+    memdir("remember", "Deploys are frozen until 2027-03-01, because of the auditors")
+    with Tmux(chat_words(None, "--set", "magicDocs=true"), cwd=project) as tmux:
+        tmux.wait_for("memdir chat · builtin")
+        tmux.say("Look at @billing.md. We decided to send invoices monthly because of accounting.")
+        tmux.wait_for("Doc updated: billing.md", "Memory saved: project_")
+        assert "monthly" in doc.read_text()
+        memdir("remember", "The staging server is called heron", "--scope", "user")
+        tmux.keys("F5")
+        tmux.wait_for("Taken back: ")
+        tmux.keys("F5")
+        tmux.wait_for("Taken back: update billing.md", "Taken back: extract project_", "memdir log --scope docs")
+        tmux.keys("F5")
+        tmux.wait_for("this conversation has changed nothing", "memdir undo")
+        tmux.say("/remember We meet on Tuesdays")
+        tmux.wait_for("Remembered: ")
+        tmux.wipe()
+        tmux.keys("F5")
+        tmux.wait_for("Taken back: ")
+        tmux.say("/exit")
+        tmux.wait_for("ended with 0")
+    assert doc.read_text() == TEXT
+    listed = json.loads(memdir("list", "--scope", "all", "--json").out)["memories"]
+    assert sorted(one["name"].split()[1] for one in listed) == ["are", "staging"]

@@ -14,7 +14,7 @@ from memdir import open_memory
 from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.dream_lock import last_dream
 from memdir.transcript import user
-from tests.chat.hosts import Person, host_of, is_fork, opened, script
+from tests.chat.hosts import QUIET, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
@@ -280,6 +280,35 @@ async def test_what_the_agent_writes_into_memory_goes_through_the_store(
     assert "Freeze" in memory.context() and not os.path.exists(other)
     memory.undo()
     assert not os.path.exists(path)
+
+
+async def test_off_is_off_no_memory_is_looked_up_nor_read(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """S5: neither by the built-in model, nor by an agent that knows where the files are; on again, both are."""
+    memory, _ = opened(project, provider, server)
+    path = memory.add(FROZEN).memory.path
+    built_in = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    person = Person()
+    async with host_of(built_in, person) as host:
+        await host.toggle_memory(is_on=False)
+        await host.say("Until when are deploys frozen?")
+        assert "auditors" not in person.text + await host.aside("Until when are deploys frozen?")
+        assert not person.heard("tool")
+        await host.toggle_memory(is_on=True)
+        await host.say("Until when are deploys frozen?")
+        assert "auditors" in person.text
+    looks = (("Read", {"file_path": path}), ("Grep", {"pattern": "auditors", "path": os.path.dirname(path)}))
+    server.add(*script(calls(*looks, ("Bash", {"command": f"cat {path}"})), says("No."), calls(looks[0]), says("Yes.")))
+    person = Person(["once"] * 9)
+    async with host_of(memory, person, allow=frozenset({"commands"})) as host:
+        await host.toggle_memory(is_on=False)
+        await host.say("Until when are deploys frozen?")
+        await host.toggle_memory(is_on=True)
+        await host.say("And now?")
+    results = person.heard("result")
+    assert [one["is_error"] for one in results] == [True, True, True, False] and not person.asked
+    assert all("memory is off" in one["content"] for one in results[:3])
 
 
 async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(server: ProviderServer, project: Path) -> None:

@@ -5,6 +5,7 @@ holds the date: a new day is a message of its own."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from memdir.transcript import Message, user
 
 if TYPE_CHECKING:
     from memdir import MemDir, Session
+    from memdir.model.job import ChatJob
 
 
 class Assembly:
@@ -37,8 +39,13 @@ class Assembly:
             tools,
             (self.context, *messages),
             cache=CachePolicy(key=self._session.id),
-            job=self._memory.chat_job(),
+            job=self.job(),
         )
+
+    def job(self, question: str = "") -> ChatJob:
+        """What the built-in model looks things up in; nothing while memory is off (S5)."""
+        job = self._memory.chat_job(question)
+        return job if self._session.is_on else replace(job, lines=())
 
     @property
     def context(self) -> Message:

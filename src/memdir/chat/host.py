@@ -327,7 +327,7 @@ class ChatHost:
         is_prefix = before is not None and now.messages[: len(before.messages)] == before.messages
         parent = before if before is not None and is_prefix else now
         told = load_prompt("chat/aside.md").render(question=question)
-        job = Job(told, MAX_ASIDE_STEPS, typed=self.memory.chat_job(question))
+        job = Job(told, MAX_ASIDE_STEPS, typed=self.assembly.job(question))
         hands = ForkTools(await self.model(), self.tools.forked(self.session.files), _reading_only(self.gate))
         report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=Abort())
         self.usage += report.usage
@@ -382,7 +382,7 @@ class ChatHost:
     def gate(self) -> Permissions:
         """Judges what the agent wants to do, as things stand now."""
         memory, layout = self.memory, self.memory.layout
-        roots = [store.root for store in memory.learning_stores()] if self.session.is_on else [memory.place.root]
+        roots = [store.root for store in memory.learning_stores()]
         readable = [layout.session_folder(self.session.id), layout.session(self.session.id)]
         return self._permissions(roots, lambda: self.tools.context, self._ask, readable)
 
@@ -411,6 +411,7 @@ class ChatHost:
             free=frozenset(tool.spec.name for tool in (*self.options.tools, self.agents)),
             guest_of=self.agents.guest_of,
             keeps_nothing=why_not if is_on else "memory is off",
+            hidden=() if is_on else [memory.place_of(one).root for one in ("project", "user", *layout.agent_scopes())],
             session=self._allowed,
             in_turn=self._asking,
         )

@@ -12,11 +12,13 @@ from memdir.agent import BackgroundTask, DiskFiles
 from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
+from memdir.store.undo import newest_own
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
     from memdir import Commit
     from memdir.chat.terminal import ChatTerminal
+    from memdir.store.store import MemoryStore
     from memdir.types import Answer, OpenQuestion
 
 # Those that need not wait for the turn that goes on.
@@ -246,30 +248,23 @@ class Slash:
         self._screen.opened(*calls[at - 1])
 
     async def do_diff(self, _: str) -> None:
-        """show the last change of memories"""
-        scope, commit = await asyncio.to_thread(self._last_change)
-        store = self._memory.store_for(scope)
-        self._screen.notice(f"{commit.subject} ({scope})", style="bold")
+        """show the last change of memories that this conversation made"""
+        store, commit = await asyncio.to_thread(self._last_change)
+        self._screen.notice(f"{commit.subject} ({store.scope})", style="bold")
         self._screen.diff(await asyncio.to_thread(store.history.patch, commit))
 
     async def do_undo(self, _: str) -> None:
-        """take back the last change of memories"""
-        scope, _commit = await asyncio.to_thread(self._last_change)
-        undone = await asyncio.to_thread(self._memory.undo, scope=scope)
-        self._screen.notice(f"Taken back: {undone.commit.subject}  (`memdir log` shows it)", style="green")
+        """take back the last change of memories that this conversation made"""
+        store, commit = await asyncio.to_thread(self._last_change)
+        await asyncio.to_thread(self._memory.undo, commit.id, scope=store.scope)
+        told = f"Taken back: {commit.subject}  (`memdir log --scope {store.scope}` shows it)"
+        self._screen.notice(told, style="green")
 
-    def _last_change(self) -> tuple[str, Commit]:
-        """The newest change of the project's memories, of the person's own or of magic docs."""
+    def _last_change(self) -> tuple[MemoryStore, Commit]:
+        """Of the project's memories, of the person's own or of magic docs."""
         self._memory.require_enabled()
-        found = []
-        for scope in ("docs", "project", "user"):
-            store = self._memory.store_for(scope)
-            store.record_outside_changes()
-            found += [(commit.time, scope, commit) for commit in store.history.log(limit=1)]
-        if not found:
-            raise MemoryNotFound("nothing has changed yet", remedy="/remember TEXT writes the first memory")
-        _, scope, commit = max(found, key=lambda one: one[0])
-        return scope, commit
+        stores = [self._memory.store_for(scope) for scope in ("project", "user", "docs")]
+        return newest_own(stores, self._host.session.id)
 
     async def do_exit(self, _: str) -> None:
         """leave (Ctrl-D)"""

@@ -70,6 +70,7 @@ class Permissions:
     free: frozenset[str] = frozenset()  # tools of the host that ask by themselves
     guest_of: Callable[[ToolUse], Guest | None] = lambda _: None  # of a call of these
     keeps_nothing: str = ""  # why no memory may be written, if so
+    hidden: Sequence[str] = ()  # folders of memories that are not even read: memory is off (S5)
     session: set[str] = field(default_factory=set)
     in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -86,6 +87,8 @@ class Permissions:
             return verdict
 
     def _judge(self, call: ToolUse) -> Allow | Deny | Permission:
+        if self._is_hidden(call):
+            return Deny("memory is off in this conversation, and its files are not read")
         if call.name in READING:
             return self._judge_reading(call)
         if call.name in WRITING:
@@ -96,6 +99,11 @@ class Permissions:
             guest = self.guest_of(call)
             return Permission(call, *guest[1:]) if guest and not {"agents", guest[0]} & self.session else Allow()
         return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
+
+    def _is_hidden(self, call: ToolUse) -> bool:
+        command = str(call.input.get("command", "")) if call.name == "Bash" else ""
+        is_read = call.name in READING and any(_is_below(self._path(call), root) for root in self.hidden)
+        return is_read or any(root in command for root in self.hidden)
 
     def _judge_reading(self, call: ToolUse) -> Allow | Permission:
         path = self._path(call)

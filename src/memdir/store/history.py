@@ -32,6 +32,7 @@ _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 PULLED = "team"  # the source of what a sync took in from teammates
+MADE_HERE: dict[str, int] = {}  # the changes that this process recorded, by id, in their order
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
@@ -229,6 +230,7 @@ class History:
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
         self._note_looks(after, wanted)
         self._save(after)
+        MADE_HERE[after.head] = len(MADE_HERE)
         self._pack_if_many(after.head)
         return True
 

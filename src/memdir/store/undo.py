@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
+from memdir.store.history import MADE_HERE, OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
@@ -14,7 +15,7 @@ from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memdir.store.store import ChangeSet, MemoryStore
 
@@ -30,10 +31,15 @@ class Undone:
 
 
 def undo(
-    store: MemoryStore, revision: str = "", *, is_dry: bool = False, more: Mapping[str, str] | None = None
+    store: MemoryStore,
+    revision: str = "",
+    *,
+    is_dry: bool = False,
+    more: Mapping[str, str] | None = None,
+    first: Callable[[ChangeSet], None] = lambda _: None,
 ) -> Undone:
     """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry. `more`
-    goes into the history's record."""
+    goes into the history's record; `first` is done before anything is written, and where it fails nothing is."""
     require_history(store)
     _require_recorded(store)
     commit = named_change(store, revision) if revision else _newest_not_undone(store)
@@ -57,6 +63,7 @@ def undo(
     with store.changing(Origin("undo"), subject, Undoes=commit.id, **(more or {})) as change:
         for file in files:
             _take_back(store, change, commit, file, contents, times.get((file.path, file.before)))
+        first(change)
     return Undone(commit, [file.path for file in files])
 
 
@@ -76,8 +83,10 @@ def _ours(commit: Commit) -> list[FileChange]:
     return [file for file in commit.files if is_key(file.path, index_allowed=True)]
 
 
-def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
-    """Bring a file back as it was after `revision`; without one, as it was before its newest change."""
+def restore(
+    store: MemoryStore, key: str, revision: str = "", *, first: Callable[[ChangeSet], None] = lambda _: None
+) -> Commit:
+    """Bring a file back as it was after `revision`; without one, before its newest change. `first` as above."""
     require_history(store)
     _require_recorded(store)
     path = store.place.prefix + key
@@ -90,6 +99,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
         change.put_back(key, data, mtime_ns=_first_times(commits).get((path, blob)))
         if not is_index(key):
             change.put_entry(key, Topic(data))
+        first(change)
     return source
 
 
@@ -131,16 +141,37 @@ def named_change(store: MemoryStore, revision: str) -> Commit:
 
 
 def _newest_not_undone(store: MemoryStore) -> Commit:
-    undone: set[str] = set()
-    for commit in store.history.log(limit=LOOK_BACK):
-        undoes = commit.trailers.get("Undoes")
-        if undoes:
-            undone.add(undoes)
-        elif commit.source == PULLED:
-            continue  # it came by itself, and is nobody's last change; by its id it can be taken back
-        elif commit.id not in undone and (_ours(commit) or commit.is_beginning):
+    for commit in _standing(store):
+        if _ours(commit) or commit.is_beginning:
             return commit
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
+
+
+def _standing(store: MemoryStore) -> Iterator[Commit]:
+    """The changes that were not taken back, newest first, and no undo among them."""
+    undone: set[str] = set()
+    for commit in store.history.log(limit=LOOK_BACK):
+        if undoes := commit.trailers.get("Undoes"):
+            undone.add(undoes)
+        elif commit.source != PULLED and commit.id not in undone:  # what was pulled came by itself: nobody's last one
+            yield commit
+
+
+def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore, Commit]:
+    """The newest change that stands among those of one conversation and of this process: what others wrote meanwhile
+    is not taken back by a key. MemoryNotFound where none is left."""
+    found = []
+    for store in stores:
+        require_history(store)
+        standing = (commit for commit in _standing(store) if commit.source != OUTSIDE and _ours(commit))
+        own = (one for one in standing if one.id in MADE_HERE or one.trailers.get("Session") == session)
+        found += [(store, commit) for commit in itertools.islice(own, 1)]
+    if not found:
+        raise MemoryNotFound(
+            "this conversation has changed nothing that is not taken back",
+            remedy="`memdir undo` takes back what others changed; `memdir log` shows it first",
+        )
+    return max(found, key=lambda one: (one[1].time, MADE_HERE.get(one[1].id, -1)))
 
 
 def _take_back(
