@@ -78,8 +78,7 @@ def _state(memory: MemDir, places: list[Place]) -> str:
     team = memory.place.team()
     paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
     told = [__version__, str(memory.settings.skip_index), str(memory.has_team), memory.place.root]
-    told += map(stamp_of, (*paths, memory.layout.prompts))
-    return " ".join(told).replace("\n", " ")
+    return " ".join((*told, *map(stamp_of, (*paths, memory.layout.prompts)))).replace("\n", " ")
 
 
 def _kept(place: Place, name: str, state: str) -> str:
