@@ -130,9 +130,9 @@ class Permissions:
         is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
         if "edits" in self.session and not is_apart:
             return Allow()
-        choices: tuple[Answer, ...] = ("once", "no") if is_apart else ("once", "session", "no")
         verb = "Create" if change.before is None else "Change"
-        return Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after), choices)
+        question = Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
+        return replace(question, choices=("once", "no")) if is_apart else question
 
     def _judge_command(self, call: ToolUse) -> Allow | Permission:
         command = str(call.input.get("command", ""))

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memdir.agent import Abort, Allow, Deny, HostFiles, Outcome, Tool, Toolbox, ToolContext, run_agent
+from memdir.agent import Abort, Allow, Deny, Outcome, Tool, Toolbox, ToolContext, run_agent
 from memdir.agent.gate import FILE_TOOLS, WRITING
 from memdir.agent.tools.tool import shortened, tool_spec
 from memdir.disk.safe_path import is_inside
@@ -163,13 +163,10 @@ class _SubRun:
         return run
 
     def _tools(self) -> Toolbox:
-        files = self._memory.files(self._lent.session) if self._memory else self._own_files()
+        session = self._lent.session  # without a memory none of its stores is one here, and the gate refuses them
+        files = self._memory.files(session) if self._memory else replace(session.files, stores=list)
         tools = [tool for tool in self._lent.tools if self._may_use(tool.spec.name)]
         return Toolbox(tools, ToolContext(self._lent.memory.layout.work_tree, files))
-
-    def _own_files(self) -> HostFiles:
-        """Files without any memory: what lies there is refused by the gate, and none is a store here."""
-        return replace(self._lent.session.files, stores=list)
 
     def _may_use(self, tool: str) -> bool:
         """What the definition says, and what it needs to keep a memory where it has one."""
