@@ -243,7 +243,7 @@ class MemDir:
         planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, conversations, self.layout)
-            carry_out(planned, found, lambda one: self.store if one.scope == "team" else one)
+            carry_out(planned, found, self.store)
         return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
@@ -548,6 +548,15 @@ class MemDir:
 
         roots = [store.root for store in self.learning_stores()]
         return DocShelf(self.store_for("docs"), self.layout.work_tree, roots)
+
+    @property
+    def keeps_docs(self) -> bool:
+        """Whether magic docs are kept up to date, by the settings as they are now: a running conversation takes up what
+        a person switches on or off meanwhile (M2)."""
+        try:
+            return load_settings(self.environment, self.layout, flags=self._flags).magic_docs
+        except MemdirError:  # a file of settings that somebody is at
+            return self.settings.magic_docs
 
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""
