@@ -227,6 +227,10 @@ def test_a_title_does_not_tell_the_value_that_was_replaced() -> None:
     [
         ("We decided to use PostgreSQL for orders.", "We decided to use Kafka for events."),
         ("Look at @billing.md. We decided to use PostgreSQL.", "Look at @billing.md. We decided to use Kafka."),
+        (
+            "Look at @billing.md. We decided to use PostgreSQL 18 for the orders.",
+            "Look at @billing.md. We decided to use Kafka 4 for the events.",
+        ),
         ("Lena owns billing.", "Tom owns shipping."),
         ("Our office is in Graz.", "Our warehouse is in Linz."),
     ],

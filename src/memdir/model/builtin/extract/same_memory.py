@@ -111,7 +111,8 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
         topic = frozenset(stems(f"{candidate.turn.before}\n{candidate.turn.line.text}"))
         number = shelf.memories.index(memory)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
-        is_near = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
+        named = sum(shelf.weights[stem] for stem in topic & shelf.headlines[number])
+        is_near = named >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
         return not is_changed and not is_near
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
