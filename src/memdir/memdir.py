@@ -229,11 +229,14 @@ class MemDir:
         has other sources in the same sentence, is pinned or carries a guard is only told, unless `derived`, or for the
         files of these names (`also`).
         MemoryNotFound where no memory ever came from there."""
-        from memdir.remember.purge import PurgeReport, carry_out, plan_purge
+        from memdir.remember.purge import PurgeReport, carry_out, left_to_people, plan_purge
         from memdir.remember.purge_source import asked_for, leave_alone, named
         from memdir.store.line_origins import trace_origins
 
         self._open_for_writing("project")
+        if scope == "docs":
+            told = "magic docs are files of yours, which no purge changes"
+            raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
         places, sides = self._origins(scope)
         trace_origins(sides, opener=self._side_named, on_progress=on_progress)
         known = {one for side in sides.values() for one in side.known}
@@ -243,8 +246,9 @@ class MemDir:
         planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, conversations, self.layout)
-            carry_out(planned, found, lambda one: self.store if one.scope == "team" else one)
-        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
+            carry_out(planned, found, self.store)
+        left = left_to_people(planned, found, self.layout, self.store_for("docs"))
+        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry, tuple(left))
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
@@ -548,6 +552,15 @@ class MemDir:
 
         roots = [store.root for store in self.learning_stores()]
         return DocShelf(self.store_for("docs"), self.layout.work_tree, roots)
+
+    @property
+    def keeps_docs(self) -> bool:
+        """Whether magic docs are kept up to date, by the settings as they are now: a running conversation takes up what
+        a person switches on or off meanwhile (M2)."""
+        try:
+            return load_settings(self.environment, self.layout, flags=self._flags).magic_docs
+        except MemdirError:  # a file of settings that somebody is at
+            return self.settings.magic_docs
 
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""

@@ -16,16 +16,18 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import DreamReport
-from memdir.errors import MemoryNotFound
+from memdir.errors import MemoryNotFound, UsageError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.remember.purge import PurgeReport
+from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin, tell_derived, tell_lines
 from memdir.store.log_lines import LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
+from memdir.subagents.snapshots import take_snapshot
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from tests.conftest import Clock, Events, Ran
@@ -404,6 +406,95 @@ def test_what_was_purged_is_neither_learned_nor_dreamt_back_nor_anything_else_of
     life.said("tuesday", "Never mock the database in tests, use PostgreSQL.")
     life.learns("rule.md", topic("Real database", "Never mock the database in tests, use PostgreSQL."))
     assert "PostgreSQL" in life.told(), "what is said again elsewhere is new"
+
+
+@pytest.mark.parametrize("where", ["nowhere yet", "of all projects", "a pinned one"])
+def test_a_session_is_not_dreamt_again_though_nothing_of_it_went_from_the_project(life: Life, where: str) -> None:
+    rule = "Never mock the database in tests, use PostgreSQL."
+    life.said("monday", f"{rule} {WINDOW}")
+    pinned = topic("Database", rule, "feedback").replace("type:", "pinned: true\ntype:")
+    if where == "of all projects":
+        wrote(life.memory.store_for("user"), "database.md", topic("Database", rule, "feedback"), learned("monday"))
+    elif where == "a pinned one":
+        wrote(life.memory.store, "database.md", pinned, learned("monday"))
+    life.memory.purge("monday", is_dry=True)
+    assert "monday" not in life.memory.store.gone().purged
+    life.memory.purge("monday")
+    before = life.told()
+    night = life.model("window.md", topic("Window", WINDOW, "project"))
+    life.dreams(night, "monday")
+    life.dreams(BuiltinModel(), "monday")
+    assert life.told() == before and "- monday" not in str(night.requests[0].messages[-1])
+    assert [one.subject for one in life.memory.store.history.log(limit=1)] == ["purge what came from session monday"]
+
+
+def test_what_is_purged_of_a_session_that_goes_on_stays_out_of_it(life: Life) -> None:
+    life.said("monday", "My salary is 90k a year.")
+    talking = SessionState.load("monday", life.memory.layout)
+    (said, *_) = messages = Conversation.resume(life.memory.transcript("monday")).messages
+    life.memory.purge("monday")
+    assert all(one.is_off for one in talking.heard(messages)), "at once"
+    talking = replace(talking, unheard=frozenset())
+    talking.move_cursor("m9")
+    life.memory.purge("monday")
+    left = SessionState.load("monday", life.memory.layout)
+    assert said.id in left.unheard and left.extract_cursor == "m9", "neither takes back what the other wrote"
+
+
+def test_what_is_purged_before_memdir_attends_to_a_session_stays_out_of_it(memory: MemDir) -> None:
+    talking = SessionState.load("monday", memory.layout)
+    early = SessionState.load("monday", memory.layout)
+    early.leave_out([replace(user("My salary is 90k a year."), id="m1")])
+    talking.begin()
+    assert SessionState.load("monday", memory.layout).unheard == {"m1"}
+
+
+def test_one_purge_cannot_write_over_what_another_process_saves_meanwhile(memory: MemDir) -> None:
+    state = SessionState.load("monday", memory.layout)
+    state.begin()
+    code = """
+import sys
+from memdir import open_memory
+from memdir.remember.session_state import SessionState
+from memdir.transcript.message import user
+from dataclasses import replace
+state = SessionState.load("monday", open_memory(sys.argv[1]).layout)
+for number in range(25):
+    state.leave_out([replace(user("no"), id=f"p{number}")])
+"""
+    other = subprocess.Popen([sys.executable, "-c", code, memory.layout.work_tree])
+    number = 0
+    while other.poll() is None:
+        number += 1
+        state.move_cursor(f"m{number}")
+    left = SessionState.load("monday", memory.layout)
+    assert other.returncode == 0 and left.extract_cursor == f"m{number}"
+    assert left.unheard == {f"p{one}" for one in range(25)}
+
+
+def test_documents_and_snapshots_that_may_say_it_are_named_and_left_to_the_person(
+    memory: MemDir, memdir: Memdir, project: Path
+) -> None:
+    doc = project / "billing.md"
+    before = f"# Magic doc: Billing\n\n{TABS}\n"
+    doc.write_text(before)
+    shelf = memory.magic_docs()
+    after = f"{before}{FRIDAY}\n"
+    shelf.update(shelf.read("billing.md"), after.encode(), Origin("doc", session="monday"))
+    agent = memory.store_for("agent-project:rev")
+    wrote(agent, "port.md", topic("Port", WINDOW, "project"), learned("monday"))
+    take_snapshot(memory.layout, agent, now=memory.clock())
+    shared = Path(memory.layout.agent_snapshot("rev"), "port.md")
+    assert WINDOW in shared.read_text()
+    with pytest.raises(UsageError, match="no purge changes"):
+        memory.purge("monday", scope="docs")
+    told = memdir("purge", "--source", "monday").out
+    assert f"{doc} may say it still" in told and f"{shared} may say it still" in told
+    assert doc.read_text() == after
+    again = memdir("purge", "--source", "monday").out
+    assert "Nothing is left in memory" in again and str(doc) in again
+    take_snapshot(memory.layout, agent, now=memory.clock() + 1)
+    assert not shared.exists(), "there is nothing to share any more, and so nothing is shared"
 
 
 KILLED = """

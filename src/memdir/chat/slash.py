@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -101,7 +102,7 @@ class Slash:
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
         if words.startswith("--source"):
-            await self._program("purge", *words.split())
+            await self._program("purge", *_words_of(words))
             return
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
@@ -294,3 +295,11 @@ def _in_words(task: BackgroundTask) -> str:
     turns, files, words = task.progress.turns, len(task.progress.files), task.progress.words[-60:]
     parts = (f"turn {turns}" if turns else "", f"{files} files" if files else "", f"“{words}”" if words else "")
     return " · ".join(filter(None, (task.name, task.phase, *parts)))
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of a command as a shell takes them; an apostrophe that opens nothing is one of a name."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
