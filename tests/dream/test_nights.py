@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from evals.nights import nights
+from evals.pairs import Note, Pair, outcome_of
 
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.store.index import MAX_BYTES, MAX_LINES
 
 NIGHTS = 25
+OLD, NEW = datetime(2025, 11, 30, tzinfo=UTC), datetime(2026, 3, 22, tzinfo=UTC)
 
 
 def test_weeks_of_dreams_lose_nothing_and_stay_within_limits(tmp_path: Path) -> None:
@@ -16,3 +20,12 @@ def test_weeks_of_dreams_lose_nothing_and_stay_within_limits(tmp_path: Path) -> 
     assert [morning.lost for morning in mornings] == [()] * NIGHTS
     assert all(morning.index_lines <= MAX_LINES and morning.index_bytes <= MAX_BYTES for morning in mornings)
     assert any(morning.changed > 1 for morning in mornings), "it did something"
+
+
+def test_the_dreams_own_mark_is_no_statement_that_somebody_would_have_had_to_make() -> None:
+    """D3: "(→ Update DATE)" behind a corrected sentence was taken for what nobody said, and the correction refused."""
+    old = Note("user_waffles.md", "user", "Waffle recipe", "flour", "Sunday waffles: rye flour, two eggs, kefir.", OLD)
+    text = "We make the Sunday waffles with spelt flour instead of rye now, the kids like that better."
+    new = Note("user_waffle.md", "user", "Waffles", "changed flour", text, NEW)
+    pair = Pair("waffles", "replaces", (old, new), ("spelt flour", "waffles", "two eggs"), ("rye",))
+    assert outcome_of(pair, BuiltinModel(), "builtin").action == "corrected"

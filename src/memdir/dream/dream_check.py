@@ -21,7 +21,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.store.form import HOW_TO_DELETE
 from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
-from memdir.store.kept import unsaid
+from memdir.store.kept import REPLACED, unsaid
 from memdir.store.log_lines import LogLine
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
@@ -191,7 +191,7 @@ def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterato
 def _claims(key: str, data: bytes) -> dict[str, None]:
     """All that a file says; an index its titles and headings too."""
     if not is_index(key):
-        return dict.fromkeys((*sentences_in(data), *claims_of(Topic(data), key)))
+        return dict.fromkeys(REPLACED.sub("", claim) for claim in (*sentences_in(data), *claims_of(Topic(data), key)))
     entries = [(parse_entry(line), line.decode("utf-8", "replace").strip("# \t\r\n")) for line in data.splitlines()]
     told = [text for entry, line in entries for text in ((entry.title, entry.hook) if entry else (line,))]
     return dict.fromkeys(filter(None, told))

@@ -23,6 +23,9 @@ from memdir.text.nearness import Sentence
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 
+REPLACED = re.compile(
+    r" \(→ Update \d{4}-\d\d-\d\d\)"
+)  # stands after a sentence that a later line of its memory corrects
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
