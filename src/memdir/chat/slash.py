@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent import BackgroundTask, DiskFiles
+from memdir.agent import Aborted, BackgroundTask, DiskFiles
 from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
@@ -17,6 +17,7 @@ from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
     from memdir import Commit
+    from memdir.chat.host import TurnEnd
     from memdir.chat.terminal import ChatTerminal
     from memdir.store.store import MemoryStore
     from memdir.types import Answer, OpenQuestion
@@ -168,7 +169,16 @@ class Slash:
 
     async def do_compact(self, words: str) -> None:
         """put a summary in the place of the conversation: /compact [what to keep]"""
-        await self._host.compact(words)
+        await self._chat.turn(self._compacted(words))
+
+    async def _compacted(self, words: str) -> TurnEnd:
+        from memdir.chat.host import TurnEnd
+
+        try:
+            await self._host.compact(words)
+        except Aborted:
+            return TurnEnd("stopped")
+        return TurnEnd("done")
 
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
