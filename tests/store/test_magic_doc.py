@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memdir.errors import BadMemoryFile, MemdirError, SecretRefused
+from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, SecretRefused
 from memdir.store.history import Origin
-from memdir.store.magic_doc import UPDATED, MagicDoc
-from tests.store.killed_doc import BEFORE, made, shelf_in
+from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
+from tests.store.killed_doc import AFTER, BEFORE, made, shelf_in, update
 
 HEAD = "# Magic Doc: How billing works\n_Short. One line for each decision._\n"
 BODY = "\n## Overview\n\nInvoices are made at night.\n"
@@ -166,3 +166,43 @@ def test_an_update_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> None
     command = [sys.executable, "-m", "tests.store.killed_doc", str(tmp_path), "5"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=110, check=False)
     assert (done.stdout, done.stderr) == ("killed 5 times\n", "")
+
+
+def _updated(folder: Path) -> tuple[DocShelf, Path]:
+    made(folder)
+    update(folder, AFTER)
+    return shelf_in(folder), folder / "tree" / "docs" / "x.md"
+
+
+@pytest.mark.parametrize("how", [DocShelf.undo, lambda shelf: shelf.restore("docs/x.md")], ids=["undo", "restore"])
+@pytest.mark.parametrize("fault", ["full disk", "saved meanwhile"])
+def test_what_could_not_be_brought_back_into_the_file_can_be_taken_back_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[DocShelf], object], fault: str
+) -> None:
+    """M3, S14: it is recorded when the file has it, and not before."""
+    shelf, path = _updated(tmp_path)
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device") if fault == "full disk" else FileNotFoundError
+
+    known = len(shelf.store.history.log())
+    with monkeypatch.context() as patched:
+        patched.setattr("memdir.store.magic_doc.replace_file", fails)
+        with pytest.raises(MemdirError):
+            how(shelf)
+    assert path.read_bytes() == AFTER == shelf.store.read_bytes("docs/x.md")
+    assert len(shelf.store.history.log()) == known
+    how(shelf)
+    assert path.read_bytes() == BEFORE == shelf.store.read_bytes("docs/x.md")
+
+
+def test_what_came_back_into_the_file_and_was_not_recorded_any_more_is_recorded_by_the_next_undo(
+    tmp_path: Path,
+) -> None:
+    """S13: a process that is killed between the two."""
+    shelf, path = _updated(tmp_path)
+    path.write_bytes(BEFORE)
+    shelf.undo()
+    assert path.read_bytes() == BEFORE == shelf.store.read_bytes("docs/x.md")
+    with pytest.raises(MemoryNotFound):
+        shelf.undo()

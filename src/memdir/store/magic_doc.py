@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, flush_folder
@@ -27,10 +26,10 @@ from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from memdir.store.history import Commit
-    from memdir.store.store import MemoryStore
+    from memdir.store.store import ChangeSet, MemoryStore
 
 UPDATED = "doc"  # the source of a change that brought a doc up to date
 MAX_DOC_BYTES = 40_000  # what a model reads in one go, line numbers included
@@ -187,23 +186,25 @@ class DocShelf:
             )
         if is_dry:
             return undo(self.store, commit.id, is_dry=True)
-        with self._brought_back([file.path for file in commit.files]):
-            return undo(self.store, commit.id)
+        docs = [self.read(file.path) for file in commit.files]
+        for doc, file in zip(docs, commit.files, strict=True):
+            if object_id("blob", doc.text) != file.before:  # else it came back, and that was not noted any more
+                self._note(doc.key, doc.text)
+        return undo(self.store, commit.id, first=lambda change: self._bring_back(docs, change))
 
     def restore(self, key: str, change: str = "") -> Commit:
         """Bring a whole version back into the file: as it was after a change, or before its newest."""
-        with self._brought_back([check_key(key)]):
-            return restore(self.store, key, change)
+        doc = self.read(key)
+        self._note(doc.key, doc.text)
+        return restore(self.store, key, change, first=lambda change: self._bring_back([doc], change))
 
-    @contextmanager
-    def _brought_back(self, keys: Sequence[str]) -> Iterator[None]:
-        """Have the files as they are in the store first, and what is made of them there in the files after it."""
-        found = [self.read(key) for key in keys]
-        for doc in found:
-            self._note(doc.key, doc.text)
-        yield
-        for doc in found:
-            self._put(doc.key, doc.text, self.store.read_bytes(doc.key) or doc.text)
+    def _bring_back(self, docs: Sequence[MagicDoc], change: ChangeSet) -> None:
+        """Put into the files what a change makes of their copies. It is recorded after that: one that could not be
+        written is still to be taken back."""
+        for doc in docs:
+            wanted = change.read(doc.key) or doc.text
+            self.store.history.keep([wanted])
+            self._put(doc.key, doc.text, wanted)
 
     def _newest(self) -> Commit:
         undone: set[str] = set()

@@ -41,12 +41,15 @@ class Trust(IntEnum):
 
 
 def _mark_of(memory: Topic | Header) -> str | None:
-    """The class that a file names, however it is written; None for a file without a mark."""
+    """The class that a file names, however it is written, the lowest of several; None for a file without a mark."""
     marks = [value for key, value in memory.fields.items() if key.lower() == TRUST_FIELD]
-    if not marks:
-        return None
-    word = marks[0].partition(" #")[0].strip().strip("\"'").strip().lower()
-    return _SAME.get(word, word)
+    words = [mark.partition(" #")[0].strip().strip("\"'").strip().lower() for mark in marks]
+    return min([_SAME.get(word, word) for word in words], key=_class_of, default=None)
+
+
+def _class_of(mark: str) -> Trust:
+    """What a mark stands for; one that is no class counts as the lowest."""
+    return Trust.__members__.get(mark.upper(), Trust.TEAM)
 
 
 def has_mark(memory: Topic | Header) -> bool:
@@ -55,11 +58,9 @@ def has_mark(memory: Topic | Header) -> bool:
 
 
 def marked_trust(memory: Topic | Header) -> Trust:
-    """The trust that a file claims. One without a mark is the user's; a mark that is no class counts as the lowest."""
+    """The trust that a file claims. One without a mark is the user's."""
     mark = _mark_of(memory)
-    if mark is None:
-        return Trust.USER
-    return Trust.__members__.get(mark.upper(), Trust.TEAM)
+    return Trust.USER if mark is None else _class_of(mark)
 
 
 def low_source(memory: Topic | Header) -> str:

@@ -15,7 +15,7 @@ from memdir.store.topic import Topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memdir.store.store import ChangeSet, MemoryStore
 
@@ -31,10 +31,15 @@ class Undone:
 
 
 def undo(
-    store: MemoryStore, revision: str = "", *, is_dry: bool = False, more: Mapping[str, str] | None = None
+    store: MemoryStore,
+    revision: str = "",
+    *,
+    is_dry: bool = False,
+    more: Mapping[str, str] | None = None,
+    first: Callable[[ChangeSet], None] = lambda _: None,
 ) -> Undone:
     """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry. `more`
-    goes into the history's record."""
+    goes into the history's record; `first` is done before anything is written, and where it fails nothing is."""
     require_history(store)
     _require_recorded(store)
     commit = named_change(store, revision) if revision else _newest_not_undone(store)
@@ -58,6 +63,7 @@ def undo(
     with store.changing(Origin("undo"), subject, Undoes=commit.id, **(more or {})) as change:
         for file in files:
             _take_back(store, change, commit, file, contents, times.get((file.path, file.before)))
+        first(change)
     return Undone(commit, [file.path for file in files])
 
 
@@ -77,8 +83,10 @@ def _ours(commit: Commit) -> list[FileChange]:
     return [file for file in commit.files if is_key(file.path, index_allowed=True)]
 
 
-def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
-    """Bring a file back as it was after `revision`; without one, as it was before its newest change."""
+def restore(
+    store: MemoryStore, key: str, revision: str = "", *, first: Callable[[ChangeSet], None] = lambda _: None
+) -> Commit:
+    """Bring a file back as it was after `revision`; without one, before its newest change. `first` as above."""
     require_history(store)
     _require_recorded(store)
     path = store.place.prefix + key
@@ -91,6 +99,7 @@ def restore(store: MemoryStore, key: str, revision: str = "") -> Commit:
         change.put_back(key, data, mtime_ns=_first_times(commits).get((path, blob)))
         if not is_index(key):
             change.put_entry(key, Topic(data))
+        first(change)
     return source
 
 

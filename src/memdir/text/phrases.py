@@ -69,9 +69,8 @@ def at_end(meaning: str, language: str | None = None) -> re.Pattern[str]:
 def _escaped(phrase: str) -> str:
     if any(is_unspaced(char) for char in phrase):
         return re.escape(phrase)
-    stem, star = (phrase[:-1], r"\w*") if phrase.endswith("*") else (phrase, "")
-    apostrophe = re.escape(stem).replace("'", "['’]")
-    return rf"(?<!\w){apostrophe}{star}(?![\w-])" if stem[-1:] not in "'." else rf"(?<!\w){apostrophe}"
+    written = re.escape(phrase).replace("'", "['’]").replace(r"\*", r"\w*")
+    return rf"(?<!\w){written}" if phrase[-1:] in "'." else rf"(?<!\w){written}(?![\w-])"
 
 
 @cache

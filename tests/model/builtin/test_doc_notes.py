@@ -46,6 +46,44 @@ def test_what_stands_there_is_not_written_again_and_what_changed_is_changed_wher
     )
     changed = kept(once, "We decided to use PostgreSQL 18 for the billing service.")
     assert changed == "\n## Decisions\n\n- We decided to use PostgreSQL 18 for the billing service.\n"
+    limits = [f"We decided to limit uploads to {one} files." for one in (50, 80)]
+    assert kept(kept("", limits[0]), limits[1]) == f"\n## Decisions\n\n- {limits[1]}\n"
+
+
+LOOK = "Look at @billing.md. "
+APART = {
+    "names": [f"{LOOK}We decided to use {one}." for one in ("PostgreSQL", "Kafka", "Redis")],
+    "versions": [f"We decided to use {one}." for one in ("PostgreSQL 18 for bills", "Kafka 4 for events", "Redis 8")],
+    "one name, two uses": [f"We decided to use PostgreSQL 17 for {one}." for one in ("billing", "sessions")],
+    "other words": [f"{LOOK}{one}" for one in ("We chose Redis.", "We are going with Postgres.")],
+    "German": [f"Wir haben uns für {one} entschieden." for one in ("PostgreSQL", "Kafka")],
+    "things by number": [f"We decided that gadget {one} ships in crates because of weight." for one in ("07", "11")],
+    "by number in German": [f"Wir haben beschlossen, dass Gerät {one} in Kisten verschickt wird." for one in (7, 9)],
+    "facts": [f"{LOOK}The {one}." for one in ("auth service listens on port 8082", "api service listens on port 8081")],
+}
+
+
+@pytest.mark.parametrize("said", APART.values(), ids=APART)
+def test_what_is_said_of_something_else_stands_beside_what_stands_there(said: list[str]) -> None:
+    body, lines = "\nInvoices are made at night.\n", []
+    for one in said:
+        lines.append(one.removeprefix(LOOK).partition(" because")[0].rstrip("."))
+        body = kept(body, one, assistant("Understood."))
+        assert [line for line in lines if f"- {line}." not in body] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We decided to use MySQL for the billing service instead of PostgreSQL.",
+        "We switched from PostgreSQL to MySQL.",
+        "We changed our mind: we decided to use MySQL for the billing service.",
+        "We no longer use PostgreSQL, we use MySQL now.",
+    ],
+)
+def test_a_decision_that_says_what_it_replaces_takes_its_place(said: str) -> None:
+    after = kept(kept("", "We decided to use PostgreSQL for the billing service."), said)
+    assert after.count("\n- ") == 1 and "MySQL" in after
 
 
 @pytest.mark.parametrize(

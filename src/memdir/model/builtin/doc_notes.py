@@ -5,15 +5,17 @@ headings that stay (M3). Nothing is invented, and what a person wrote elsewhere 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, says
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
+from memdir.model.builtin.extract.same_memory import subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.language import fold, language, tokens
+from memdir.text.language import fold, language, stems, tokens
 from memdir.text.phrases import cues
+from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
 from memdir.transcript.record import message_fields
 
@@ -22,6 +24,7 @@ _KINDS = ("project", "reference")  # what is about a person, or how to work with
 _HEADING = re.compile(r"#{1,6}\s+(?P<title>.+?)\s*#*\s*")
 _ITEM = re.compile(r"[-*+]\s+(?P<text>\S.*)")
 _WHY = re.compile(r"\n\n\*\*Why:\*\*\s+(.+)")
+_NUMBERED = re.compile(r"\b(?P<thing>[^\W\d_]{2,}) \d+\b")
 _GIVEN = " Why: "  # between what is so and its reason, in one line
 
 
@@ -42,11 +45,17 @@ def answer_doc(job: DocJob, request: Request) -> Reply:
 def _brought_up(body: str, job: DocJob) -> str:
     page = _DocLines(body.split("\n"))
     said = [{**message_fields(one)["message"], "id": one.id, "isMeta": one.is_meta} for one in job.said]
-    known = tuple(
-        Existing(str(at), text, text.partition(_GIVEN)[0], "reference" if title == HEADINGS[2] else "project", text)
+    known = {
+        str(at): Existing(str(at), text, text.partition(_GIVEN)[0], _KINDS[title == HEADINGS[2]], text)
         for at, (title, text) in page.items().items()
-    )
-    drafts = draft_memories(Talk(lines_from_messages(said), job.now, page.rest(), known))
+    }
+    lines, beside = lines_from_messages(said), {""}
+    sentences = [part for line in lines if line.role == "user" for part in sentences_of(line.text)]
+    while beside:
+        drafts = draft_memories(Talk(lines, job.now, page.rest(), tuple(known.values())))
+        changes = [one for one in drafts if one.action == "update" and one.file in known]
+        beside = {one.file for one in changes if _is_beside(one, known[one.file].description, sentences)}
+        known = {file: one for file, one in known.items() if file not in beside}
     for draft in (one for one in drafts if one.type in _KINDS):
         page.take(draft)
     return page.text
@@ -107,6 +116,32 @@ class _DocLines:
             yield at, title
 
 
+def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
+    """Whether it is said of something else than a line, so that both stand: no word of a change is said, and of two
+    decisions or values each has words of its own, or two decisions are about things with other numbers."""
+    said = draft.body.partition("\n\n**")[0]
+    (mine, values), (theirs, known) = (subject_and_values(text) for text in (said, line))
+    if any("change" in _meanings(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
+        return False
+    is_apart = bool(mine - theirs and theirs - mine)
+    if "decide" in _meanings(line) | _meanings(said):
+        return is_apart or _numbered(said) != _numbered(line)
+    return is_apart and bool(values and known)
+
+
+def _numbered(text: str) -> set[str]:
+    """Things that go by a number, as "gadget 07" does; what follows a name, as in "PostgreSQL 17", is a value of it.
+    German writes both with a capital."""
+    is_german = language(fold(text)) == "de"
+    found = {one[0]: one["thing"] for one in _NUMBERED.finditer(text) if stems(one["thing"])}
+    return {name for name, thing in found.items() if (thing[1:] if is_german else thing).islower()}
+
+
+def _meanings(text: str) -> frozenset[str]:
+    said = fold(text)
+    return frozenset(cue.meaning for cue in cues(said, tokens(said), language(said)))
+
+
 def _line_of(draft: MemoryDraft) -> str:
     told = " ".join(draft.body.partition("\n\n**")[0].split())
     why = _WHY.search(draft.body)
@@ -116,6 +151,4 @@ def _line_of(draft: MemoryDraft) -> str:
 def _heading_of(draft: MemoryDraft) -> str:
     if draft.type == "reference":
         return HEADINGS[2]
-    said = fold(draft.description)
-    meant = {cue.meaning for cue in cues(said, tokens(said), language(said))}
-    return HEADINGS[0] if "decide" in meant else HEADINGS[1]
+    return HEADINGS[0] if "decide" in _meanings(draft.description) else HEADINGS[1]

@@ -220,3 +220,19 @@ def test_a_title_does_not_tell_the_value_that_was_replaced() -> None:
         a: Understood.
     """)
     assert "fix/" not in f"{found.name} {found.description}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("We decided to use PostgreSQL for orders.", "We decided to use Kafka for events."),
+        ("Look at @billing.md. We decided to use PostgreSQL.", "Look at @billing.md. We decided to use Kafka."),
+        ("Lena owns billing.", "Tom owns shipping."),
+        ("Our office is in Graz.", "Our warehouse is in Linz."),
+    ],
+)
+def test_a_decision_about_one_thing_never_takes_the_place_of_one_about_another(said: tuple[str, str]) -> None:
+    first = only(f"u: {said[0]}\na: OK.")
+    known = Existing(first.file, first.name, first.description, first.type, first.body)
+    second = only(f"u: {said[1]}\na: OK.", known)
+    assert second.action == "create" and second.file != first.file

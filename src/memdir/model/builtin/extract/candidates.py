@@ -14,6 +14,7 @@ from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, clauses
+from memdir.model.builtin.extract.wishes import is_said
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
@@ -90,9 +91,10 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         around |= seen.meanings
         is_meant = "question" not in seen.features and not around & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
-        is_plain = is_wish or (is_meant and (is_announced or _tells_value(seen, turn.language)))
+        is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
         is_head = seen.clause.text.endswith((":", "："))
-        if _is_told(seen, turn) or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE):
+        is_told = _is_told(seen, turn) or (is_meant and is_announced)
+        if is_told or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE):
             likely = max(TYPES, key=lambda letter: odds[letter])
             odds = {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
         is_announced = is_wish and is_head  # "one thing to remember:" and it comes next
@@ -101,31 +103,21 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
 
 
 def _is_told(seen: Seen, turn: UserTurn) -> bool:
-    """Whether a clause begins with "remember that …" or "from now on …", and is no joke, what-if or question."""
-    tongue, text = turn.language, seen.clause.text
-    begins = f"{alternatives('wish-begins', tongue)}|{alternatives('rule-begins', tongue)}"
-    if not re.match(rf"(?:{begins})", text, re.IGNORECASE) or not _opening(seen) & {"durable", "remember"}:
+    """Whether a clause asks for it in so many words, and is no what-if; "from now on" is often said in jest."""
+    if not seen.wish or seen.meanings & NOT_TOLD:
         return False
-    jokes = any("irony" in other.meanings for other in turn.seen)
-    is_statement = len(seen.words) >= RULE_WORDS and not text.endswith((":", "：", "?", "？"))
-    return is_statement and not jokes and not seen.meanings & NOT_TOLD
-
-
-def _opening(seen: Seen) -> set[str]:
-    """What the clause's first words mean."""
-    return {name[2:-6] for name in seen.features if name.startswith("c:") and name.endswith("@start")}
+    says = seen.clause.text[seen.wish.says :]
+    jokes = seen.wish.kind != "remember-this" and any("irony" in other.meanings for other in turn.seen)
+    return is_said(says) and not says.endswith((":", "：")) and not jokes
 
 
 def is_explicit(seen: Seen, language: str) -> bool:
     """A wish in so many words: it begins as one begins, or says that something must always or never be so."""
     text = seen.clause.text
-    if len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
-        return False
-    begins = f"{alternatives('wish-begins', language)}|{alternatives('rule-begins', language)}"
-    return bool(
-        re.match(rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{begins})", text, re.IGNORECASE)
-        or anywhere("rule-says", language).search(text)
-    )
+    if seen.wish or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+        return bool(seen.wish)
+    begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
+    return bool(re.match(begins, text, re.IGNORECASE) or anywhere("rule-says", language).search(text))
 
 
 def _tells_value(seen: Seen, language: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.drafting import compose
 from memdir.model.builtin.extract.features import UserTurn, observe
-from memdir.model.builtin.extract.guards import is_known, is_revoked, is_revoking, planted_words, usable
+from memdir.model.builtin.extract.guards import is_known, is_revoked, planted_words, usable
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, is_beside, restated, shelve
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
@@ -28,8 +28,7 @@ def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, .
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
     planted = planted_words(conversation)
-    found = [usable(one, planted) for one in find_candidates(conversation, turns, judge)]
-    candidates = [one for one in found if one and not is_revoking(one, turns)]
+    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found, planted))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
@@ -52,7 +51,7 @@ def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge
         memory, _ = best_match(conversation, candidate, shelf, judge)
     if memory is None or (memory.type == "user") != (candidate.type == "user"):
         return None
-    return None if is_beside(candidate, memory) and not _is_change(candidate) else memory
+    return None if is_beside(candidate, memory, shelf) and not _is_change(candidate) else memory
 
 
 def _is_change(candidate: MemoryCandidate) -> bool:

@@ -11,6 +11,7 @@ from memdir.model.builtin.extract.features import Seen
 from memdir.model.builtin.extract.judge import TYPES
 from memdir.model.builtin.extract.same_memory import subject_and_values
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
 from memdir.store.taxonomy import IN_OWN_WORDS
@@ -79,7 +80,7 @@ def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | N
         text = _safe(one, dates, candidate)
         if text:
             _place(parts, one, text, candidate)
-    parts.apply.extend((*_pointed_dates(conversation, candidate), *_context(candidate)))
+    parts.apply.extend(_context(candidate))
     return parts
 
 
@@ -113,17 +114,8 @@ def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: Memory
     """The sentence as it may be written: dates absolute, secrets out."""
     text, found = one.seen.clause.text, dates[one.seen.clause.number]
     days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
-    return without_secrets(with_dates(text, days))
-
-
-def _pointed_dates(conversation: Talk, candidate: MemoryCandidate) -> list[str]:
-    """A date that the user adopts from what the assistant had just said."""
-    turn = candidate.turn
-    if not any(anywhere("as-you-said", turn.language).search(one.seen.clause.text) for one in candidate.core):
-        return []
-    clock = Clock(conversation.now.date(), turn.language)
-    days = [day.isoformat() for span in read_dates([turn.before], clock)[0] if not span.vague for day in span.days]
-    return [f"The date meant: {', '.join(dict.fromkeys(days))}."] if days else []
+    written = with_dates(text, days)
+    return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
 
 
 def _context(candidate: MemoryCandidate) -> list[str]:
@@ -162,5 +154,5 @@ def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
     """The lines a draft came from: the user's own, and those he adopted or leaned on."""
     lines = conversation.lines
     said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
-    adopted = said[-1:] if candidate.adopted or _pointed_dates(conversation, candidate) else []
+    adopted = said[-1:] if candidate.adopted else []
     return tuple(dict.fromkeys((*adopted, candidate.turn.line.id)))

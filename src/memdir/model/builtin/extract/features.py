@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
+from memdir.model.builtin.extract.wishes import Wish, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, tokens
 from memdir.text.phrases import Cue, cues
@@ -40,6 +41,7 @@ class Seen:
     meanings: frozenset[str]
     dates: tuple[DateSpan, ...]
     features: tuple[str, ...]
+    wish: Wish | None = None
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,21 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
 def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     own = clauses(turn.line.text, turn.index)
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))
-    folded = [fold(clause.text) for clause in own]
+    wishes = [wish_in(clause.text) for clause in own]
+    folded = [fold(clause.text[wish.start if wish else 0 :]) for clause, wish in zip(own, wishes, strict=True)]
     words = [tokens(text) for text in folded]
     found = [cues(text, some, turn.language) for text, some in zip(folded, words, strict=True)]
     context = (f"clauses:{min(MANY_CLAUSES, len(own).bit_length())}", *_context(turn))
     seen = []
     for at, clause in enumerate(own):
-        local = _local(clause, folded[at], words[at], found[at])
+        local = _local(clause, folded[at], words[at], found[at], wishes[at])
         features = (*local, *_when(dates[at], now), *_neighbours(found, at), *context)
         meanings = frozenset(cue.meaning for cue in found[at])
-        seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], tuple(dict.fromkeys(features))))
+        seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], tuple(dict.fromkeys(features)), wishes[at]))
     return replace(turn, seen=tuple(seen))
 
 
-def _local(clause: Clause, folded: str, words: list[str], found: list[Cue]) -> Iterator[str]:
+def _local(clause: Clause, folded: str, words: list[str], found: list[Cue], wish: Wish | None) -> Iterator[str]:
     yield "bias"
     runs = cjk_runs(folded)
     grams = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))] if runs else words
@@ -92,7 +95,7 @@ def _local(clause: Clause, folded: str, words: list[str], found: list[Cue]) -> I
     yield from (f"cc:{left}+{right}" for at, left in enumerate(meanings) for right in meanings[at + 1 :])
     yield f"length:{0 if len(words) <= SHORT_WORDS else 1 if len(words) <= LONG_WORDS else 2}"
     yield f"place:{_place(clause)}"
-    if clause.text.rstrip().endswith(("?", "？")):
+    if not wish and clause.text.rstrip().endswith(("?", "？")):
         yield "question"
     yield from (f"has:{name}" for name, mark in _MARKS if mark.search(clause.text))
     if ":" in clause.text:

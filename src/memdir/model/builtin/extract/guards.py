@@ -13,11 +13,11 @@ from dataclasses import replace
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
-from memdir.model.builtin.extract.talk import Clause, Talk
+from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import without_secrets
-from memdir.text.language import fold, language, stems, tokens
+from memdir.text.language import stems
 from memdir.text.pastes import ends_reported, is_reported
-from memdir.text.phrases import anywhere, cues
+from memdir.text.phrases import anywhere
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
 WHERE_IN_CODE = re.compile(
@@ -26,8 +26,8 @@ WHERE_IN_CODE = re.compile(
 )
 LOG_LINE = re.compile(
     r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
+    r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
-_LASTING = frozenset({"always", "change", "durable", "forbid", "want"})
 KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
 
@@ -36,29 +36,30 @@ def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandida
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one, planted))
     support = tuple(one for one in candidate.support if _is_safe(one) and not _touches(one, planted, least=1))
-    return replace(candidate, core=core, support=support) if core else None
+    is_bare = all(one.seen.wish and one.seen.clause.text.endswith((":", "：")) for one in core)  # "remember this:"
+    is_rule = candidate.type in ("user", "feedback")
+    kind = "project" if is_rule and any(map(_is_others, core)) else candidate.type
+    return None if is_bare else replace(candidate, type=kind, core=core, support=support)
 
 
 def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
     """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
-    wanted may still be a fact."""
+    wanted may still be a fact, and is one where the user asks to remember it."""
     text, meanings = one.seen.clause.text, one.seen.meanings
     if meanings & {"undecided", "rumour"} or ("onlynow" in meanings and "durable" not in meanings):
         return False
-    if candidate.type in ("user", "feedback") and (is_reported(text) or ends_reported(one.seen.clause.sentence)):
+    is_asked = bool(one.seen.wish and one.seen.wish.kind == "remember-this")
+    if candidate.type in ("user", "feedback") and not is_asked and _is_others(one):
         return False
-    if _is_dictated(one.seen.clause) or LOG_LINE.search(one.seen.clause.sentence):
+    if LOG_LINE.search(one.seen.clause.sentence):
         return False
-    if "remember" in meanings and WHERE_IN_CODE.search(text):
+    if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
         return False
     return _is_safe(one) and not _touches(one, planted, least=3)
 
 
-def _is_dictated(clause: Clause) -> bool:
-    """Words that the user wants put down for other people: "put up a sign: never …"."""
-    head, mark, _ = clause.sentence[: len(clause.sentence) - len(clause.text)].rpartition(":")
-    folded = fold(head)
-    return bool(mark) and any(cue.meaning == "compose" for cue in cues(folded, tokens(folded), language(folded)))
+def _is_others(one: Scored) -> bool:
+    return is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
 
 
 def _is_safe(one: Scored) -> bool:
@@ -92,13 +93,6 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
         return False
     rest = topic - RULE_STEMS
     return any(rest and len(rest & known) >= KNOWN_SHARE * len(rest) for known in shelf.topics)
-
-
-def is_revoking(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
-    """Whether it says nothing but that something said before is taken back."""
-    says = [one.seen.meanings for one in candidate.core]
-    is_back = candidate.turn.index > turns[0].index and any("retract" in one for one in says)
-    return is_back and all("retract" in one or not one & _LASTING for one in says)
 
 
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:

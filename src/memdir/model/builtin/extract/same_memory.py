@@ -18,6 +18,8 @@ from memdir.text.language import stems
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
+LEAST_SHARED = 0.8  # weight of what two facts share that may be one
+LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
@@ -101,11 +103,16 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
     return None
 
 
-def is_beside(candidate: MemoryCandidate, memory: Existing) -> bool:
-    """Whether it is another rule than the memory's: each has a subject of its own, and no word of a change is said."""
+def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
+    """Whether it is about something else: each has a subject of its own, and no word of a change is said. Two facts
+    that share hardly more than "we decided to use" are two."""
     meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
     if candidate.type != "feedback" or memory.type != "feedback":
-        return False
+        topic = frozenset(stems(f"{candidate.turn.before}\n{candidate.turn.line.text}"))
+        number = shelf.memories.index(memory)
+        is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
+        is_near = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
+        return not is_changed and not is_near
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
     if meanings & {"change", "durable"}:

@@ -1,0 +1,62 @@
+"""Wishes in so many words: "remember that …", "from now on …", "stop …ing". They are kept whatever stands around them.
+
+They are looked for in all languages at once: who mixes languages, or types three words, means what he says.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from memdir.text.language import clean
+from memdir.text.phrases import alternatives, anywhere
+from memdir.text.words import is_unspaced
+
+MIN_WORDS = 2  # that are left to say what is wished
+MIN_UNSPACED = 4  # characters, where words are not set apart
+KINDS = ("remember-this", "from-now-on", "stop-doing")
+_GAP = r"[\s,;:!.…—–\-\"'“”¡¿]*"
+
+
+class Wish(NamedTuple):
+    """What a clause asks to be kept, and where that begins in it."""
+
+    kind: str  # remember-this, from-now-on, stop-doing
+    start: int  # where the wish itself begins
+    says: int  # where begins what is to be kept
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    kinds = "|".join(f"(?P<{kind.replace('-', '_')}>{alternatives(kind)})" for kind in KINDS)
+    return re.compile(rf"{_GAP}(?:(?:{alternatives('wish-opens')}){_GAP}){{0,6}}(?:{kinds})", re.IGNORECASE)
+
+
+def wish_in(text: str) -> Wish | None:
+    """The wish that a clause begins with; a question is one only where it is a polite way to ask for it."""
+    said = clean(text)
+    found = _pattern().match(said)
+    if not found or anywhere("no-wish").search(said):
+        return None
+    kind = str(found.lastgroup)
+    start = found.start(kind)
+    if said.rstrip().endswith(("?", "？")) and not (anywhere("asks").search(said[:start]) or _tag().search(said)):
+        return None
+    return Wish(kind.replace("_", "-"), start, found.end())
+
+
+def is_said(text: str) -> bool:
+    """Whether enough is left to say what is wished."""
+    unspaced = sum(map(is_unspaced, text))
+    return len(re.findall(r"\w+", text)) >= MIN_WORDS or unspaced >= MIN_UNSPACED
+
+
+def plainly(text: str, wish: Wish) -> str:
+    """The clause without what makes a wish polite: "could you please …?", "…, ok?"."""
+    return _tag().sub("", text[wish.start :]).rstrip("?？ ")
+
+
+@cache
+def _tag() -> re.Pattern[str]:
+    return re.compile(rf"(?:[,;.!…—–-]\s*|\s)(?:{alternatives('ok')})\s*[?？]+\s*$", re.IGNORECASE)
